@@ -18,7 +18,7 @@ from torch import nn
 
 import rekindle
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.runtime.code import Code
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
@@ -29,7 +29,7 @@ SIZES: Final = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 STAGES: Final = ("source to graph", "passes", "instructions", "plan")
 
 
-def straight(size: int, seed: int) -> FunctionRecord:
+def straight(size: int, seed: int) -> GraphFunction:
     """Operators on two tensors."""
     lines = [f"def f{seed}(x, y):"]
     for index in range(size // 4):
@@ -37,7 +37,7 @@ def straight(size: int, seed: int) -> FunctionRecord:
     return _compiled([*lines, "    return x"], f"f{seed}")
 
 
-def branching(size: int, seed: int) -> FunctionRecord:
+def branching(size: int, seed: int) -> GraphFunction:
     """Branches that differ from each other, and short loops."""
     lines = [f"def f{seed}(x, n: int):", "    k = n"]
     for index in range(size // 11):
@@ -54,8 +54,8 @@ def branching(size: int, seed: int) -> FunctionRecord:
     return _compiled([*lines, "    return x"], f"f{seed}")
 
 
-def _compiled(lines: list[str], name: str) -> FunctionRecord:
-    record: FunctionRecord = getattr(rekindle.CompilationUnit("\n".join(lines)), name)._record
+def _compiled(lines: list[str], name: str) -> GraphFunction:
+    record: GraphFunction = getattr(rekindle.CompilationUnit("\n".join(lines)), name)._record
     record.ensure_defined()
     return record
 
@@ -81,12 +81,12 @@ class _Stack(nn.Module):
         return x
 
 
-def modules(size: int, seed: int) -> FunctionRecord:
+def modules(size: int, seed: int) -> GraphFunction:
     """Layers with parameters, each inlined."""
     return rekindle.script(_Stack(size // 9)).forward._record  # type: ignore[no-any-return]
 
 
-FAMILIES: Final[dict[str, Callable[[int, int], FunctionRecord]]] = {
+FAMILIES: Final[dict[str, Callable[[int, int], GraphFunction]]] = {
     "straight line": straight,
     "branches and loops": branching,
     "modules": modules,
@@ -117,7 +117,7 @@ def run(rounds: int = 3, sizes: tuple[int, ...] = SIZES) -> list[Row]:
     return [_measure(name, make, size, rounds) for name, make in FAMILIES.items() for size in sizes]
 
 
-def _measure(name: str, make: Callable[[int, int], FunctionRecord], size: int, rounds: int) -> Row:
+def _measure(name: str, make: Callable[[int, int], GraphFunction], size: int, rounds: int) -> Row:
     best: dict[str, float] = {}
     for number in range(rounds):
         gc.collect()
@@ -130,7 +130,7 @@ def _measure(name: str, make: Callable[[int, int], FunctionRecord], size: int, r
     return Row(name, count_nodes(graph) if inlined else count_nodes(record.graph), best)
 
 
-def compile_all(record: FunctionRecord) -> dict[str, float]:
+def compile_all(record: GraphFunction) -> dict[str, float]:
     """Seconds for each stage but the first."""
     marks = [time.thread_time()]
     graph = record.graph.copy()

@@ -189,7 +189,7 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
-    with importlib.import_module("rekindle.ir.gc_pause").no_collection():
+    with importlib.import_module("rekindle.ir.gc_pause").gc_paused():
         # They fill slots of the floors below: source text sees the names of Python around it, graphs are edited with
         # PyTorch's functions.
         importlib.import_module("rekindle.scripting")

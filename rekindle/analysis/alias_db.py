@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rekindle.analysis.alias_rules import AliasRules
-from rekindle.analysis.alias_tracker import AliasTracker, Memory as Memory
+from rekindle.analysis.alias_rules import AliasTrackerBuilder
+from rekindle.analysis.alias_tracker import AliasTracker, MemoryLocations as MemoryLocations
 from rekindle.analysis.effects import is_immutable
 from rekindle.analysis.mutability import may_share_memory
-from rekindle.analysis.node_effects import EffectsFinder, NodeEffects as NodeEffects
+from rekindle.analysis.node_effects import EffectAnalysis, NodeEffects as NodeEffects
 from rekindle.analysis.reordering import Reordering
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import Type
@@ -33,9 +33,9 @@ class AliasDb:
     def __init__(self, graph: Graph, *, is_frozen: bool = False) -> None:
         self.graph = graph
         self._tracker = AliasTracker()
-        self._rules = AliasRules(self._tracker, is_frozen=is_frozen)
+        self._rules = AliasTrackerBuilder(self._tracker, is_frozen=is_frozen)
         self._rules.visit_graph(graph)
-        self._finder = EffectsFinder(self._rules, graph)
+        self._finder = EffectAnalysis(self._rules, graph)
         self._reordering = Reordering(self._finder.effects_of)
 
     # ----------------------------------------------------------------------------------------------------------- values
@@ -45,12 +45,12 @@ class AliasDb:
         """Whether a value of this type, or something in it, can be written to."""
         return not is_immutable(type)
 
-    def memory(self, value: Value) -> Memory:
+    def memory(self, value: Value) -> MemoryLocations:
         """The memory that ``value`` itself may be; of a tuple none."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.memory(element)
 
-    def reachable(self, value: Value) -> Memory:
+    def reachable(self, value: Value) -> MemoryLocations:
         """The memory that ``value`` may be, and that of all it may hold."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.reachable(element)
@@ -79,29 +79,29 @@ class AliasDb:
     def outlives_call(self, value: Value) -> bool:
         """Whether ``value`` or something in it may be known to somebody once the call is over, results not counted: a
         caller, a constant, an attribute."""
-        return bool(self.reachable(value) & self.lasting)
+        return bool(self.reachable(value) & self.outliving_memory)
 
     def escapes(self, value: Value) -> bool:
         """Whether ``value`` or something in it may be handed to something that is not known, or put into an object
         that others know."""
-        return bool(self.reachable(value) & self._tracker.gone)
+        return bool(self.reachable(value) & self._tracker.escaped)
 
     @property
-    def outside(self) -> Memory:
+    def wildcard_memory(self) -> MemoryLocations:
         """All memory that may be known outside of the call while it runs."""
-        return self._tracker.outside
+        return self._tracker.wildcard_memory
 
     @property
-    def lasting(self) -> Memory:
+    def outliving_memory(self) -> MemoryLocations:
         """All memory that may be known to somebody once the call is over, results not counted."""
         return self._finder.lasting
 
     @property
-    def written(self) -> Memory:
+    def written(self) -> MemoryLocations:
         """All memory that some node may write to."""
         return self._finder.written
 
-    def _memory_of(self, values: Value | Iterable[Value]) -> Memory:
+    def _memory_of(self, values: Value | Iterable[Value]) -> MemoryLocations:
         if isinstance(values, Value):
             return self.memory(values)
         found = 0
@@ -109,7 +109,7 @@ class AliasDb:
             found |= self.memory(value)
         return found
 
-    def _reachable_from(self, values: Value | Iterable[Value]) -> Memory:
+    def _reachable_from(self, values: Value | Iterable[Value]) -> MemoryLocations:
         if isinstance(values, Value):
             return self.reachable(values)
         found = 0
@@ -119,11 +119,11 @@ class AliasDb:
 
     # ------------------------------------------------------------------------------------------------------------ nodes
 
-    def writes_to(self, node: Node) -> Memory:
+    def writes_to(self, node: Node) -> MemoryLocations:
         """The memory that ``node`` may write to, its blocks and its subgraph included."""
         return self.effects_of(node).writes
 
-    def reads_from(self, node: Node) -> Memory:
+    def reads_from(self, node: Node) -> MemoryLocations:
         """The memory that ``node`` may read, its blocks and its subgraph included."""
         return self.effects_of(node).reads
 

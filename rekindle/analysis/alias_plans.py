@@ -17,28 +17,28 @@ from rekindle.ir.registry import Operator
 from rekindle.ir.schema import WILDCARD, AliasInfo, Argument
 from rekindle.ir.types import OptionalType, Type, VarType, has_free_variables
 
-Place = tuple[int, tuple[Key, ...]]
+AccessPath = tuple[int, tuple[Key, ...]]
 
 
 @dataclass(slots=True)
-class Plan:
+class AliasSummary:
     """What one operator does with memory.
 
     ``sources`` gives, for a place in a result, what it may be; a result that has none is new. ``stores`` are pairs of a
     place in an argument that is written to, and what may be found there afterwards. ``passes_on``: what is not told of
-    the results may be any of the arguments, or something in them, as well as new. ``from_outside`` are places in
-    results that may be anything that is known outside, ``let_go`` arguments that are handed to others.
+    the results may be any of the arguments, or something in them, as well as new. ``from_wildcard`` are places in
+    results that may be anything that is known outside, ``escapes`` arguments that are handed to others.
     ``reads_contents`` is False for operators that only move references about: what a list holds is not read then.
     """
 
-    sources: dict[Place, list[Place]] = field(default_factory=dict)
-    stores: list[tuple[Place, Place]] = field(default_factory=list)
-    writes: list[Place] = field(default_factory=list)
+    sources: dict[AccessPath, list[AccessPath]] = field(default_factory=dict)
+    stores: list[tuple[AccessPath, AccessPath]] = field(default_factory=list)
+    writes: list[AccessPath] = field(default_factory=list)
     writes_if: list[tuple[int, int]] = field(default_factory=list)
     """An argument that is written to unless another one, a bool, is a constant False."""
-    from_outside: list[Place] = field(default_factory=list)
-    let_go: list[Place] = field(default_factory=list)
-    joins: bool = False
+    from_wildcard: list[AccessPath] = field(default_factory=list)
+    escapes: list[AccessPath] = field(default_factory=list)
+    merges_storages: bool = False
     """Whether all tensors among the arguments share their memory afterwards."""
     passes_on: bool = False
     reads_contents: bool = True
@@ -47,10 +47,10 @@ class Plan:
 
 
 @dataclass(slots=True)
-class _Part:
+class _AnnotatedPath:
     """A place of a schema with what is written there."""
 
-    place: Place
+    place: AccessPath
     type: Type
     info: AliasInfo
 
@@ -79,13 +79,13 @@ _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
 
 
 @cache
-def plan_for(operator: Operator) -> Plan:
+def alias_summary_of(operator: Operator) -> AliasSummary:
     """What the schema of ``operator`` says, and what it hides."""
     schema = operator.schema
     arguments = [part for index, argument in enumerate(schema.arguments) for part in _parts(argument, index)]
     results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]
     is_generic = any(has_free_variables(argument.type) for argument in schema.arguments)
-    plan = Plan(passes_on=operator.passes_on, joins=operator.name in _JOINING)
+    plan = AliasSummary(passes_on=operator.may_alias_inputs, merges_storages=operator.name in _JOINING)
     plan.reads_contents = not is_generic or operator.name in _LOOKS_INSIDE
     plan.writes = [part.place for part in arguments if part.is_write]
     index_of = {argument.name: index for index, argument in enumerate(schema.arguments)}
@@ -94,22 +94,22 @@ def plan_for(operator: Operator) -> Plan:
         if not any(_is_within(result.place, known) for known in plan.sources):
             _trace_result(plan, operator.name, is_generic, result, arguments)
     _trace_stores(plan, arguments, {name for result in results for name in result.sets})
-    plan.is_plain = not plan.joins and not plan.passes_on and plan.reads_contents
+    plan.is_plain = not plan.merges_storages and not plan.passes_on and plan.reads_contents
     plan.is_plain &= not (plan.sources or plan.stores or plan.writes or plan.writes_if)
-    plan.is_plain &= not (plan.from_outside or plan.let_go)
+    plan.is_plain &= not (plan.from_wildcard or plan.escapes)
     return plan
 
 
-def _parts(argument: Argument, index: int) -> list[_Part]:
+def _parts(argument: Argument, index: int) -> list[_AnnotatedPath]:
     """``argument``, number ``index``, and all that it is annotated or known to hold."""
-    found: list[_Part] = []
+    found: list[_AnnotatedPath] = []
 
     def visit(type: Type, alias: AliasInfo | None, way: tuple[Key, ...]) -> None:
         if isinstance(type, OptionalType):
             visit(type.element, alias, way)
             return
         info = alias or AliasInfo()
-        found.append(_Part((index, way), type, info))
+        found.append(_AnnotatedPath((index, way), type, info))
         parts = parts_of(type)
         for number, (key, part) in enumerate(parts):
             visit(part, info.contained[number] if len(info.contained) == len(parts) else None, (*way, key))
@@ -118,7 +118,9 @@ def _parts(argument: Argument, index: int) -> list[_Part]:
     return found
 
 
-def _trace_result(plan: Plan, kind: str, is_generic: bool, result: _Part, arguments: list[_Part]) -> None:
+def _trace_result(
+    plan: AliasSummary, kind: str, is_generic: bool, result: _AnnotatedPath, arguments: list[_AnnotatedPath]
+) -> None:
     """Say what a part of a result may be."""
     way = result.place[1]
     if result.sets - {WILDCARD}:
@@ -126,7 +128,7 @@ def _trace_result(plan: Plan, kind: str, is_generic: bool, result: _Part, argume
     elif isinstance(result.type, VarType):
         sources = [part.place for part in arguments if part.type == result.type]
     elif WILDCARD in result.sets and kind not in _NEW_LISTS:
-        plan.from_outside.append(result.place)
+        plan.from_wildcard.append(result.place)
         return
     elif is_generic and way and not is_immutable(result.type):
         # The keys of a dict that are Tensors have a type of their own in a schema that is generic in the values.
@@ -137,7 +139,7 @@ def _trace_result(plan: Plan, kind: str, is_generic: bool, result: _Part, argume
         plan.sources[result.place] = sources
 
 
-def _trace_stores(plan: Plan, arguments: list[_Part], result_sets: set[str]) -> None:
+def _trace_stores(plan: AliasSummary, arguments: list[_AnnotatedPath], result_sets: set[str]) -> None:
     """Say what is put where, and what is handed to nobody knows whom."""
     for part in arguments:
         if WILDCARD not in part.info.after and not isinstance(part.type, VarType):
@@ -151,8 +153,8 @@ def _trace_stores(plan: Plan, arguments: list[_Part], result_sets: set[str]) -> 
         ]
         plan.stores += [(slot, part.place) for slot in slots]
         if not slots and WILDCARD in part.sets and not part.sets & result_sets - {WILDCARD}:
-            plan.let_go.append(part.place)
+            plan.escapes.append(part.place)
 
 
-def _is_within(place: Place, home: Place) -> bool:
+def _is_within(place: AccessPath, home: AccessPath) -> bool:
     return place[0] == home[0] and len(place[1]) > len(home[1]) and place[1][: len(home[1])] == home[1]

@@ -13,13 +13,13 @@ from typing import Final
 
 import torch
 
-from rekindle.analysis.alias_plans import Place, plan_for
+from rekindle.analysis.alias_plans import AccessPath, alias_summary_of
 from rekindle.analysis.alias_tracker import AliasTracker, Element
-from rekindle.analysis.effects import LAZY, RUNS_NOW, WAITS, is_conservative
+from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, WAITS, is_conservative
 from rekindle.analysis.mutability import ITEM, KEY, is_immutable, may_share_memory, part_type, parts_of
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Effects, Operator
+from rekindle.ir.registry import AliasAnalysisKind, Operator
 from rekindle.ir.types import (
     ANY,
     TENSOR,
@@ -33,7 +33,7 @@ from rekindle.ir.types import (
 )
 
 
-class AliasRules:
+class AliasTrackerBuilder:
     """Visits the nodes of a graph, and keeps the elements of its values."""
 
     def __init__(self, tracker: AliasTracker, *, is_frozen: bool = False) -> None:
@@ -132,7 +132,7 @@ class AliasRules:
             for block in node.blocks:
                 self.visit_block(block)
             self._visit_unknown(node)
-        elif operator.effects is not Effects.PURE:
+        elif operator.effects is not AliasAnalysisKind.PURE:
             self._visit_operator(node, operator)
 
     def _visit_unknown(self, node: Node) -> None:
@@ -140,11 +140,11 @@ class AliasRules:
         self.unknown.add(node)
         for block in node.blocks:
             for value, element in self._mutable(block.outputs):
-                self.tracker.let_go(element, value.type)
+                self.tracker.escape(element, value.type)
             for value in block.inputs:
                 self._set_outside(value)
         for value, element in self._mutable(node.inputs):
-            self.tracker.let_go(element, value.type)
+            self.tracker.escape(element, value.type)
         for value in node.outputs:
             self._set_outside(value)
 
@@ -155,15 +155,15 @@ class AliasRules:
     # -------------------------------------------------------------------------------------------------------- operators
 
     def _visit_operator(self, node: Node, operator: Operator) -> None:
-        plan = plan_for(operator)
+        plan = alias_summary_of(operator)
         if plan.is_plain:
             return
         for slot, source in plan.stores:
             self._store(node, slot, source)
-        for place in plan.let_go:
+        for place in plan.escapes:
             found, type = self._at(node.inputs, place)
             if found is not None:
-                self.tracker.let_go(found, type)
+                self.tracker.escape(found, type)
         for number, output in enumerate(node.outputs):
             if not is_immutable(output.type):
                 self._set_result(node, number, output)
@@ -174,10 +174,10 @@ class AliasRules:
         found_writes = [element for element in written if element is not None]
         if found_writes:
             self.writers[node] = found_writes
-        if plan.joins:
+        if plan.merges_storages:
             self._joins.append([element for _, element in self._mutable(node.inputs)])
 
-    def _at(self, values: Sequence[Value], place: Place) -> tuple[Element | None, Type]:
+    def _at(self, values: Sequence[Value], place: AccessPath) -> tuple[Element | None, Type]:
         number, way = place
         if number >= len(values):
             return None, ANY
@@ -188,10 +188,10 @@ class AliasRules:
     def _set_result(self, node: Node, number: int, output: Value) -> None:
         operator = node.operator
         assert operator is not None
-        plan = plan_for(operator)
+        plan = alias_summary_of(operator)
         told = {place[1]: sources for place, sources in plan.sources.items() if place[0] == number}
         found: list[Element] = [e for e, _ in (self._at(node.inputs, s) for s in told.get((), ())) if e is not None]
-        if (number, ()) in plan.from_outside:
+        if (number, ()) in plan.from_wildcard:
             found.append(self.tracker.world(output.type).read)
         if plan.passes_on and not told.get(()):
             found += [self.tracker.fresh(output.type), *self._parts_like(node.inputs, output.type)]
@@ -209,7 +209,7 @@ class AliasRules:
                     for element in self._parts_like(node.inputs, part):
                         self.tracker.store(result, key, element, part)
 
-    def _store(self, node: Node, slot: Place, source: Place) -> None:
+    def _store(self, node: Node, slot: AccessPath, source: AccessPath) -> None:
         """Argument ``slot`` may hold ``source`` from now on."""
         home = self.element(node.inputs[slot[0]])
         if home is not None:
@@ -455,33 +455,35 @@ class AliasRules:
         self._take(node, node.output, ITEM)
 
 
-_RULES: Final[dict[str, Callable[[AliasRules, Node], None]]] = {
-    "prim::Constant": AliasRules._visit_constant,
-    **dict.fromkeys(("prim::Uninitialized", "prim::CreateObject", "prim::BailoutTemplate"), AliasRules._visit_nothing),
+_RULES: Final[dict[str, Callable[[AliasTrackerBuilder, Node], None]]] = {
+    "prim::Constant": AliasTrackerBuilder._visit_constant,
+    **dict.fromkeys(
+        ("prim::Uninitialized", "prim::CreateObject", "prim::BailoutTemplate"), AliasTrackerBuilder._visit_nothing
+    ),
     **dict.fromkeys(
         (
             *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"),
             *("prim::profile", "prim::Guard", "prim::BailOut"),
         ),
-        AliasRules._visit_same,
+        AliasTrackerBuilder._visit_same,
     ),
-    "prim::ConstantChunk": AliasRules._visit_views,
-    "prim::TupleConstruct": AliasRules._visit_tuple,
-    "prim::ListConstruct": AliasRules._visit_list,
-    "prim::DictConstruct": AliasRules._visit_dict,
-    "prim::TupleUnpack": AliasRules._visit_unpack_tuple,
-    "prim::ListUnpack": AliasRules._visit_unpack_list,
-    "prim::TupleIndex": AliasRules._visit_tuple_index,
-    "prim::TupleSlice": AliasRules._visit_tuple_slice,
-    "prim::GetAttr": AliasRules._visit_get_attribute,
-    "prim::SetAttr": AliasRules._visit_set_attribute,
-    "prim::If": AliasRules._visit_if,
-    "prim::Loop": AliasRules._visit_loop,
-    "prim::With": AliasRules._visit_with,
-    "prim::GradOf": AliasRules._visit_gradient,
-    **dict.fromkeys(RUNS_NOW, AliasRules._visit_run_now),
-    **dict.fromkeys(LAZY, AliasRules._visit_run_later),
-    **dict.fromkeys(WAITS, AliasRules._visit_wait),
+    "prim::ConstantChunk": AliasTrackerBuilder._visit_views,
+    "prim::TupleConstruct": AliasTrackerBuilder._visit_tuple,
+    "prim::ListConstruct": AliasTrackerBuilder._visit_list,
+    "prim::DictConstruct": AliasTrackerBuilder._visit_dict,
+    "prim::TupleUnpack": AliasTrackerBuilder._visit_unpack_tuple,
+    "prim::ListUnpack": AliasTrackerBuilder._visit_unpack_list,
+    "prim::TupleIndex": AliasTrackerBuilder._visit_tuple_index,
+    "prim::TupleSlice": AliasTrackerBuilder._visit_tuple_slice,
+    "prim::GetAttr": AliasTrackerBuilder._visit_get_attribute,
+    "prim::SetAttr": AliasTrackerBuilder._visit_set_attribute,
+    "prim::If": AliasTrackerBuilder._visit_if,
+    "prim::Loop": AliasTrackerBuilder._visit_loop,
+    "prim::With": AliasTrackerBuilder._visit_with,
+    "prim::GradOf": AliasTrackerBuilder._visit_gradient,
+    **dict.fromkeys(INLINE_SUBGRAPH_KINDS, AliasTrackerBuilder._visit_run_now),
+    **dict.fromkeys(DEFERRED_SUBGRAPH_KINDS, AliasTrackerBuilder._visit_run_later),
+    **dict.fromkeys(WAITS, AliasTrackerBuilder._visit_wait),
 }
 
 

@@ -21,24 +21,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from rekindle.analysis.mutability import ANYTHING, Family, Key, Traits, traits_of
+from rekindle.analysis.mutability import ANY_ALIAS_CLASS, AliasClass, Key, MemoryTraits, traits_of
 from rekindle.ir.types import ANY, TensorType, Type
 
-Memory: TypeAlias = int
+MemoryLocations: TypeAlias = int
 """A set of memory locations, one bit each: ``a & b`` is what two sets share, ``a | b`` both together."""
 
 
-class Cell:
+class ContainerContents:
     """The parts that all elements of one object share, merged by union-find."""
 
-    __slots__ = ("is_outside", "parent", "parts")
+    __slots__ = ("is_wildcard", "parent", "parts")
 
     def __init__(self) -> None:
-        self.parent: Cell | None = None
+        self.parent: ContainerContents | None = None
         self.parts: dict[Key, tuple[Element, Type]] = {}
-        self.is_outside = False
+        self.is_wildcard = False
 
-    def root(self) -> Cell:
+    def root(self) -> ContainerContents:
         found = self
         while found.parent is not None:
             if found.parent.parent is not None:
@@ -56,11 +56,11 @@ class Element:
         self.is_fresh = is_fresh
         self.holds = holds
         self.points_to: dict[Element, None] = {}
-        self.cell = Cell() if holds else None
-        self.bit: Memory = 0
+        self.cell = ContainerContents() if holds else None
+        self.bit: MemoryLocations = 0
 
 
-class World:
+class WildcardSet:
     """What is known outside, of one family of types."""
 
     __slots__ = ("input", "read")
@@ -79,10 +79,10 @@ class AliasTracker:
         self.changes = 0
         """How often something was added that may make older answers void."""
         self._bits = 0
-        self._memory: dict[Element, Memory] = {}
-        self._reachable: dict[Element, Memory] = {}
-        self._traits: dict[Type, Traits] = {}
-        self._worlds: dict[Family, World] = {}
+        self._memory: dict[Element, MemoryLocations] = {}
+        self._reachable: dict[Element, MemoryLocations] = {}
+        self._traits: dict[Type, MemoryTraits] = {}
+        self._worlds: dict[AliasClass, WildcardSet] = {}
         self._gone = Element(False, ())
         """Points to all that the program lets go."""
         self._gone_as_anything: Element | None = None
@@ -91,7 +91,7 @@ class AliasTracker:
 
     # --------------------------------------------------------------------------------------------------------- building
 
-    def traits(self, type: Type) -> Traits:
+    def traits(self, type: Type) -> MemoryTraits:
         found = self._traits.get(type)
         if found is None:
             found = self._traits[type] = traits_of(type)
@@ -130,7 +130,7 @@ class AliasTracker:
         if element.cell is None:
             return self.world(type).read
         cell = element.cell.root()
-        if cell.is_outside:
+        if cell.is_wildcard:
             return self.world(type).read
         known = cell.parts.get(key)
         if known is None:
@@ -146,32 +146,32 @@ class AliasTracker:
 
     def store(self, element: Element, key: Key, content: Element, type: Type) -> None:
         """``element`` may hold ``content``, which is of the given type, under ``key``."""
-        if element.cell is None or element.cell.root().is_outside:
-            self.let_go(content, type)
+        if element.cell is None or element.cell.root().is_wildcard:
+            self.escape(content, type)
         else:
             self.point(self.part(element, key, type), content)
 
-    def let_go(self, element: Element, type: Type) -> None:
+    def escape(self, element: Element, type: Type) -> None:
         """From now on ``element`` is known outside."""
         self._add_edge(self._gone, element)
-        self._share_cells(self._expose(element, type))
+        self._share_cells(self._add_to_wildcard(element, type))
 
-    def world(self, type: Type) -> World:
+    def world(self, type: Type) -> WildcardSet:
         """What is known outside, as far as it may share memory with ``type``."""
         traits = self.traits(type)
         found = self._worlds.get(traits.family)
         return self._make_world(traits) if found is None else found
 
-    def _make_world(self, traits: Traits) -> World:
+    def _make_world(self, traits: MemoryTraits) -> WildcardSet:
         memory, passed, read = (Element(fresh, traits.holds) for fresh in (traits.has_memory, False, False))
         if memory.cell is not None:
-            memory.cell.is_outside = True
-        world = self._worlds[traits.family] = World(passed, read)
+            memory.cell.is_wildcard = True
+        world = self._worlds[traits.family] = WildcardSet(passed, read)
         self.point(passed, memory)
         self.point(read, passed)
         if self._gone_as_anything is not None:
             self.point(read, self._gone_as_anything)
-        wide = self._worlds.get(ANYTHING)
+        wide = self._worlds.get(ANY_ALIAS_CLASS)
         if wide is not None and wide is not world:
             self.point(wide.input, passed)
             self.point(wide.read, read)
@@ -193,11 +193,11 @@ class AliasTracker:
                 mine, theirs = theirs, mine
             theirs.parent = mine
             moved, theirs.parts = theirs.parts, {}
-            if mine.is_outside or theirs.is_outside:
+            if mine.is_wildcard or theirs.is_wildcard:
                 exposed = [*mine.parts.values(), *moved.values()]
-                mine.is_outside, mine.parts = True, {}
+                mine.is_wildcard, mine.parts = True, {}
                 for element, type in exposed:
-                    pairs += self._expose(element, type)
+                    pairs += self._add_to_wildcard(element, type)
                     pairs += self._edge(element, self.world(type).read)
             else:
                 for key, (element, type) in moved.items():
@@ -205,7 +205,7 @@ class AliasTracker:
                     if known is not element:
                         pairs += self._edge(known, element) + self._edge(element, known)
 
-    def _expose(self, element: Element, type: Type) -> list[tuple[Element, Element]]:
+    def _add_to_wildcard(self, element: Element, type: Type) -> list[tuple[Element, Element]]:
         """Let ``element`` be found by whoever reads from outside. Returns the pairs that have yet to share cells."""
         world = self.world(type)
         if world is not self._everything:
@@ -237,7 +237,7 @@ class AliasTracker:
 
     # ---------------------------------------------------------------------------------------------------------- answers
 
-    def memory(self, element: Element) -> Memory:
+    def memory(self, element: Element) -> MemoryLocations:
         """The locations that ``element`` may be."""
         found = self._memory.get(element)
         if found is None:
@@ -247,7 +247,7 @@ class AliasTracker:
                 found = self._solve(element, self._memory, _targets)
         return found
 
-    def reachable(self, element: Element) -> Memory:
+    def reachable(self, element: Element) -> MemoryLocations:
         """The locations that ``element`` may be, and those of all that it may hold, however deep."""
         if element.cell is None and not element.points_to:
             return self.memory(element)
@@ -257,16 +257,16 @@ class AliasTracker:
         return found
 
     @property
-    def outside(self) -> Memory:
+    def wildcard_memory(self) -> MemoryLocations:
         """All locations that may be known outside."""
         return self.reachable(self._everything.read)
 
     @property
-    def gone(self) -> Memory:
+    def escaped(self) -> MemoryLocations:
         """All that can be reached from what the program lets go."""
         return self.reachable(self._gone)
 
-    def _bit(self, element: Element) -> Memory:
+    def _bit(self, element: Element) -> MemoryLocations:
         if element.is_fresh and not element.bit:
             element.bit = 1 << self._bits
             self._bits += 1
@@ -277,13 +277,13 @@ class AliasTracker:
             return element.points_to
         cell = element.cell.root()
         found = [*element.points_to, *(part for part, _ in cell.parts.values())]
-        if cell.is_outside:
+        if cell.is_wildcard:
             found += [self.world(part).read for part in element.holds]
         return found
 
     def _solve(
-        self, start: Element, known: dict[Element, Memory], neighbours: Callable[[Element], Iterable[Element]]
-    ) -> Memory:
+        self, start: Element, known: dict[Element, MemoryLocations], neighbours: Callable[[Element], Iterable[Element]]
+    ) -> MemoryLocations:
         """Unite the locations of all that is reached from ``start``, and from each element on the way.
 
         This is Tarjan's algorithm: the elements of a strongly connected component have the same answer.

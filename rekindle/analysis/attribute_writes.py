@@ -21,11 +21,11 @@ from rekindle.analysis.mutability import is_immutable
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ClassType, TensorType, Type
 
-Slot: TypeAlias = tuple[Type, str]
+AttributeKey: TypeAlias = tuple[Type, str]
 """An attribute: the class of its module, and its name."""
 
 
-def written_attributes(graphs: Sequence[Graph]) -> set[Slot]:
+def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
     """The attributes of modules that ``graphs``, called in any order, may replace or write to, those whose values they
     hand to something that is not known, and lists and dicts that callers get hold of.
 
@@ -37,7 +37,7 @@ def written_attributes(graphs: Sequence[Graph]) -> set[Slot]:
     for value in whole.outputs:
         if not isinstance(value.type, TensorType):
             leaving |= aliases.reachable(value)
-    found: set[Slot] = set()
+    found: set[AttributeKey] = set()
     for node in nodes_within(whole):
         if node.kind == "prim::SetAttr" and is_module(node.inputs[0]):
             found.add(slot_of(node))
@@ -63,7 +63,7 @@ def _in_one(graphs: Iterable[Graph]) -> Graph:
     return whole
 
 
-def slot_of(node: Node) -> Slot:
+def slot_of(node: Node) -> AttributeKey:
     """The attribute that a ``prim::GetAttr`` or ``prim::SetAttr`` is about."""
     return node.inputs[0].type, node.get_string("name")
 

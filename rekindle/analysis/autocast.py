@@ -39,8 +39,8 @@ def ignores_autocast(operator: Operator) -> bool:
     if not isinstance(overload, torch._ops.OpOverload):
         return False
     if any(result.alias is not None for result in schema.returns):
-        return not operator.passes_on
-    if torch.Tag.pointwise not in overload.tags or operator.passes_on:
+        return not operator.may_alias_inputs
+    if torch.Tag.pointwise not in overload.tags or operator.may_alias_inputs:
         return False
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     is_composite = has_kernel(schema.qualified_name, "CompositeImplicitAutograd")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from rekindle.analysis.mutability import is_immutable as is_immutable, may_hold_tensor
+from rekindle.analysis.mutability import is_immutable as is_immutable, may_contain_tensor
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operator
+from rekindle.ir.registry import AliasAnalysisKind, Operator
 from rekindle.ir.schema import AliasInfo
 
-PASSES_ON = frozenset(
+FORWARDING_KINDS = frozenset(
     {
         *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct"),
@@ -25,7 +25,7 @@ GUARDS = frozenset({"prim::Guard", "prim::BailOut"})
 error, and a bailout leaves the graph for another that goes on from there: the rest of the program, which knows the
 other inputs, and whatever the caller knows."""
 
-FRESH = frozenset(
+FRESH_VALUE_KINDS = frozenset(
     {
         *("prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::EmptyListLiteral"),
         "prim::BailoutTemplate",
@@ -33,16 +33,16 @@ FRESH = frozenset(
 )
 """Kinds that make something that nothing else knows."""
 
-LAZY = frozenset({"prim::fork", "prim::awaitable"})
+DEFERRED_SUBGRAPH_KINDS = frozenset({"prim::fork", "prim::awaitable"})
 """Kinds that hand their inputs to what runs later, beside what follows: their subgraph."""
 
-OWN_GRAPH = LAZY | {"prim::Try"}
+OWN_GRAPH = DEFERRED_SUBGRAPH_KINDS | {"prim::Try"}
 """Kinds that hold a graph of their own to which their inputs are what a function's arguments are to it."""
 
 WAITS = frozenset({"aten::wait", "prim::awaitable_wait"})
 """Kinds that wait for that."""
 
-RUNS_NOW = frozenset(
+INLINE_SUBGRAPH_KINDS = frozenset(
     {
         *("prim::DifferentiableGraph", "prim::FusionGroup", "prim::CudaFusionGroup", "prim::TensorExprGroup"),
         *("prim::StaticSubgraph", "prim::FunctionalGraph", "prim::NativeRegion"),
@@ -62,7 +62,7 @@ _SIDE_EFFECTS = frozenset(
 )
 
 
-_SIMPLE: Final = PASSES_ON | FRESH | CONTROL_FLOW | LAZY
+_SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_SUBGRAPH_KINDS
 """Kinds that do nothing by themselves; what is in their blocks may."""
 
 
@@ -72,7 +72,7 @@ def has_side_effects(node: Node) -> bool:
         return True
     if node.kind in _SIMPLE:
         return False
-    if node.kind in RUNS_NOW:
+    if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(has_side_effects(inner) for inner in node.get_graph("Subgraph").all_nodes())
     operator = node.operator
     if operator is None:
@@ -83,9 +83,9 @@ def has_side_effects(node: Node) -> bool:
 
 def is_nondeterministic(node: Node) -> bool:
     """Whether the node may answer differently each time. What is not known may."""
-    if node.kind in PASSES_ON or node.kind in FRESH:
+    if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
-    if node.kind in RUNS_NOW:
+    if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(is_nondeterministic(inner) for inner in node.get_graph("Subgraph").all_nodes())
     operator = node.operator
     return operator is None or operator.is_nondeterministic
@@ -95,7 +95,7 @@ def may_write(node: Node) -> bool:
     """Whether the node may write to one of its inputs."""
     if node.kind in _SIMPLE:
         return False
-    if node.kind in RUNS_NOW:
+    if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(may_write(inner) for inner in node.get_graph("Subgraph").all_nodes())
     operator = node.operator
     return operator is None or _may_write(operator)
@@ -103,9 +103,11 @@ def may_write(node: Node) -> bool:
 
 @cache
 def _may_write(operator: Operator) -> bool:
-    if operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL) or operator.hidden_writes:
+    if operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL) or operator.hidden_writes:
         return True
-    return operator.effects is Effects.FROM_SCHEMA and any(is_write(item.alias) for item in operator.schema.arguments)
+    return operator.effects is AliasAnalysisKind.FROM_SCHEMA and any(
+        is_write(item.alias) for item in operator.schema.arguments
+    )
 
 
 def is_write(info: AliasInfo | None) -> bool:
@@ -115,10 +117,15 @@ def is_write(info: AliasInfo | None) -> bool:
 
 def is_conservative(node: Node) -> bool:
     """Whether the node must be taken to write to all its inputs and to hand them to others."""
-    if node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW or node.kind in RUNS_NOW:
+    if (
+        node.kind in FORWARDING_KINDS
+        or node.kind in FRESH_VALUE_KINDS
+        or node.kind in CONTROL_FLOW
+        or node.kind in INLINE_SUBGRAPH_KINDS
+    ):
         return False
     operator = node.operator
-    return operator is None or operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL)
+    return operator is None or operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL)
 
 
 _MODES: Final = frozenset(
@@ -129,17 +136,17 @@ _MODES: Final = frozenset(
 )
 
 
-def sets_modes(node: Node) -> bool:
+def writes_modes(node: Node) -> bool:
     """Whether the node, not counting its blocks, may change a mode of the process that other nodes heed without saying
     so: whether gradients are recorded, autocast, the default dtype. What is not known may."""
-    if node.kind in _SIMPLE or node.kind in RUNS_NOW:
+    if node.kind in _SIMPLE or node.kind in INLINE_SUBGRAPH_KINDS:
         return False
     return node.kind in _MODES or node.operator is None
 
 
-def heeds_modes(node: Node) -> bool:
+def reads_modes(node: Node) -> bool:
     """Whether what the node computes may depend on such a mode: it takes or makes something that can be written to, or
     asks for the mode."""
-    if node.kind in PASSES_ON or node.kind in FRESH:
+    if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
         return False
-    return is_nondeterministic(node) or any(may_hold_tensor(value.type) for value in (*node.inputs, *node.outputs))
+    return is_nondeterministic(node) or any(may_contain_tensor(value.type) for value in (*node.inputs, *node.outputs))

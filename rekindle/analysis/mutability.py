@@ -48,38 +48,38 @@ def is_immutable(type: Type) -> bool:
     return isinstance(type, _IMMUTABLE)
 
 
-def may_hold_tensor(type: Type) -> bool:
+def may_contain_tensor(type: Type) -> bool:
     """Whether a value of this type may be a tensor, or hold one."""
     if isinstance(type, TensorType):
         return True
     if type.contained:
-        return any(may_hold_tensor(part) for part in type.contained)
+        return any(may_contain_tensor(part) for part in type.contained)
     return not isinstance(type, _IMMUTABLE)
 
 
 # ------------------------------------------------------------------------------------------------------------- families
 
-Family = Hashable
-"""Types of different families never share memory; those of one may. :data:`ANYTHING` may be of any family."""
+AliasClass = Hashable
+"""Types of different families never share memory; those of one may. :data:`ANY_ALIAS_CLASS` may be of any family."""
 
-ANYTHING: Final = "anything"
+ANY_ALIAS_CLASS: Final = "anything"
 
-_OF_KIND: Final[dict[str, Family]] = {
+_OF_KIND: Final[dict[str, AliasClass]] = {
     **dict.fromkeys(("TensorType", "StorageType"), "tensor"),
     **dict.fromkeys(("IntType", "FloatType", "ComplexType", "NumberType"), "number"),
     **dict.fromkeys(("ClassType", "InterfaceType", "AnyClassType"), "object"),
-    **dict.fromkeys(("AnyType", "AnyListType", "AnyTupleType", "UnionType", "VarType"), ANYTHING),
+    **dict.fromkeys(("AnyType", "AnyListType", "AnyTupleType", "UnionType", "VarType"), ANY_ALIAS_CLASS),
 }
 
 
-def family_of(type: Type) -> Family:
+def alias_class_of(type: Type) -> AliasClass:
     """The family of a type. A list belongs with the lists of the same family of elements: a caller may pass one list
     as ``List[int]`` and as ``List[Optional[int]]``."""
     if isinstance(type, OptionalType):
-        return family_of(type.element)
+        return alias_class_of(type.element)
     if type.contained and not isinstance(type, UnionType):
-        parts = tuple(family_of(part) for part in type.contained)
-        return ANYTHING if ANYTHING in parts else (type.kind, parts)
+        parts = tuple(alias_class_of(part) for part in type.contained)
+        return ANY_ALIAS_CLASS if ANY_ALIAS_CLASS in parts else (type.kind, parts)
     return _OF_KIND.get(type.kind, type.kind)
 
 
@@ -98,8 +98,8 @@ def may_share_memory(a: Type, b: Type) -> bool:
     a, b = without_none(a), without_none(b)
     if a.kind != b.kind and a.kind in _CONCRETE and b.kind in _CONCRETE:
         return False
-    mine, theirs = family_of(a), family_of(b)
-    return mine == theirs or ANYTHING in (mine, theirs)
+    mine, theirs = alias_class_of(a), alias_class_of(b)
+    return mine == theirs or ANY_ALIAS_CLASS in (mine, theirs)
 
 
 # ---------------------------------------------------------------------------------------------------------------- parts
@@ -133,7 +133,7 @@ def part_type(type: Type, key: Key) -> Type:
 
 
 @dataclass(slots=True, frozen=True)
-class Traits:
+class MemoryTraits:
     """What the analysis of aliases has to know of a type.
 
     ``holds`` are the types of the parts that can be written to. ``has_memory`` says whether the value itself can be:
@@ -143,23 +143,23 @@ class Traits:
     is_mutable: bool
     has_memory: bool
     holds: tuple[Type, ...]
-    family: Family
+    family: AliasClass
 
 
 _OPAQUE: Final = ("ClassType", "InterfaceType", "AnyClassType", "AnyType", "AnyListType", "AnyTupleType")
 """Kinds of types whose values may hold anything."""
 
-_FLAT: Final = Traits(is_mutable=True, has_memory=True, holds=(), family="tensor")
-_NOTHING: Final = Traits(is_mutable=False, has_memory=False, holds=(), family="nothing")
+_FLAT: Final = MemoryTraits(is_mutable=True, has_memory=True, holds=(), family="tensor")
+_NOTHING: Final = MemoryTraits(is_mutable=False, has_memory=False, holds=(), family="nothing")
 
 
-def traits_of(type: Type) -> Traits:
+def traits_of(type: Type) -> MemoryTraits:
     """The traits of a type; worth keeping, as it walks the type."""
     if isinstance(type, TensorType):
         return _FLAT
     if is_immutable(type):
         return _NOTHING
-    return Traits(True, not _is_tuple(type), tuple(_held(type)), family_of(type))
+    return MemoryTraits(True, not _is_tuple(type), tuple(_held(type)), alias_class_of(type))
 
 
 def _is_tuple(type: Type) -> bool:

@@ -6,25 +6,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rekindle.analysis.alias_plans import plan_for
-from rekindle.analysis.alias_rules import AliasRules
-from rekindle.analysis.alias_tracker import Memory
+from rekindle.analysis.alias_plans import alias_summary_of
+from rekindle.analysis.alias_rules import AliasTrackerBuilder
+from rekindle.analysis.alias_tracker import MemoryLocations
 from rekindle.analysis.effects import (
-    FRESH,
+    DEFERRED_SUBGRAPH_KINDS,
+    FORWARDING_KINDS,
+    FRESH_VALUE_KINDS,
     GUARDS,
-    LAZY,
-    PASSES_ON,
-    RUNS_NOW,
+    INLINE_SUBGRAPH_KINDS,
     WAITS,
     has_side_effects,
-    heeds_modes,
     is_nondeterministic,
-    sets_modes,
+    reads_modes,
+    writes_modes,
 )
 from rekindle.analysis.raising import may_raise
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 
 _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
 """Kinds that read the container that they are given, but not what is in it."""
@@ -37,10 +37,10 @@ _READS_ALL: Final = frozenset({"prim::profile"})
 class NodeEffects:
     """See the module."""
 
-    reads: Memory = 0
-    writes: Memory = 0
+    reads: MemoryLocations = 0
+    writes: MemoryLocations = 0
     has_side_effects: bool = False
-    draws_random: bool = False
+    uses_rng: bool = False
     sets_modes: bool = False
     heeds_modes: bool = False
     may_fail: bool = False
@@ -50,7 +50,7 @@ class NodeEffects:
         self.reads |= other.reads
         self.writes |= other.writes
         self.has_side_effects |= other.has_side_effects
-        self.draws_random |= other.draws_random
+        self.uses_rng |= other.uses_rng
         self.sets_modes |= other.sets_modes
         self.heeds_modes |= other.heeds_modes
         self.may_fail |= other.may_fail
@@ -61,7 +61,7 @@ class NodeEffects:
             self.writes & (other.reads | other.writes)
             or self.reads & other.writes
             or (self.has_side_effects and other.has_side_effects)
-            or (self.draws_random and other.draws_random)
+            or (self.uses_rng and other.uses_rng)
             or (self.sets_modes and other.heeds_modes)
             or (self.heeds_modes and other.sets_modes)
             or (self.may_fail and (other.may_fail or other.has_side_effects))
@@ -69,17 +69,17 @@ class NodeEffects:
         )
 
 
-class EffectsFinder:
+class EffectAnalysis:
     """Finds the effects of nodes, and keeps them until the elements change."""
 
-    def __init__(self, rules: AliasRules, graph: Graph) -> None:
+    def __init__(self, rules: AliasTrackerBuilder, graph: Graph) -> None:
         self._rules = rules
         self._graph = graph
         self._tracker = rules.tracker
         self._changes = -1
         self._known: dict[Node, NodeEffects] = {}
-        self._written: Memory | None = None
-        self._lasting: Memory | None = None
+        self._written: MemoryLocations | None = None
+        self._lasting: MemoryLocations | None = None
         self._later: NodeEffects | None = None
         self._uninitialized: set[Value] | None = None
 
@@ -98,11 +98,11 @@ class EffectsFinder:
         return found
 
     @property
-    def written(self) -> Memory:
+    def written(self) -> MemoryLocations:
         """All memory that some node may write to."""
         self._check()
         if self._written is None:
-            found = self._tracker.outside if self._rules.unknown else 0
+            found = self._tracker.wildcard_memory if self._rules.unknown else 0
             for elements in self._rules.writers.values():
                 for element in elements:
                     found |= self._tracker.memory(element)
@@ -110,11 +110,11 @@ class EffectsFinder:
         return self._written
 
     @property
-    def lasting(self) -> Memory:
+    def lasting(self) -> MemoryLocations:
         """All memory that may be known to somebody once the call is over, results not counted."""
         self._check()
         if self._lasting is None:
-            found = self._tracker.outside
+            found = self._tracker.wildcard_memory
             for element in self._rules.lasting:
                 found |= self._tracker.reachable(element)
             self._lasting = found
@@ -128,27 +128,27 @@ class EffectsFinder:
 
     def _find(self, node: Node) -> NodeEffects:
         kind = node.kind
-        has_own = not node.blocks and kind not in LAZY and kind not in RUNS_NOW
+        has_own = not node.blocks and kind not in DEFERRED_SUBGRAPH_KINDS and kind not in INLINE_SUBGRAPH_KINDS
         found = NodeEffects(
             has_side_effects=has_side_effects(node),
-            draws_random=has_own and (is_nondeterministic(node) or kind in GUARDS),
-            sets_modes=has_own and sets_modes(node),
-            heeds_modes=has_own and (heeds_modes(node) or kind in GUARDS),
+            uses_rng=has_own and (is_nondeterministic(node) or kind in GUARDS),
+            sets_modes=has_own and writes_modes(node),
+            heeds_modes=has_own and (reads_modes(node) or kind in GUARDS),
             may_fail=has_own and (may_raise(node) or self._reads_uninitialized(node)),
         )
         for block in node.blocks:
             self._include_block(found, block)
         subgraph = node.attributes.get("Subgraph")
-        if isinstance(subgraph, Graph) and kind not in FRESH:
+        if isinstance(subgraph, Graph) and kind not in FRESH_VALUE_KINDS:
             self._include_block(found, subgraph.block)
         if node in self._rules.unknown or (kind in WAITS and self._may_wait_for_others(node)):
-            found.reads |= self._tracker.outside
-            found.writes |= self._tracker.outside
+            found.reads |= self._tracker.wildcard_memory
+            found.writes |= self._tracker.wildcard_memory
         if self._rules.later and (node in self._rules.unknown or kind in WAITS):
             found.include(self._later_effects())
         found.reads |= self._own_reads(node)
         if found.may_fail and has_own:
-            found.reads |= self._tracker.outside  # whoever catches the exception sees it
+            found.reads |= self._tracker.wildcard_memory  # whoever catches the exception sees it
         for element in self._rules.writers.get(node, ()):
             found.writes |= self._tracker.memory(element)
         return found
@@ -156,24 +156,28 @@ class EffectsFinder:
     def _reads_uninitialized(self, node: Node) -> bool:
         """Whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front of it
         says that it has a value."""
-        if node.kind in PASSES_ON or node.kind in FRESH:
+        if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
             return False
         if self._uninitialized is None:
             self._uninitialized = may_be_uninitialized(self._graph)
         return not self._uninitialized.isdisjoint(node.inputs)
 
-    def _own_reads(self, node: Node) -> Memory:
+    def _own_reads(self, node: Node) -> MemoryLocations:
         kind = node.kind
         if kind == "prim::RaiseException":
-            return self._tracker.outside  # whoever catches the exception sees it
+            return self._tracker.wildcard_memory  # whoever catches the exception sees it
         if kind in GUARDS:  # who goes on in its place sees that too
-            return self._tracker.outside | self._reachable_from(node)
+            return self._tracker.wildcard_memory | self._reachable_from(node)
         if kind in _READS_CONTAINER:
             return self._memory(node.inputs[0])
-        if (kind in PASSES_ON and kind not in _READS_ALL) or kind in FRESH or node.blocks:
+        if (kind in FORWARDING_KINDS and kind not in _READS_ALL) or kind in FRESH_VALUE_KINDS or node.blocks:
             return 0
         operator = node.operator
-        within = operator is None or operator.effects is Effects.SPECIAL or plan_for(operator).reads_contents
+        within = (
+            operator is None
+            or operator.effects is AliasAnalysisKind.SPECIAL
+            or alias_summary_of(operator).reads_contents
+        )
         if within:
             return self._reachable_from(node)
         found = 0
@@ -183,17 +187,17 @@ class EffectsFinder:
 
     def _may_wait_for_others(self, node: Node) -> bool:
         """Whether what is waited for may have been started elsewhere."""
-        return bool(self._memory(node.inputs[0]) & self._tracker.outside)
+        return bool(self._memory(node.inputs[0]) & self._tracker.wildcard_memory)
 
-    def _memory(self, value: Value) -> Memory:
+    def _memory(self, value: Value) -> MemoryLocations:
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.memory(element)
 
-    def _reachable(self, value: Value) -> Memory:
+    def _reachable(self, value: Value) -> MemoryLocations:
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.reachable(element)
 
-    def _reachable_from(self, node: Node) -> Memory:
+    def _reachable_from(self, node: Node) -> MemoryLocations:
         found = 0
         for value in node.inputs:
             found |= self._reachable(value)

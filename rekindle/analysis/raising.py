@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import Final
 
-from rekindle.analysis.effects import RUNS_NOW, may_write
+from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS, may_write
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import (
     BOOL,
@@ -33,7 +33,7 @@ from rekindle.ir.types import (
 
 def may_raise(node: Node) -> bool:
     """Whether a node that works on Python's values may raise for some of them."""
-    if node.kind in RUNS_NOW:
+    if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
     asked = _RAISING.get(node.kind.replace("python::", "aten::", 1))
     return asked is not None and asked(node)

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
-from rekindle.analysis.effects import LAZY, RUNS_NOW, may_write
+from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, may_write
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
@@ -72,7 +72,7 @@ def keeps_rank(node: Node) -> bool:
 def ranks_are_fixed(graph: Graph) -> bool:
     """Whether no node of ``graph`` may change how many dimensions a tensor has, as ``unsqueeze_`` does."""
     for node in graph.all_nodes():
-        if node.kind in LAZY or node.kind in RUNS_NOW or node.operator is None:
+        if node.kind in DEFERRED_SUBGRAPH_KINDS or node.kind in INLINE_SUBGRAPH_KINDS or node.operator is None:
             if node.kind not in ("prim::If", "prim::Loop", "prim::Constant"):
                 return False
         elif may_write(node) and node.kind not in _KEEPS_RANK:

@@ -22,10 +22,17 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb, Memory
+from rekindle.analysis.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.autocast import ignores_autocast
 from rekindle.analysis.constant_folding import may_fold
-from rekindle.analysis.effects import FRESH, GUARDS, RUNS_NOW, has_side_effects, is_conservative, sets_modes
+from rekindle.analysis.effects import (
+    FRESH_VALUE_KINDS,
+    GUARDS,
+    INLINE_SUBGRAPH_KINDS,
+    has_side_effects,
+    is_conservative,
+    writes_modes,
+)
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Operator, is_foreign
@@ -142,7 +149,7 @@ _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 """Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
 
 
-class SteadyFacts:
+class InvariantTypeFacts:
     """What of the type of a tensor stays as it is while the graph runs: neither the sizes of what is resized, nor
     whether what is written to requires a gradient. Strides and the like are left out."""
 
@@ -157,7 +164,7 @@ class SteadyFacts:
         writable = type.requires_grad is not None and self.aliases.has_writers(value)
         return replace(type, strides=None, undefined=None, requires_grad=None if writable else type.requires_grad)
 
-    def _find_reshaped(self, graph: Graph) -> Memory:
+    def _find_reshaped(self, graph: Graph) -> MemoryLocations:
         """The memory of tensors whose sizes may change once they are there."""
         found = 0
         for node in graph.all_nodes():
@@ -171,8 +178,8 @@ class _Propagation:
     def __init__(self, graph: Graph, grad_enabled: bool | None, every_branch: bool, any_modes: bool) -> None:
         self.graph = graph
         self.every_branch = every_branch
-        self.steady = SteadyFacts(graph)
-        modes = [node for node in graph.all_nodes() if sets_modes(node)]
+        self.steady = InvariantTypeFacts(graph)
+        modes = [node for node in graph.all_nodes() if writes_modes(node)]
         self.grad_enabled = None if modes else grad_enabled
         self.is_steady = all(node.kind == "aten::set_grad_enabled" for node in modes)
         """Whether nothing turns on autocast, or may."""
@@ -213,7 +220,7 @@ class _Propagation:
             self.visit_if(node)
         elif kind == "prim::Loop":
             self.visit_loop(node)
-        elif kind in RUNS_NOW and isinstance(node.attributes.get("Subgraph"), Graph):
+        elif kind in INLINE_SUBGRAPH_KINDS and isinstance(node.attributes.get("Subgraph"), Graph):
             subgraph = node.get_graph("Subgraph")
             for parameter, value in zip(subgraph.inputs, node.inputs, strict=True):
                 self.set(parameter, self.fact(value))
@@ -281,7 +288,7 @@ class _Propagation:
         if kind in GUARDS:
             return [Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
         operator = node.operator
-        if operator is None or kind in FRESH or node.blocks or has_side_effects(node):
+        if operator is None or kind in FRESH_VALUE_KINDS or node.blocks or has_side_effects(node):
             return []
         if is_conservative(node) and kind not in _VIEWS_ONLY:
             return []
@@ -299,7 +306,7 @@ class _Propagation:
             default_device=self.default_device,
             attributes=node.attributes,
         )
-        is_new = not operator.passes_on and not any(result.alias for result in operator.schema.returns)
+        is_new = not operator.may_alias_inputs and not any(result.alias for result in operator.schema.returns)
         may_be_cast = self.any_modes and not ignores_autocast(operator)
         return [self.adjust(result, is_new, may_be_cast) for result in found]
 

@@ -11,7 +11,7 @@ import torch
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Outcome:
     """What came of a call: a result, or an error; and its arguments, as the call left them."""
 
     result: Any = None
@@ -22,15 +22,15 @@ class Answer:
         return f"{type(self.error).__name__}: {self.error}" if self.error is not None else repr(self.result)
 
 
-def answer_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Answer:
+def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Outcome:
     """What ``function`` answers to copies of ``arguments``. It draws the same random numbers each time."""
     copies = copy.deepcopy([_leaf(value) for value in arguments])
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         try:
-            return Answer(function(copies), None, copies)
+            return Outcome(function(copies), None, copies)
         except Exception as error:  # whatever the program raises is its answer
-            return Answer(None, error, copies)
+            return Outcome(None, error, copies)
 
 
 def _leaf(value: Any) -> Any:
@@ -40,7 +40,7 @@ def _leaf(value: Any) -> Any:
     return value
 
 
-def same_answer(a: Answer, b: Answer) -> bool:
+def same_outcome(a: Outcome, b: Outcome) -> bool:
     """Whether both raised an error of the same class, or returned the same and wrote the same to their arguments.
     Floats may differ as much as ``torch.testing`` allows, and NaN is NaN."""
     if a.error is not None or b.error is not None:

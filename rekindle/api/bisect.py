@@ -8,19 +8,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rekindle.api.answers import Answer, answer_of, same_answer
+from rekindle.api.answers import Outcome, outcome_of, same_outcome
 from rekindle.api.bisect_script import interpreted, planned, script_of
-from rekindle.api.entry_points import subject_of
+from rekindle.api.entry_points import entry_point_of
 from rekindle.errors import UNKNOWN_RANGE, RekindleError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.printer import print_graph, print_head
 from rekindle.ir.verifier import verify
 from rekindle.passes import Pass, PassManager
-from rekindle.passes.changes import ChangeLog
+from rekindle.passes.changes import ChangeCounter
 from rekindle.runtime.executor import pipeline_of_calls
 
-Same = Callable[[Answer, Answer], bool]
+Same = Callable[[Outcome, Outcome], bool]
 
 PLAN: Final = "plan"
 
@@ -39,8 +39,8 @@ class Culprit:
     before: str
     after: str
     """The graph on both sides of the change, as text."""
-    right: Answer
-    wrong: Answer
+    right: Outcome
+    wrong: Outcome
     limit: str
     """What ``PYTORCH_JIT_OPT_LIMIT`` has to be for this to be the last change to the graph."""
     script: str | None = field(default=None, repr=False)
@@ -61,7 +61,7 @@ def bisect(
     kwargs: Mapping[str, Any] | None = None,
     *,
     passes: Sequence[Pass] | None = None,
-    same: Same = same_answer,
+    same: Same = same_outcome,
     script: str | os.PathLike[str] | None = None,
 ) -> Culprit | None:
     """Find the change to the graph of ``f`` after which it answers ``args`` otherwise; None where all of ``passes``
@@ -77,7 +77,7 @@ def bisect(
         CompileError, NotScriptableError: ``f`` cannot be compiled.
         ValueError: there is a change, but no program can show it; see :attr:`Culprit.script`.
     """
-    subject = subject_of(f)
+    subject = entry_point_of(f)
     arguments = subject.bind(args, kwargs or {})
     search = _Search(subject.record.graph, arguments, pipeline_of_calls(arguments) if passes is None else passes, same)
     with room_to_recurse(UNKNOWN_RANGE):
@@ -90,7 +90,7 @@ def bisect(
 
 
 @dataclass(slots=True)
-class _Stopping(ChangeLog):
+class _Stopping(ChangeCounter):
     """Allows the first ``most`` changes, whoever makes them, and remembers the last."""
 
     most: int | None = None
@@ -114,7 +114,7 @@ class _Trial:
 
     graph: Graph
     log: _Stopping
-    answer: Answer
+    answer: Outcome
 
     @property
     def text(self) -> str:
@@ -157,12 +157,12 @@ class _Search:
         try:
             PassManager(verify, changes=log).run(graph, passes)
         except RekindleError as error:
-            return _Trial(graph, log, Answer(error=error))
-        return _Trial(graph, log, answer_of(interpreted(graph), self.arguments))
+            return _Trial(graph, log, Outcome(error=error))
+        return _Trial(graph, log, outcome_of(interpreted(graph), self.arguments))
 
     def _of_the_plan(self, full: _Trial) -> Culprit | None:
         """Whether the graph answers otherwise as calls run it than in the interpreter."""
-        answer = answer_of(planned(full.graph), self.arguments)
+        answer = outcome_of(planned(full.graph), self.arguments)
         if self.same(full.answer, answer):
             return None
         wrong = _Trial(full.graph, full.log, answer)
@@ -201,7 +201,7 @@ class _Search:
             ),
         )
 
-    def _is_as_wrong(self, answer: Answer, wrong: Answer) -> bool:
+    def _is_as_wrong(self, answer: Outcome, wrong: Outcome) -> bool:
         """Whether the text of a wrong graph answers as the graph does; one that is broken need not even be read."""
         if isinstance(wrong.error, RekindleError):
             return isinstance(answer.error, RekindleError)

@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from rekindle.api.answers import Answer, answer_of
+from rekindle.api.answers import Outcome, outcome_of
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
-from rekindle.ir.subgraph_execution import callable_of, settled_at_once
+from rekindle.ir.subgraph_execution import callable_of, compile_immediately
 from rekindle.ir.verifier import verify
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
@@ -53,7 +53,7 @@ def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
     """What runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
 
     def run(arguments: Sequence[Any]) -> Any:
-        with settled_at_once():
+        with compile_immediately():
             return InterpreterState(Code(graph, "f")).run(arguments)
 
     return run
@@ -63,7 +63,7 @@ def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
     """What runs ``graph`` as calls do, on a list of its inputs."""
 
     def run(arguments: Sequence[Any]) -> Any:
-        with settled_at_once():
+        with compile_immediately():
             return callable_of(graph, "f")(*arguments)
 
     return run
@@ -74,7 +74,7 @@ def script_of(
     before: Graph,
     after: Graph,
     arguments: Sequence[Any],
-    shows: Callable[[Answer, Answer], bool],
+    shows: Callable[[Outcome, Outcome], bool],
     *,
     by_plan: bool = False,
 ) -> str | None:
@@ -96,14 +96,14 @@ def script_of(
     return _TEMPLATE.format(title=lines, before=first, after=second, arguments=listed, run=run.__name__)
 
 
-def _answer(text: str, run: Callable[[Graph], Callable[[Sequence[Any]], Any]], arguments: Sequence[Any]) -> Answer:
+def _answer(text: str, run: Callable[[Graph], Callable[[Sequence[Any]], Any]], arguments: Sequence[Any]) -> Outcome:
     try:
         graph = parse_graph(text)
         verify(graph)
         function = run(graph)
     except RekindleError as error:
-        return Answer(error=error)
-    return answer_of(function, arguments)
+        return Outcome(error=error)
+    return outcome_of(function, arguments)
 
 
 def _quoted(text: str) -> str:

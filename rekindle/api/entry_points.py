@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.arguments import bind
@@ -14,10 +14,10 @@ from rekindle.scripting.script import script
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class EntryPoint:
     """A compiled function, and the object that it is a method of."""
 
-    record: FunctionRecord
+    record: GraphFunction
     owner: tuple[Any, ...] = ()
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
@@ -29,7 +29,7 @@ class Subject:
         return bind(self.record.schema, (*self.owner, *args), kwargs)
 
 
-def subject_of(f: Any) -> Subject:
+def entry_point_of(f: Any) -> EntryPoint:
     """The function that a call of ``f`` runs: ``forward`` of a module. What is not compiled is, by
     :func:`rekindle.script`.
 
@@ -42,7 +42,7 @@ def subject_of(f: Any) -> Subject:
     if isinstance(f, ScriptModule):
         f = f.forward
     if isinstance(f, Method):
-        return Subject(f._record, (f.owner,))
+        return EntryPoint(f._record, (f.owner,))
     if isinstance(f, Function):
-        return Subject(f._record)
+        return EntryPoint(f._record)
     raise TypeError(f"this takes one function or module, but got {f!r}; hand over one of its 'overloads'")

@@ -7,24 +7,24 @@ from collections.abc import Iterator
 
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.codegen.fusion import KIND as GROUP
-from rekindle.codegen.fusion_executor import FusedGroup, group_of
+from rekindle.codegen.fusion_executor import FusionExecutor, group_of
 from rekindle.runtime.code import Code
 from rekindle.runtime.instructions import Instruction
 from rekindle.runtime.version import code_behind
 
 
 def owner_of(instruction: Instruction) -> object:
-    """The object that runs an operator, where there is one: a :class:`FusedGroup`, a
+    """The object that runs an operator, where there is one: a :class:`FusionExecutor`, a
     :class:`~rekindle.codegen.native.region_executor.NativeRegion`, a :class:`DifferentiableOperation`."""
     if instruction.node.kind == GROUP:
         return group_of(instruction.node.get_graph("Subgraph"))
     return getattr(instruction.operation, "__self__", instruction.operation)
 
 
-def places_of(code: Code) -> Counter[DifferentiableOperation | FusedGroup]:
+def places_of(code: Code) -> Counter[DifferentiableOperation | FusionExecutor]:
     """What runs differentiable graphs and groups, and in how many places of ``code`` each is called."""
     owners = map(owner_of, code.instructions)
-    return Counter(owner for owner in owners if isinstance(owner, (DifferentiableOperation, FusedGroup)))
+    return Counter(owner for owner in owners if isinstance(owner, (DifferentiableOperation, FusionExecutor)))
 
 
 def codes_of(code: Code) -> Iterator[Code]:
@@ -34,7 +34,7 @@ def codes_of(code: Code) -> Iterator[Code]:
     for owner in places_of(code):
         if isinstance(owner, DifferentiableOperation):
             for piece in owner.pieces():
-                inner = None if piece.learns else code_behind(piece.function)
+                inner = None if piece.specializes else code_behind(piece.function)
                 if inner is not None:
                     yield from codes_of(inner)
         elif owner.without_products is not None:
@@ -43,7 +43,7 @@ def codes_of(code: Code) -> Iterator[Code]:
                 yield from codes_of(inner)
 
 
-def groups_in(code: Code) -> Iterator[FusedGroup]:
+def groups_in(code: Code) -> Iterator[FusionExecutor]:
     """The groups in all of these."""
     for each in codes_of(code):
-        yield from (owner for owner in places_of(each) if isinstance(owner, FusedGroup))
+        yield from (owner for owner in places_of(each) if isinstance(owner, FusionExecutor))

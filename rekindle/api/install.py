@@ -18,7 +18,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.api import torch_jit_shims
-from rekindle.api.torch_jit_shims import STAND_INS
+from rekindle.api.torch_jit_shims import SHIMS
 from rekindle.api.usage import Usage
 
 _INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "rekindle")
@@ -67,7 +67,7 @@ def _is_insider(frame: FrameType) -> bool:
 
 def _front() -> type[ModuleType]:
     """A class of modules that answers for the names that are taken."""
-    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, ours) for name, ours in STAND_INS.items()})
+    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, ours) for name, ours in SHIMS.items()})
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again

@@ -42,7 +42,7 @@ _CALLS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOver:
+class UnfusedNode:
     """A node that runs by itself, and why."""
 
     node: Node
@@ -58,7 +58,7 @@ CALLED: Final = "it calls what is known only when it runs"
 NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
-def left_over(graph: Graph) -> Iterator[LeftOver]:
+def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
     """What runs by itself in ``graph``, in its order."""
     default = "the pass that fuses was told to stop" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
@@ -69,12 +69,12 @@ def left_over(graph: Graph) -> Iterator[LeftOver]:
         if not computes_tensors(node):
             continue
         if node.kind in LIBRARY:
-            yield LeftOver(node, LIBRARY_REASON)
+            yield UnfusedNode(node, LIBRARY_REASON)
         elif node.kind in _CALLS:
-            yield LeftOver(node, CALLED)
+            yield UnfusedNode(node, CALLED)
         else:
             reason = default if not told else told.pop(0) if len(told) > 1 else told[0]
-            yield LeftOver(node, reason)
+            yield UnfusedNode(node, reason)
 
 
 def computes_tensors(node: Node) -> bool:

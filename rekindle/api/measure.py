@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.api.entry_points import Subject, subject_of
+from rekindle.api.entry_points import EntryPoint, entry_point_of
 from rekindle.api.report import operator_of
-from rekindle.api.report_data import Operator
+from rekindle.api.report_data import OperatorReport
 from rekindle.api.show import page_of
 from rekindle.ir.graph import Node
 from rekindle.runtime.code import Code
@@ -33,7 +33,7 @@ _SHOWN: Final = 12
 class NodeTime:
     """A node of what calls run: ``seconds`` in one call of the function, in which it runs ``runs`` times."""
 
-    operator: Operator
+    operator: OperatorReport
     text: str
     runs: int
     seconds: float
@@ -46,7 +46,7 @@ class Measurement:
     name: str
     rounds: int
     nodes: tuple[NodeTime, ...]
-    _subject: Subject = field(repr=False, compare=False)
+    _subject: EntryPoint = field(repr=False, compare=False)
     _arguments: Sequence[Any] = field(repr=False, compare=False)
     _seconds: Mapping[Node, float] = field(repr=False, compare=False)
 
@@ -88,10 +88,10 @@ def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
         CompileError, NotScriptableError: ``f`` cannot be compiled.
         Whatever the program raises.
     """
-    return _measured(subject_of(f), args, kwargs, rounds=20)
+    return _measured(entry_point_of(f), args, kwargs, rounds=20)
 
 
-def _measured(subject: Subject, args: Sequence[Any], kwargs: Mapping[str, Any], rounds: int) -> Measurement:
+def _measured(subject: EntryPoint, args: Sequence[Any], kwargs: Mapping[str, Any], rounds: int) -> Measurement:
     arguments = subject.bind(args, kwargs)
     for _ in range(WARM_UP):
         execute(subject.record, _copies(arguments))

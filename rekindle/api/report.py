@@ -6,32 +6,32 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rekindle.api.entry_points import subject_of
+from rekindle.api.entry_points import entry_point_of
 from rekindle.api.executed import owner_of, places_of
-from rekindle.api.left_over import left_over
+from rekindle.api.left_over import unfused_nodes
 from rekindle.api.report_data import (
     Differentiable,
-    Group,
+    FusionGroupReport,
+    GraphReport,
     Guard,
-    Kernel,
-    Machine,
-    OneByOne,
-    Operator,
-    Part,
-    Region,
+    KernelReport,
+    LoopFallbackReport,
+    MachineCode,
+    NativeRegionReport,
+    OperatorReport,
     Report,
     Unfused,
 )
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
-from rekindle.codegen.compiled_kernels import Launch
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.compiled_kernels import KernelLaunch
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.layout import Layout, contiguous_strides
 from rekindle.codegen.native.region_executor import NativeRegion
 from rekindle.codegen.value_descriptors import scalar_of
 from rekindle.errors import SourceRange
 from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.passes.inlining import inline
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
@@ -63,7 +63,7 @@ def report(f: Any, /) -> Report:
             f"rekindle.report takes a function, a method or a module that rekindle has compiled, but got {f!r}: "
             "script, trace or load it, and call it first"
         )
-    record = subject_of(f).record
+    record = entry_point_of(f).record
     strategy = _strategy_of(record)
     name = record.name.rsplit(".", 1)[-1]
     looped = tuple(_one_by_one(record))
@@ -74,16 +74,16 @@ def report(f: Any, /) -> Report:
     return Report(name, name_of(strategy), tuple(versions), profile, looped)
 
 
-def _one_by_one(record: FunctionRecord) -> Iterator[OneByOne]:
+def _one_by_one(record: GraphFunction) -> Iterator[LoopFallbackReport]:
     graph = record.graph.copy()
     inline(graph)
     for each in loops_over_examples(graph):
-        yield OneByOne(_operator_at(each.kind, each.range), each.reason)
+        yield LoopFallbackReport(_operator_at(each.kind, each.range), each.reason)
 
 
 def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
     """What the functions run that a result of ``torch.compile`` consists of."""
-    parts: list[Part] = []
+    parts: list[GraphReport] = []
     for graph in graphs:
         for function in graph.functions:
             strategy = _strategy_of(function._record)
@@ -92,12 +92,12 @@ def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
     return Report(getattr(f, "__name__", type(f).__name__), SETTINGS.strategy, tuple(parts))
 
 
-def _strategy_of(record: FunctionRecord) -> Strategy | None:
+def _strategy_of(record: GraphFunction) -> Strategy | None:
     executable = record.executable
     return executable.strategy if isinstance(executable, Executable) else None
 
 
-def _versions_of(strategy: Strategy, prefix: str = "") -> list[Part]:
+def _versions_of(strategy: Strategy, prefix: str = "") -> list[GraphReport]:
     return [
         part_of(f"{prefix}version {number}", version.code, is_plan=version.plan is not None, seconds=version.seconds)
         for number, version in enumerate(strategy.versions, start=1)
@@ -112,17 +112,17 @@ def name_of(strategy: Strategy) -> str:
     return type(strategy).__name__
 
 
-def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> Part:
+def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> GraphReport:
     """What there is to tell of the graph that ``code`` runs."""
-    groups: list[Group] = []
-    regions: list[Region] = []
+    groups: list[FusionGroupReport] = []
+    regions: list[NativeRegionReport] = []
     differentiable: list[Differentiable] = []
     guards: list[Guard] = []
     places = places_of(code)
     told: set[object] = set()
     for instruction in code.instructions:
         owner = owner_of(instruction)
-        if isinstance(owner, (DifferentiableOperation, FusedGroup)):
+        if isinstance(owner, (DifferentiableOperation, FusionExecutor)):
             if owner in told:
                 continue
             told.add(owner)
@@ -132,12 +132,12 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
             regions.append(_region(owner))
         elif isinstance(owner, DifferentiableOperation):
             differentiable.append(_differentiable(owner, places[owner]))
-        elif isinstance(owner, FusedGroup):
+        elif isinstance(owner, FusionExecutor):
             groups.append(_group(owner, places[owner]))
             inner = None if owner.without_products is None else code_behind(owner.without_products)
             if inner is not None:
                 groups += part_of(title, inner, is_plan=is_plan).groups
-    return Part(
+    return GraphReport(
         title=title,
         arguments=tuple(f"%{value.name} : {value.type}" for value in code.graph.inputs),
         runs_as="plan" if is_plan else "interpreter",
@@ -145,27 +145,29 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> P
         groups=tuple(groups),
         regions=tuple(regions),
         differentiable=tuple(differentiable),
-        unfused=tuple(Unfused(operator_of(each.node), each.reason, each.is_library) for each in left_over(code.graph)),
+        unfused=tuple(
+            Unfused(operator_of(each.node), each.reason, each.is_library) for each in unfused_nodes(code.graph)
+        ),
         guards=tuple(guards),
         graph=code.graph,
     )
 
 
-def _group(group: FusedGroup, places: int) -> Group:
+def _group(group: FusionExecutor, places: int) -> FusionGroupReport:
     operators = operators_of(group.graph)
     launches = [launch for launch in list(group.launches.values()) if launch is not None]
     kernels = tuple(_kernel(operators, launch) for launch in launches)
-    return Group(operators, kernels, dict(group.falls), tuple(group.refusals), places)
+    return FusionGroupReport(operators, kernels, dict(group.fallbacks), tuple(group.failures), places)
 
 
-def _kernel(operators: tuple[Operator, ...], launch: Launch) -> Kernel:
+def _kernel(operators: tuple[OperatorReport, ...], launch: KernelLaunch) -> KernelReport:
     code = launch.kernel.code
-    return Kernel(
+    return KernelReport(
         operators=operators,
         inputs=tuple(map(_layout, launch.inputs)),
         outputs=tuple(map(_layout, launch.outputs)),
         text=launch.kernel.text,
-        machine=Machine(launch.seconds, launch.origin, code.target.cpu, code),
+        machine=MachineCode(launch.seconds, launch.origin, code.target.cpu, code),
     )
 
 
@@ -176,12 +178,12 @@ def _layout(of: Layout | type) -> str:
     return text if of.strides == contiguous_strides(of.sizes) else f"{text} with strides {list(of.strides)}"
 
 
-def _region(region: NativeRegion) -> Region:
+def _region(region: NativeRegion) -> NativeRegionReport:
     code = region.code
     machine = None
     if code is not None:
-        machine = Machine(code.seconds, "disk" if code.from_cache else "compiled", code.target.cpu, code)
-    return Region(operators_of(region.graph), machine)
+        machine = MachineCode(code.seconds, "disk" if code.from_cache else "compiled", code.target.cpu, code)
+    return NativeRegionReport(operators_of(region.graph), machine)
 
 
 def _differentiable(operation: DifferentiableOperation, places: int) -> Differentiable:
@@ -197,19 +199,19 @@ def _guard(node: Node, bailout: Bailout) -> Guard:
     return Guard(node.inputs[0].name, str(bailout.type), bailout.taken, bailout.is_at_entry)
 
 
-def operators_of(graph: Graph) -> tuple[Operator, ...]:
+def operators_of(graph: Graph) -> tuple[OperatorReport, ...]:
     """The nodes of a graph, but for constants."""
     return tuple(operator_of(node) for node in graph.all_nodes() if node.kind != "prim::Constant")
 
 
-def operator_of(node: Node) -> Operator:
+def operator_of(node: Node) -> OperatorReport:
     """A node with its line."""
     return _operator_at(node.kind, node.range)
 
 
-def _operator_at(kind: str, range: SourceRange) -> Operator:
+def _operator_at(kind: str, range: SourceRange) -> OperatorReport:
     place = range.original
     if not place.is_known:
-        return Operator(kind, "", 0, "")
+        return OperatorReport(kind, "", 0, "")
     line = place.source.line(place.source.line_index(place.start)).strip()
-    return Operator(kind, place.source.filename or "", place.line, line)
+    return OperatorReport(kind, place.source.filename or "", place.line, line)

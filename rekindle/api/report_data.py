@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from rekindle.api.report_text import report_text
-from rekindle.codegen.compiled_kernels import Origin
+from rekindle.codegen.compiled_kernels import CodeOrigin
 from rekindle.codegen.llvm.engine import NativeCode
 from rekindle.ir.graph import Graph
 from rekindle.runtime.profiling_strategy import Counters
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class OperatorReport:
     """A node, and the line of source that it comes from: ``file`` is empty and ``line`` 0 where it comes from none."""
 
     kind: str
@@ -25,12 +25,12 @@ class Operator:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineCode:
     """Machine code: how many ``seconds`` it took to have it, and where it comes from. ``memory``: another part of this
     process had it; ``disk``: it was kept by an earlier one; ``compiled``: it is new."""
 
     seconds: float
-    origin: Origin
+    origin: CodeOrigin
     target: str
     _code: NativeCode = field(repr=False, compare=False)
 
@@ -51,15 +51,15 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Kernel:
+class KernelReport:
     """A loop that does the work of several ``operators``, for ``inputs`` of these layouts: ``f32[2, 8]``, with strides
     where they are not contiguous. ``text`` is its loop form."""
 
-    operators: tuple[Operator, ...]
+    operators: tuple[OperatorReport, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     text: str
-    machine: Machine
+    machine: MachineCode
 
     @property
     def llvm(self) -> str:
@@ -73,24 +73,24 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FusionGroupReport:
     """Operators that were gathered to become a kernel, and the kernels that they became: one for each kind of inputs
-    that came. ``fell`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no kernel. It
-    stands in so many ``places`` of the graph."""
+    that came. ``fallbacks`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no
+    kernel. It stands in so many ``places`` of the graph."""
 
-    operators: tuple[Operator, ...]
-    kernels: tuple[Kernel, ...]
-    fell: dict[str, int]
+    operators: tuple[OperatorReport, ...]
+    kernels: tuple[KernelReport, ...]
+    fallbacks: dict[str, int]
     refusals: tuple[str, ...]
     places: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class NativeRegionReport:
     """Loops and arithmetic on numbers and lists of numbers; ``machine`` is None as long as a plan runs them."""
 
-    operators: tuple[Operator, ...]
-    machine: Machine | None
+    operators: tuple[OperatorReport, ...]
+    machine: MachineCode | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class Unfused:
     """An operator that computes tensors and is in no kernel. With ``is_library``, that is how it should be: BLAS and
     oneDNN run matrix products and convolutions."""
 
-    operator: Operator
+    operator: OperatorReport
     reason: str
     is_library: bool
 
@@ -118,13 +118,13 @@ class Differentiable:
     """Operators with a backward graph of their own, in so many ``places``; ``parts`` are the graphs that were needed so
     far."""
 
-    operators: tuple[Operator, ...]
-    parts: tuple[Part, ...]
+    operators: tuple[OperatorReport, ...]
+    parts: tuple[GraphReport, ...]
     places: int = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class GraphReport:
     """A graph that is run as one piece: a version of the function, or what runs a piece of it.
 
     ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan or the
@@ -135,14 +135,14 @@ class Part:
     arguments: tuple[str, ...]
     runs_as: Literal["plan", "interpreter"]
     seconds: float
-    groups: tuple[Group, ...]
-    regions: tuple[Region, ...]
+    groups: tuple[FusionGroupReport, ...]
+    regions: tuple[NativeRegionReport, ...]
     differentiable: tuple[Differentiable, ...]
     unfused: tuple[Unfused, ...]
     guards: tuple[Guard, ...]
     graph: Graph = field(repr=False, compare=False)
 
-    def walk(self) -> Iterator[Part]:
+    def walk(self) -> Iterator[GraphReport]:
         """This part, and those of its differentiable graphs."""
         yield self
         for each in self.differentiable:
@@ -151,11 +151,11 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class OneByOne:
+class LoopFallbackReport:
     """An operator that a batched function computes in a loop over the examples (:func:`rekindle.vmap`), and why;
     ``prim::vmap`` is all of a program."""
 
-    operator: Operator
+    operator: OperatorReport
     reason: str
 
 
@@ -169,27 +169,27 @@ class Report:
 
     name: str
     strategy: str
-    versions: tuple[Part, ...]
+    versions: tuple[GraphReport, ...]
     profile: Counters | None = None
-    one_by_one: tuple[OneByOne, ...] = ()
+    one_by_one: tuple[LoopFallbackReport, ...] = ()
 
     @property
-    def parts(self) -> tuple[Part, ...]:
+    def parts(self) -> tuple[GraphReport, ...]:
         """The versions, and all that they consist of."""
         return tuple(part for version in self.versions for part in version.walk())
 
     @property
-    def kernels(self) -> tuple[Kernel, ...]:
+    def kernels(self) -> tuple[KernelReport, ...]:
         """All that there are, in all parts."""
         return tuple(kernel for part in self.parts for group in part.groups for kernel in group.kernels)
 
     @property
-    def regions(self) -> tuple[Region, ...]:
+    def regions(self) -> tuple[NativeRegionReport, ...]:
         """Those of all parts."""
         return tuple(region for part in self.parts for region in part.regions)
 
     @property
-    def machines(self) -> tuple[Machine, ...]:
+    def machines(self) -> tuple[MachineCode, ...]:
         """All machine code: of kernels and of regions."""
         regions = [region.machine for region in self.regions if region.machine is not None]
         return (*(kernel.machine for kernel in self.kernels), *regions)
@@ -200,7 +200,7 @@ class Report:
         return tuple(each for part in self.parts for each in part.unfused if not each.is_library)
 
     @property
-    def origins(self) -> dict[Origin, int]:
+    def origins(self) -> dict[CodeOrigin, int]:
         """How many pieces of machine code were compiled, read from disk, or there already."""
         found = [machine.origin for machine in self.machines]
         return {origin: found.count(origin) for origin in _ORIGINS}
@@ -215,7 +215,7 @@ class Report:
         return report_text(self)
 
 
-_ORIGINS: Final[tuple[Origin, ...]] = ("compiled", "disk", "memory")
+_ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")
 
 
 def _plain(value: object) -> Any:

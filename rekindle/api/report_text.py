@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:  # the report's own __str__ is written here
     from rekindle.api.report_data import (
         Differentiable,
-        Group,
-        Kernel,
-        Machine,
-        OneByOne,
-        Operator,
-        Part,
+        FusionGroupReport,
+        GraphReport,
+        KernelReport,
+        LoopFallbackReport,
+        MachineCode,
+        OperatorReport,
         Report,
         Unfused,
     )
@@ -49,12 +49,12 @@ def _summary(report: Report) -> Iterator[str]:
     if report.profile is not None:
         told = report.profile
         yield (
-            f"{_count(told.watched, 'call')} watched, {_count(told.guards, 'guard')}, "
-            f"{_count(told.misfits, 'call')} left at the entry, {told.bailouts} in the middle"
+            f"{_count(told.profiled_calls, 'call')} watched, {_count(told.guards, 'guard')}, "
+            f"{_count(told.entry_failures, 'call')} left at the entry, {told.bailouts} in the middle"
         )
 
 
-def _one_by_one(found: Sequence[OneByOne]) -> Iterator[str]:
+def _one_by_one(found: Sequence[LoopFallbackReport]) -> Iterator[str]:
     if found:
         yield "in loops over the examples of batches"
     for why, several in _by(found, lambda each: each.reason).items():
@@ -65,7 +65,7 @@ def _one_by_one(found: Sequence[OneByOne]) -> Iterator[str]:
 _ORIGINS: Final = {"compiled": "compiled", "disk": "read from disk", "memory": "there already"}
 
 
-def _part(part: Part) -> Iterator[str]:
+def _part(part: GraphReport) -> Iterator[str]:
     how = "in the interpreter" if part.runs_as == "interpreter" else "as a plan"
     took = f", made in {_time(part.seconds)}" if part.seconds else ""
     yield f"{part.title}, {how}{took}"
@@ -88,14 +88,14 @@ def _part(part: Part) -> Iterator[str]:
     yield from _indented(_unfused(part.unfused))
 
 
-def _group(group: Group, numbers: Iterator[int]) -> Iterator[str]:
+def _group(group: FusionGroupReport, numbers: Iterator[int]) -> Iterator[str]:
     if not group.kernels:
         yield f"a group that no kernel was made for{_in(group.places)}"
     for kernel in group.kernels:
         yield f"kernel {next(numbers)}, {_machine(kernel.machine)}{_in(group.places)}"
         yield f"  for {_layouts(kernel)}"
     yield from _indented(_operators(group.operators))
-    for why, count in group.fell.items():
+    for why, count in group.fallbacks.items():
         yield f"  ran one by one {_count(count, 'time')}: {why}"
     for why in dict.fromkeys(group.refusals):
         yield f"  no kernel: {why}"
@@ -105,7 +105,7 @@ def _in(places: int) -> str:
     return f", in {places} places" if places > 1 else ""
 
 
-def _layouts(kernel: Kernel) -> str:
+def _layouts(kernel: KernelReport) -> str:
     return f"{', '.join(kernel.inputs)} -> {', '.join(kernel.outputs)}"
 
 
@@ -124,7 +124,7 @@ def _unfused(unfused: Sequence[Unfused]) -> Iterator[str]:
         yield from _indented(_operators([each.operator for each in found]), 4)
 
 
-def _operators(operators: Sequence[Operator]) -> Iterator[str]:
+def _operators(operators: Sequence[OperatorReport]) -> Iterator[str]:
     """Line by line of source, what its operators are."""
     for (file, line, source), found in _by(operators, lambda each: (each.file, each.line, each.source)).items():
         counted = Counter(each.kind for each in found)
@@ -144,7 +144,7 @@ def _by(items: Sequence[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list
     return found
 
 
-def _machine(machine: Machine) -> str:
+def _machine(machine: MachineCode) -> str:
     return f"{_ORIGINS[machine.origin]} in {_time(machine.seconds)}"
 
 

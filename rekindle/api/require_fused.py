@@ -8,11 +8,11 @@ from threading import get_ident
 from typing import Any, Final
 
 from rekindle.api.executed import codes_of, groups_in
-from rekindle.api.left_over import CALLED, NO_FUSION, LeftOver, left_over
-from rekindle.codegen.fusion_executor import NO_KERNEL, RECORDED, TOO_EARLY, FusedGroup
+from rekindle.api.left_over import CALLED, NO_FUSION, UnfusedNode, unfused_nodes
+from rekindle.codegen.fusion_executor import NO_KERNEL, RECORDED, TOO_EARLY, FusionExecutor
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS
 from rekindle.errors import FusionBlocker, NotFusedError
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.calling import interceptors, runner_of
 from rekindle.runtime.arguments import Runner, binder_of
 from rekindle.runtime.code import Code
@@ -58,22 +58,22 @@ class _Watch:
         self._inner = inner
         self._called: dict[Code, str] = {}
         """What has been run, with its name."""
-        self._fell: dict[FusedGroup, dict[str, int]] = {}
+        self._fell: dict[FusionExecutor, dict[str, int]] = {}
         """How often groups had run operator by operator before."""
 
-    def call(self, record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """What runs in place of a call of ``record``."""
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
-            unfused = [LeftOver(each.node, _NOT_OPTIMIZED) for each in left_over(record.graph)]
+            unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]
             _raise(name, [_blocker(each) for each in self._unfused(unfused)])
             return run(record, args, kwargs)
         code = prepare(record, binder_of(record).bind(args, kwargs)).code
         self._check(name, code)
         self._called[code] = name
         for group in groups_in(code):
-            group.hurry()
-            self._fell.setdefault(group, dict(group.falls))
+            group.compile_eagerly()
+            self._fell.setdefault(group, dict(group.fallbacks))
         result = run(record, args, kwargs)
         self._check(name, code)
         return result
@@ -84,29 +84,29 @@ class _Watch:
             self._check(name, code)
 
     def _check(self, name: str, code: Code) -> None:
-        found = [_blocker(each) for piece in codes_of(code) for each in self._unfused(left_over(piece.graph))]
+        found = [_blocker(each) for piece in codes_of(code) for each in self._unfused(unfused_nodes(piece.graph))]
         if code in self._called:
             found += [blocker for group in groups_in(code) for blocker in self._fallen(group)]
         _raise(name, found)
 
-    def _unfused(self, found: Iterable[LeftOver]) -> Iterator[LeftOver]:
+    def _unfused(self, found: Iterable[UnfusedNode]) -> Iterator[UnfusedNode]:
         return (each for each in found if not each.is_library and each.node.kind not in self._allow)
 
-    def _fallen(self, group: FusedGroup) -> Iterator[FusionBlocker]:
+    def _fallen(self, group: FusionExecutor) -> Iterator[FusionBlocker]:
         before = self._fell.get(group, {})
-        for why, count in group.falls.items():
+        for why, count in group.fallbacks.items():
             fell = count > before.get(why, 0) or (group.has_given_up and why in (NO_KERNEL, RECORDED))
-            if why == NO_KERNEL and set(group.refusals) == {LEFT_TO_BLAS}:
+            if why == NO_KERNEL and set(group.failures) == {LEFT_TO_BLAS}:
                 continue  # the rest of the group has kernels of its own
             if fell and why != TOO_EARLY:
-                reason = f"{why}: {group.refusals[-1]}" if why == NO_KERNEL and group.refusals else why
+                reason = f"{why}: {group.failures[-1]}" if why == NO_KERNEL and group.failures else why
                 nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]
                 what = ", ".join(node.kind for node in nodes)
                 hint = _way_out(reason) or "docs/kernels.md tells what kernels can be made of"
                 yield FusionBlocker(what, f"a kernel was to run them, but {reason}", hint, nodes[-1].range)
 
 
-def _blocker(of: LeftOver) -> FusionBlocker:
+def _blocker(of: UnfusedNode) -> FusionBlocker:
     kind = of.node.kind
     known = _way_out(of.reason)
     if of.reason == _UNKNOWN and kind.endswith("_"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from rekindle.api.entry_points import Subject, subject_of
+from rekindle.api.entry_points import EntryPoint, entry_point_of
 from rekindle.api.stages import COMPILED, Stage, stages_of
 from rekindle.codegen.fusion import KIND as GROUP
 from rekindle.codegen.fusion_executor import group_of
@@ -13,14 +13,14 @@ from rekindle.errors import UNKNOWN_RANGE, Source
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.passes import Pass
 from rekindle.passes.inlining import inline
 from rekindle.runtime.executable import Executable
 from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.viz import Page, Stage as Shown, page
+from rekindle.viz import Page, PageStage as Shown, page
 from rekindle.viz.boxes import picture_of
 
 MOST_NODES: Final = 2_000
@@ -50,11 +50,11 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
         with room_to_recurse(UNKNOWN_RANGE):
             shown = list(_of_compiled(compiled, files, kernels))
         return page(getattr(f, "__name__", type(f).__name__), shown, files, kernels)
-    subject = subject_of(f)
+    subject = entry_point_of(f)
     return page_of(subject, subject.bind(args, kwargs) if args or kwargs else None)
 
 
-def page_of(subject: Subject, arguments: Sequence[Any] | None, seconds: Mapping[Node, float] | None = None) -> Page:
+def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mapping[Node, float] | None = None) -> Page:
     """The page for what is run with these ``arguments``, or with any. ``seconds`` are the times of nodes of what calls
     run, where they were measured."""
     files: list[Source] = []
@@ -102,7 +102,7 @@ def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Gra
         yield f"{number}. {stage.name}" if number else stage.name, stage.graph, stage.diff
 
 
-def _versions(record: FunctionRecord) -> Iterator[tuple[str, Graph]]:
+def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
     """What calls run."""
     executable = record.executable
     if isinstance(executable, Executable) and executable.strategy is not None:

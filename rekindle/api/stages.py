@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.api.entry_points import subject_of
+from rekindle.api.entry_points import entry_point_of
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Pass
-from rekindle.passes.changes import ChangeLog
+from rekindle.passes.changes import ChangeCounter
 from rekindle.runtime.code import Code
 from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize
@@ -88,7 +88,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
     """
-    subject = subject_of(f)
+    subject = entry_point_of(f)
     passes = pipeline_of_calls(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
     with room_to_recurse(UNKNOWN_RANGE):
         return stages_of(subject.record.graph, passes)
@@ -98,7 +98,7 @@ def stages_of(graph: Graph, passes: Iterable[Pass]) -> Stages:
     """The stages of a copy of ``graph`` on its way through ``passes``."""
     graph = graph.copy()
     found = [Stage(COMPILED, graph.copy(), print_graph(graph, ranges=False), "", 0)]
-    log = ChangeLog()
+    log = ChangeCounter()
     counted = 0
 
     def note(each: Pass, graph: Graph, changed: bool) -> None:

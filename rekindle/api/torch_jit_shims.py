@@ -54,17 +54,17 @@ class _StandsForModules(type):
     instance of it. Classes that users derive are classes like any other."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        if cls is not ScriptModuleStandIn:
+        if cls is not ScriptModuleShim:
             return type.__instancecheck__(cls, instance)
         return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        if cls is not ScriptModuleStandIn:
+        if cls is not ScriptModuleShim:
             return type.__subclasscheck__(cls, subclass)
         return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
 
 
-class ScriptModuleStandIn(ScriptModule, metaclass=_StandsForModules):
+class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
     """``torch.jit.ScriptModule``: compiled modules, whoever compiled them."""
 
 
@@ -78,7 +78,7 @@ class _StandsForFunctions(type):
         return issubclass(subclass, (Function, torch.jit.ScriptFunction))
 
 
-class ScriptFunctionStandIn(Function, metaclass=_StandsForFunctions):
+class ScriptFunctionShim(Function, metaclass=_StandsForFunctions):
     """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
 
 
@@ -247,15 +247,15 @@ def _is_class(obj: object) -> bool:
     return isinstance(obj, type) and not issubclass(obj, enum.Enum) and not is_named_tuple(obj)
 
 
-STAND_INS: Final[dict[str, Any]] = {
+SHIMS: Final[dict[str, Any]] = {
     "Attribute": modifiers.Attribute,
     "CompilationUnit": CompilationUnit,
     # A program raises what Python would: nothing is wrapped.
     "Error": Exception,
     "Future": Future,
-    "RecursiveScriptModule": ScriptModuleStandIn,
-    "ScriptFunction": ScriptFunctionStandIn,
-    "ScriptModule": ScriptModuleStandIn,
+    "RecursiveScriptModule": ScriptModuleShim,
+    "ScriptFunction": ScriptFunctionShim,
+    "ScriptModule": ScriptModuleShim,
     "TracerWarning": TracerWarning,
     "TracingCheckError": TracingCheckError,
     "_Await": Await,

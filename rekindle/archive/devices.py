@@ -14,7 +14,7 @@ import torch
 from rekindle.frontend.python_printer import named_types_in
 from rekindle.ir.attributes import constant_attribute, constant_value
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType, Type
 from rekindle.program.module import ScriptModule
 
@@ -39,7 +39,7 @@ def map_devices(module: ScriptModule, to: DeviceMap) -> None:
                     setattr(part, name, mapped)
 
 
-def _functions(types: Iterable[Type]) -> Iterator[FunctionRecord]:
+def _functions(types: Iterable[Type]) -> Iterator[GraphFunction]:
     """The methods of classes, and the functions and methods of what these mention, each once."""
     pending, seen = list(types), set[int]()
     while pending:
@@ -47,7 +47,7 @@ def _functions(types: Iterable[Type]) -> Iterator[FunctionRecord]:
         if id(found) in seen:
             continue
         seen.add(id(found))
-        records: list[FunctionRecord] = []
+        records: list[GraphFunction] = []
         if isinstance(found, ClassType):
             records = [*found.methods.values(), *found.static_methods.values()]
             pending += [named for slot in found.attributes.values() for named in named_types_in(slot.type)]

@@ -13,9 +13,9 @@ from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.names import printable
 from rekindle.archive.pickle_reader import read_pickle
 from rekindle.archive.producer_version import older_than
-from rekindle.archive.program_index import Outline
+from rekindle.archive.program_index import ProgramIndex
 from rekindle.archive.records import Pickle, PickledObject, SparseRecord, TensorRecord
-from rekindle.archive.sources import ProgramTexts
+from rekindle.archive.sources import ArchiveSources
 from rekindle.archive.summary import (
     ArchiveSummary,
     AttributeSummary,
@@ -30,7 +30,7 @@ from rekindle.archive.torchbind_state import is_installed
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.libraries import package_of
 
@@ -49,7 +49,7 @@ def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSu
         CompileError: its texts are no programs.
     """
     reader = ArchiveReader(f, limits)
-    with no_collection(), room_to_recurse(UNKNOWN_RANGE):
+    with gc_paused(), room_to_recurse(UNKNOWN_RANGE):
         return _Inspector(reader).summary()
 
 
@@ -72,7 +72,7 @@ class _Inspector:
         if not isinstance(root, PickledObject):
             raise CorruptArchiveError("The archive holds no module.", member="data.pkl")
         self.root = root
-        self.outline = Outline(ProgramTexts(reader, legacy), upgraders_of(self.version, self.older_than))
+        self.outline = ProgramIndex(ArchiveSources(reader, legacy), upgraders_of(self.version, self.older_than))
 
     def _read_pickle(self, member: str) -> Pickle:
         return read_pickle(self.reader.view(member), member, self.reader.limits)
@@ -119,7 +119,7 @@ class _Modules:
     """Gathers the modules below a record and what they hold, each object once, as ``named_modules()`` and
     ``named_parameters()`` tell them."""
 
-    outline: Outline
+    outline: ProgramIndex
     limits: ArchiveLimits
     modules: list[ModuleSummary] = field(default_factory=list)
     parameters: list[TensorSummary] = field(default_factory=list)

@@ -10,14 +10,14 @@ from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.pickle_reader import read_pickle
 from rekindle.archive.producer_version import older_than
 from rekindle.archive.records import Pickle, PickledObject
-from rekindle.archive.setstate_sandbox import StateSetter
-from rekindle.archive.sources import ProgramTexts
+from rekindle.archive.setstate_sandbox import SetStateSandbox
+from rekindle.archive.sources import ArchiveSources
 from rekindle.archive.tensors import MapLocation, TensorLoader
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.archive.values import ValueBuilder
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.type_parser import custom_class
 from rekindle.program.module import ScriptModule
 from rekindle.program.source_importer import SourceImporter
@@ -53,7 +53,7 @@ def load(
     """
     reader = ArchiveReader(f, limits, use_mmap=mmap)
     reader.check_program()
-    with no_collection(), room_to_recurse(UNKNOWN_RANGE):
+    with gc_paused(), room_to_recurse(UNKNOWN_RANGE):
         module = _Loader(reader, map_location, limits, allow_setstate).module()
     for name in _extra_files or ():
         assert _extra_files is not None
@@ -76,12 +76,12 @@ class _Loader:
         self.legacy = read_legacy(reader) if MODEL in reader else None
         self.constants: list[object] = []
         self.importer = SourceImporter(
-            ProgramTexts(reader, self.legacy).read,
+            ArchiveSources(reader, self.legacy).read,
             self.constants,
             preferred=upgraders_of(version, older_than(reader, version)),
             missing_class=custom_class,
         )
-        self.setter = StateSetter(limits, allow_setstate, reader.size)
+        self.setter = SetStateSandbox(limits, allow_setstate, reader.size)
 
     def module(self) -> ScriptModule:
         if self.legacy is not None:

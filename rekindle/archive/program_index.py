@@ -8,13 +8,13 @@ from typing import Final
 
 import torch
 
-from rekindle.archive.sources import ProgramTexts
+from rekindle.archive.sources import ArchiveSources
 from rekindle.errors import CompileError
-from rekindle.frontend.archive_resolver import ArchiveNames
+from rekindle.frontend.archive_resolver import ArchiveResolver
 from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.signatures import declare_schema, literal_value
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import (
     ANY,
@@ -36,16 +36,16 @@ _PARTS: Final = LIBRARY_CLASSES.count(".") + 2
 _NO_OPERATORS: Final = frozenset({"torch.annotate", "torch.jit.annotate"})
 
 
-class Outline:
+class ProgramIndex:
     """The definitions of all texts, by qualified name, and what their heads say."""
 
-    def __init__(self, texts: ProgramTexts, preferred: Callable[[str], Sequence[FunctionRecord]]) -> None:
+    def __init__(self, texts: ArchiveSources, preferred: Callable[[str], Sequence[GraphFunction]]) -> None:
         """
         Raises:
             ArchiveError: a text is broken, or they are longer than the limits allow.
             ParseError: a text is no program.
         """
-        self.names = ArchiveNames(self._type_called, (), preferred)
+        self.names = ArchiveResolver(self._type_called, (), preferred)
         self._definitions: dict[str, ClassDef | Def] = {}
         for qualifier in texts.qualifiers():
             source = texts.read(qualifier)
@@ -132,7 +132,7 @@ class Outline:
         if definition is None:
             return None
         if isinstance(definition, Def):
-            return FunctionType(FunctionRecord(name))
+            return FunctionType(GraphFunction(name))
         base = dotted_name(definition.bases[0]) if definition.bases else ""
         if base == "NamedTuple":
             slots = read_class(definition).slots

@@ -17,9 +17,9 @@ from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
 from rekindle.frontend.python_printer.names import spell
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,
@@ -67,7 +67,7 @@ def archive_of(m: ScriptModule | Function, extra_files: ExtraFiles | None = None
     if not isinstance(m, ScriptModule):
         hint = "compile it first: rekindle.script(module)" if isinstance(m, torch.nn.Module) else None
         raise SaveError(f"only compiled modules and functions can be saved, not a {type(m).__name__}", hint=hint)
-    with no_collection():
+    with gc_paused():
         return _Saver().archive(m._as_saved(), extra_files or {})
 
 
@@ -79,7 +79,7 @@ def _module_of(function: Function) -> ScriptModule:
     graph = record.graph.copy()
     graph.block.insert_input(0, "self", owner)
     schema = record.schema
-    forward = FunctionRecord(f"{_WRAPPER}.forward", docstring=record.docstring)
+    forward = GraphFunction(f"{_WRAPPER}.forward", docstring=record.docstring)
     forward.define(
         graph, FunctionSchema("forward", "", (Argument("self", owner), *schema.arguments), tuple(schema.returns))
     )
@@ -201,7 +201,7 @@ def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type
 def _before_assignment(slot: ClassAttribute) -> Callable[[], object] | None:
     """What makes that which stands in an archive for an attribute that a method is to make and has not made; None where
     nothing can stand there."""
-    if not slot.is_made_by_program:
+    if not slot.is_dynamic:
         return None
     return (lambda: None) if slot.type.is_optional else _EMPTY.get(slot.type.kind)
 

@@ -15,7 +15,7 @@ from rekindle.archive.limits import ArchiveLimits
 from rekindle.errors import ArchiveLimitError, RekindleError, UnsafeArchiveError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import Operation
 from rekindle.ir.types import AnyType, ClassType, DictType, InterfaceType, ListType, TupleType, Type, UnionBase
 from rekindle.ir.types.named import LIBRARY_CLASSES
@@ -40,10 +40,10 @@ _ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", 
 _DEEPEST: Final = 100
 """How many calls may stand within one another."""
 
-Scope = dict[Value, Any]
+ValueMap = dict[Value, Any]
 
 
-class StateSetter:
+class SetStateSandbox:
     """Runs the methods ``__setstate__`` of one archive, which has ``size`` bytes."""
 
     def __init__(self, limits: ArchiveLimits, allowed: bool, size: int) -> None:
@@ -53,7 +53,7 @@ class StateSetter:
         self._running = ""
         self._operations: dict[Node, Operation] = {}
 
-    def run(self, method: FunctionRecord, target: object, state: object) -> None:
+    def run(self, method: GraphFunction, target: object, state: object) -> None:
         """Call ``method`` with an object whose attributes it sets.
 
         Raises:
@@ -81,19 +81,19 @@ class StateSetter:
 
     # ---------------------------------------------------------------------------------------------------- the program
 
-    def _call(self, record: FunctionRecord, arguments: Sequence[object]) -> Any:
+    def _call(self, record: GraphFunction, arguments: Sequence[object]) -> Any:
         if self._depth >= _DEEPEST:
             raise _too_deep()
         self._depth += 1
         try:
             graph = record.graph
-            scope: Scope = dict(zip(graph.inputs, arguments, strict=True))
+            scope: ValueMap = dict(zip(graph.inputs, arguments, strict=True))
             results = self._block(graph.block, scope)
         finally:
             self._depth -= 1
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
-    def _block(self, block: Block, scope: Scope) -> list[Any]:
+    def _block(self, block: Block, scope: ValueMap) -> list[Any]:
         """The outputs of a block whose inputs are in ``scope``."""
         for node in block.nodes:
             self._budget.step()
@@ -112,7 +112,7 @@ class StateSetter:
                     self._operation(node, scope)
         return [scope[value] for value in block.outputs]
 
-    def _loop(self, node: Node, scope: Scope) -> list[Any]:
+    def _loop(self, node: Node, scope: ValueMap) -> list[Any]:
         most, goes_on, *carried = (scope[value] for value in node.inputs)
         body = node.blocks[0]
         turn = 0
@@ -123,7 +123,7 @@ class StateSetter:
             turn += 1
         return carried
 
-    def _node_call(self, node: Node, scope: Scope) -> None:
+    def _node_call(self, node: Node, scope: ValueMap) -> None:
         record = called_function(node)
         inputs = node.inputs if node.kind == "prim::CallMethod" else node.inputs[1:]
         arguments = [scope[value] for value in inputs]
@@ -135,7 +135,7 @@ class StateSetter:
         result = self._call(record, arguments)
         _define(scope, node.outputs, [result] if len(node.outputs) == 1 else list(result or ()))
 
-    def _operation(self, node: Node, scope: Scope) -> None:
+    def _operation(self, node: Node, scope: ValueMap) -> None:
         operation = self._operations.get(node)
         if operation is None:
             operator = node.operator
@@ -153,7 +153,7 @@ class StateSetter:
             _define(scope, outputs, result)
 
 
-def _define(scope: Scope, values: Sequence[Value], results: Sequence[Any]) -> None:
+def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) -> None:
     for value, result in zip(values, results, strict=True):
         scope[value] = result
 

@@ -16,7 +16,7 @@ _FOLDER: Final = "code/"
 _SUFFIX: Final = ".py"
 
 
-class ProgramTexts:
+class ArchiveSources:
     """The texts by qualifier: of ``__torch__.a.b``, the member ``code/__torch__/a/b.py``."""
 
     def __init__(self, reader: ArchiveReader, legacy: LegacyProgram | None = None) -> None:

@@ -17,7 +17,7 @@ _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkld
 """Namespaces whose classes are made from numbers and tensors, and reach nothing else."""
 
 
-class MissingObject:
+class MissingTorchbindObject:
     """Stands for an object of a class whose library is not installed. Using it says which package brings it."""
 
     def __init__(self, name: str, state: object, state_type: Type) -> None:
@@ -32,7 +32,7 @@ class MissingObject:
         namespace, _, basename = self.__dict__["qualified_name"].removeprefix(LIBRARY_CLASSES).partition(".")
         raise missing_library(f"The class 'torch.classes.{namespace}.{basename}'", namespace)
 
-    def __deepcopy__(self, memo: dict[int, object]) -> MissingObject:
+    def __deepcopy__(self, memo: dict[int, object]) -> MissingTorchbindObject:
         return self
 
     def __repr__(self) -> str:
@@ -51,14 +51,14 @@ def is_installed(name: str) -> bool:
 
 def make_object(name: str, state: object, state_type: Type, allow_setstate: bool) -> Any:
     """An object of the class ``name`` from what its ``__getstate__`` gave, which is of the type ``state_type``; a
-    :class:`MissingObject` where the class is not installed.
+    :class:`MissingTorchbindObject` where the class is not installed.
 
     Raises:
         UnsafeArchiveError: the class is not PyTorch's own, and code of the archive's choosing may not run.
         CorruptArchiveError: the class refuses the state.
     """
     if not is_installed(name):
-        return MissingObject(name, state, state_type)
+        return MissingTorchbindObject(name, state, state_type)
     if not allow_setstate and name.removeprefix(LIBRARY_CLASSES).partition(".")[0] not in _PYTORCHS_OWN:
         raise UnsafeArchiveError(
             f"The archive holds an object of '{name}', whose library would have to make it.",
@@ -79,7 +79,7 @@ def state_of(value: Any) -> tuple[object, str] | None:
     Raises:
         RuntimeError: the class does not let its objects be kept.
     """
-    if isinstance(value, MissingObject):
+    if isinstance(value, MissingTorchbindObject):
         return value.__dict__["state"], value.__dict__["qualified_name"]
     if isinstance(value, torch.ScriptObject):
         held: Any = value
@@ -88,9 +88,9 @@ def state_of(value: Any) -> tuple[object, str] | None:
     return None
 
 
-def type_of_state(value: MissingObject | torch.ScriptObject, state: object) -> Type:
+def type_of_state(value: MissingTorchbindObject | torch.ScriptObject, state: object) -> Type:
     """The type of the ``state`` of an object."""
-    if isinstance(value, MissingObject):
+    if isinstance(value, MissingTorchbindObject):
         found: Type = value.__dict__["state_type"]
         return found
     schema = (class_of_library_object(value).library_methods or {}).get("__getstate__")

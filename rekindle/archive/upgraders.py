@@ -18,7 +18,7 @@ from typing import Final
 
 from rekindle.archive.producer_version import Release
 from rekindle.frontend.builtins import read_functions
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 
 
 @dataclass(slots=True, frozen=True)
@@ -224,20 +224,20 @@ UPGRADES: Final = (
 """All changes of meaning, by what tells that an archive is older."""
 
 
-def upgraders_of(version: int, older_than: Release | None = None) -> Callable[[str], Sequence[FunctionRecord]]:
+def upgraders_of(version: int, older_than: Release | None = None) -> Callable[[str], Sequence[GraphFunction]]:
     """For an archive of a format version, older than a release if that is known: the functions that stand before the
     operators of a kind."""
     functions = _functions(version, older_than)
 
-    def find(kind: str) -> Sequence[FunctionRecord]:
+    def find(kind: str) -> Sequence[GraphFunction]:
         return functions.get(kind, ())
 
     return find
 
 
 @lru_cache(maxsize=32)
-def _functions(version: int, older_than: Release | None) -> dict[str, list[FunctionRecord]]:
-    found: dict[str, list[FunctionRecord]] = {}
+def _functions(version: int, older_than: Release | None) -> dict[str, list[GraphFunction]]:
+    found: dict[str, list[GraphFunction]] = {}
     for upgrade in UPGRADES:
         if upgrade.applies(version, older_than):
             for kind, record in read_functions(upgrade.text, upgrade.namespace):

@@ -13,7 +13,7 @@ from rekindle.archive.records import UNSET, PickledEnum, PickledObject, PickledT
 from rekindle.archive.tensors import TensorLoader
 from rekindle.archive.torchbind_state import make_object
 from rekindle.errors import ArchiveLimitError, CompileError, CorruptArchiveError
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import (
     ANY,
     LIBRARY_CLASSES,
@@ -45,7 +45,7 @@ from rekindle.ops.values import new_named_tuple, new_object, type_of_value
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.program.source_importer import SourceImporter
 
-SetState = Callable[[FunctionRecord, object, object], None]
+SetState = Callable[[GraphFunction, object, object], None]
 """Runs ``__setstate__`` of an object with a state."""
 
 _CONTAINERS: Final[dict[str, type]] = {
@@ -257,7 +257,7 @@ class ValueBuilder:
             for item in state.values() if isinstance(state, dict) else state:
                 self._check_content(item)
 
-    def _state_for(self, setter: FunctionRecord, state: object) -> Any:
+    def _state_for(self, setter: GraphFunction, state: object) -> Any:
         arguments = setter.schema.arguments
         if len(arguments) != 2:
             raise self._broken(f"'{setter.name}' takes more than a state")

@@ -23,8 +23,8 @@ _UNKNOWN: Final = 2**62
 """A loop with so many turns ends by its condition."""
 
 
-@implements("autodiff::turns_at_once(int limit, int turns, int kept, int carried) -> int")
-def turns_at_once(limit: int, turns: int, kept: int, carried: int) -> int:
+@implements("autodiff::segment_length(int limit, int turns, int kept, int carried) -> int")
+def segment_length(limit: int, turns: int, kept: int, carried: int) -> int:
     """How many of ``turns`` a segment has, if ``limit`` bytes may be taken, where a turn keeps ``kept`` bytes, and the
     start of a segment ``carried``: all, if there is room. Where it is not known how many turns there are, a quarter of
     the room is for a segment that runs again, one for starts, and one half for turns that are kept."""
@@ -38,8 +38,8 @@ def turns_at_once(limit: int, turns: int, kept: int, carried: int) -> int:
 
 
 @implements("autodiff::is_kept(int limit, int turns, int kept, int carried, int at_once, int segment) -> bool")
-def is_kept(limit: int, turns: int, kept: int, carried: int, at_once: int, segment: int) -> bool:
-    """Whether there is room to keep this segment, of ``at_once`` turns; see :func:`turns_at_once`."""
+def saves_segment(limit: int, turns: int, kept: int, carried: int, at_once: int, segment: int) -> bool:
+    """Whether there is room to keep this segment, of ``at_once`` turns; see :func:`segment_length`."""
     size = at_once * kept
     if turns >= _UNKNOWN:
         return (segment + 1) * size <= limit // 2
@@ -49,8 +49,8 @@ def is_kept(limit: int, turns: int, kept: int, carried: int, at_once: int, segme
     return (segment + 2) * size + segments * carried <= limit
 
 
-@implements("autodiff::bytes_of(...) -> int")
-def bytes_of(*values: Any) -> int:
+@implements("autodiff::storage_bytes(...) -> int")
+def storage_bytes(*values: Any) -> int:
     """The bytes of memory behind all tensors in ``values``, which may be containers."""
     sizes: dict[int, int] = {}
     for tensor in _tensors(values):
@@ -59,12 +59,12 @@ def bytes_of(*values: Any) -> int:
     return sum(sizes.values())
 
 
-@implements("autodiff::bytes_of_turn(...) -> int")
-def bytes_of_turn(*kept: list[Any]) -> int:
+@implements("autodiff::bytes_per_iteration(...) -> int")
+def bytes_per_iteration(*kept: list[Any]) -> int:
     """The bytes that one more turn keeps, if ``kept`` is what the first two turns kept, or the first alone: what a turn
     takes over from the one before is there already."""
-    first = bytes_of([items[:1] for items in kept])
-    both = bytes_of(kept)
+    first = storage_bytes([items[:1] for items in kept])
+    both = storage_bytes(kept)
     return both - first if any(len(items) > 1 for items in kept) else first
 
 

@@ -17,17 +17,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from rekindle.autodiff.gradient_regions import constant, joined
-from rekindle.autodiff.tape import Step, turns_of
+from rekindle.autodiff.gradient_regions import constant, joined_gradient_type
+from rekindle.autodiff.tape import TapeEntry, loop_carried
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, Type
 from rekindle.passes.constants import constant_bool, constant_int
 
 if TYPE_CHECKING:
-    from rekindle.autodiff.reverse import Scope
+    from rekindle.autodiff.reverse import BlockBackward
 
 
-def through_branches(scope: Scope, step: Step, node: Node) -> None:
+def backward_of_if(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
     """Go back through the branch of ``node`` that was taken."""
     graph = scope.graph
     given = [
@@ -35,18 +35,18 @@ def through_branches(scope: Scope, step: Step, node: Node) -> None:
         for index, output in enumerate(node.outputs)
         if output in scope.gradients
     ]
-    back = graph.insert_node(graph.create("prim::If", [scope.asked(node.input)], outputs=0))
+    back = graph.insert_node(graph.create("prim::If", [scope.control_values(node.input)], outputs=0))
     found: list[dict[Value, Value]] = []
     for forward, steps in zip(node.blocks, step.blocks, strict=True):
         inner = scope.inner(forward, back.add_block())
         for index, gradient in given:
             inner.add(forward.outputs[index], gradient)
-        inner.go_back(steps)
+        inner.build_backward(steps)
         found.append(
             {value: inner.as_value(each) for value, each in inner.gradients.items() if _is_around(value, forward)}
         )
     for value in dict.fromkeys((*found[0], *found[1])):
-        type = joined(*(branch[value].type if value in branch else None for branch in found))
+        type = joined_gradient_type(*(branch[value].type if value in branch else None for branch in found))
         assert type is not None
         output = back.add_output(type)
         for block, branch in zip(back.blocks, found, strict=True):
@@ -54,7 +54,7 @@ def through_branches(scope: Scope, step: Step, node: Node) -> None:
         scope.add(value, output)
 
 
-def _fitted(scope: Scope, block: Block, value: Value | None, type: Type) -> Value:
+def _fitted(scope: BlockBackward, block: Block, value: Value | None, type: Type) -> Value:
     """``value`` as a result of ``block`` that has this type; None where there is none."""
     if value is None:
         return constant(scope.graph, None, type)
@@ -81,22 +81,22 @@ def _used_from_around(block: Block) -> Iterator[Value]:
 # ---------------------------------------------------------------------------------------------------------------- loops
 
 
-def through_turns(scope: Scope, step: Step, node: Node) -> None:
+def backward_of_loop(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
     """Go back through the turns of the loop ``node``, from the last to the first."""
-    _Turns(scope, step, node).run()
+    _LoopBackward(scope, step, node).run()
 
 
-class _Turns:
+class _LoopBackward:
     """A loop whose way back is built, and built again as long as it turns out that a gradient which it carries may be
     missing in some turn where that was not expected."""
 
-    def __init__(self, scope: Scope, step: Step, node: Node) -> None:
+    def __init__(self, scope: BlockBackward, step: TapeEntry, node: Node) -> None:
         self.scope = scope
         self.step = step
         self.node = node
         self.forward = node.blocks[0]
-        needed = scope.way.needed
-        self.carried = [turn for turn in turns_of(node) if turn[1] in needed]
+        needed = scope.way.active
+        self.carried = [turn for turn in loop_carried(node) if turn[1] in needed]
         around = dict.fromkeys(value for value in _used_from_around(self.forward) if value in needed)
         self.around = list(around)
 
@@ -109,8 +109,10 @@ class _Turns:
             if known is not None:
                 taken.add(value)
             starts.append(known)
-        types: list[Type | None] = [None if start is None else joined(start.type, start.type) for start in starts]
-        turns = number_of_turns(self.node)
+        types: list[Type | None] = [
+            None if start is None else joined_gradient_type(start.type, start.type) for start in starts
+        ]
+        turns = trip_count(self.node)
         while True:
             back, results = self._build(starts, types, turns)
             wider = [_wider(type, None if r is None else r.type) for type, r in zip(types, results, strict=True)]
@@ -148,7 +150,7 @@ class _Turns:
         scope = self.scope
         graph = scope.graph
         true = constant(graph, True, BOOL)
-        inputs = [scope.asked(turns), true]
+        inputs = [scope.control_values(turns), true]
         for start, type in zip(starts, types, strict=True):
             if type is not None:
                 inputs.append(_fitted(scope, scope.place.block, start, type))
@@ -162,7 +164,7 @@ class _Turns:
         for type, value in zip(types, [*results, *self.around], strict=True):
             if type is not None:
                 inner.add(value, block.add_input(type=type))
-        inner.go_back(self.step.blocks[0])
+        inner.build_backward(self.step.blocks[0])
         found: list[Value | None] = []
         for value in [*(inside for _, inside, _, _ in self.carried), *self.around]:
             gradient = inner.of(value)
@@ -172,10 +174,10 @@ class _Turns:
 
 def _wider(type: Type | None, result: Type | None) -> Type | None:
     """The type that a loop carries where it starts with a ``type``, and goes on with a ``result``."""
-    return None if type is None and result is None else joined(type, result)
+    return None if type is None and result is None else joined_gradient_type(type, result)
 
 
-def number_of_turns(loop: Node) -> Value:
+def trip_count(loop: Node) -> Value:
     """How often ``loop`` runs: its limit, where nothing else ends it, else an output that counts."""
     block = loop.blocks[0]
     if constant_bool(loop.inputs[1]) and constant_bool(block.outputs[0]):

@@ -26,17 +26,17 @@ from typing import ClassVar, Final
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.differentiable_loops import (
-    has_no_place as _has_no_place,
-    is_closed,
+    free_values,
+    hoist_attribute_reads,
+    is_differentiable_loop,
+    is_opaque_to_autograd as _has_no_place,
     nodes_within,
-    take_out_attributes,
-    used_from_around,
 )
 from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.requires_grad import may_require_grad
-from rekindle.autodiff.tape import can_be_recomputed, is_constant_for_gradients, may_drop_nothing
+from rekindle.autodiff.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, ListType, TensorType
 from rekindle.passes.changes import may_change
@@ -47,18 +47,18 @@ KIND: Final = "prim::DifferentiableGraph"
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
     """See the module. A group is made where at least ``threshold`` operators with formulas stand together; only those
-    count for which ``counts`` holds, if it is given. Kinds that are ``left_out`` stay with PyTorch's autograd. With
+    count for which ``counts`` holds, if it is given. Kinds that are ``excluded`` stay with PyTorch's autograd. With
     ``loops`` a loop of so many such operators is taken as a whole, kinds that are left out elsewhere included."""
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
     counts: Callable[[Node], bool] | None = None
-    left_out: Set[str] = frozenset()
+    excluded: Set[str] = frozenset()
     loops: bool = False
 
     def run(self, graph: Graph) -> bool:
-        moved = self.loops and take_out_attributes(graph)
-        return _Splitter(graph, self).run() or moved
+        moved = self.loops and hoist_attribute_reads(graph)
+        return _SubgraphPartitioner(graph, self).run() or moved
 
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
@@ -67,7 +67,7 @@ _MOST_PENDING: Final = 200
 
 
 @dataclass(slots=True, eq=False)
-class _Group:
+class _Partition:
     """Nodes that become one, and those that have to stay behind them."""
 
     nodes: list[Node] = field(default_factory=list)
@@ -82,7 +82,7 @@ class _Group:
         return any(value.node in self.members for value in node.inputs)
 
 
-class _Splitter:
+class _SubgraphPartitioner:
     def __init__(self, graph: Graph, options: CreateDifferentiableGraphs) -> None:
         self.graph = graph
         self.options = options
@@ -95,11 +95,11 @@ class _Splitter:
     def run(self) -> bool:
         self.block(self.graph.block)
         for nodes in self.closed:
-            _Outlining(nodes).run()
+            _Outliner(nodes).run()
         return bool(self.closed)
 
     def block(self, block: Block) -> None:
-        group = _Group()
+        group = _Partition()
         nodes = list(block.nodes)
         for node in nodes:
             if not self._is_closed_loop(node):
@@ -116,7 +116,7 @@ class _Splitter:
                 if self._is_member(node) or len(group.pending) > _MOST_PENDING:
                     self._close(group)
                     nodes[index:index] = group.pending  # they may be in the next group
-                    group = _Group()
+                    group = _Partition()
         self._close(group)
 
     # ---------------------------------------------------------------------------------------------------------- members
@@ -126,7 +126,7 @@ class _Splitter:
         if node.blocks:
             return self._is_closed_loop(node)
         return (
-            node.kind not in self.options.left_out
+            node.kind not in self.options.excluded
             and formula_of(node) is not None
             and not is_constant_for_gradients(node)
             and any(value in self.requires_grad for value in node.inputs)
@@ -138,11 +138,11 @@ class _Splitter:
             return self._is_closed_loop(node)
         if node.kind == "prim::Constant":
             return False
-        if not _is_structure(node) and not self._has_formula(node) and not self._is_aside(node):
+        if not _is_structure(node) and not self._has_formula(node) and not self._is_auxiliary(node):
             return False
         if any(_has_no_place(output.type) for output in node.outputs) and node.kind not in _LISTS:
             return False
-        if may_drop_nothing(node) and not self._is_read_only(node.output):
+        if may_be_identity_dropout(node) and not self._is_read_only(node.output):
             return False  # it would be a copy of what it was given, where eager gives that itself
         if any(value.type == COMPLEX for value in node.inputs):
             return False
@@ -156,7 +156,7 @@ class _Splitter:
         """Whether nobody sees if ``value`` has memory of its own: what uses it computes something new."""
         users = [use.user for use in value.uses]
         return not self.aliases.has_writers(value) and all(
-            self._has_formula(user) and not _makes_views(user) and not may_drop_nothing(user) for user in users
+            self._has_formula(user) and not _makes_views(user) and not may_be_identity_dropout(user) for user in users
         )
 
     def _is_closed_loop(self, node: Node) -> bool:
@@ -165,7 +165,9 @@ class _Splitter:
             return False
         found = self.loops.get(node)
         if found is None:
-            found = self.loops[node] = is_closed(node, self.aliases, self.requires_grad) and self._pays(node)
+            found = self.loops[node] = is_differentiable_loop(node, self.aliases, self.requires_grad) and self._pays(
+                node
+            )
         return found
 
     def _pays(self, loop: Node) -> bool:
@@ -173,15 +175,15 @@ class _Splitter:
         nodes = [node for node in nodes_within(loop) if formula_of(node) is not None and not _makes_views(node)]
         return sum(map(counts, nodes)) >= self.options.threshold
 
-    def _is_aside(self, node: Node) -> bool:
+    def _is_auxiliary(self, node: Node) -> bool:
         """Whether ``node`` computes something beside the gradients: a comparison, a size."""
-        if has_side_effects(node) or not can_be_recomputed(node) or node.operator is None:
+        if has_side_effects(node) or not is_recomputable(node) or node.operator is None:
             return False
         if is_constant_operator(node):
             return True
-        return node.schema is not None and not any(may_hold_tensor(output.type) for output in node.outputs)
+        return node.schema is not None and not any(may_contain_tensor(output.type) for output in node.outputs)
 
-    def _may_join(self, group: _Group, node: Node) -> bool:
+    def _may_join(self, group: _Partition, node: Node) -> bool:
         if not self._is_member(node):
             return False
         if not self._has_formula(node) and not group.feeds(node):
@@ -194,12 +196,12 @@ class _Splitter:
                     return False
         return all(self.aliases.can_swap(other, node) for other in group.pending)
 
-    def _run_again_alike(self, group: _Group, node: Node) -> bool:
+    def _run_again_alike(self, group: _Partition, node: Node) -> bool:
         """Whether all would give the same again, where there is a loop: gradients of gradients come by running it."""
         nodes = [*group.nodes, node]
-        return not any(each.blocks for each in nodes) or all(each.blocks or can_be_recomputed(each) for each in nodes)
+        return not any(each.blocks for each in nodes) or all(each.blocks or is_recomputable(each) for each in nodes)
 
-    def _passes(self, group: _Group, node: Node) -> bool:
+    def _passes(self, group: _Partition, node: Node) -> bool:
         """Have ``node`` stand in front of the group, if it may."""
         if node.kind == "prim::Constant":
             node.move_before(group.nodes[0])
@@ -211,7 +213,7 @@ class _Splitter:
 
     # ---------------------------------------------------------------------------------------------------------- closing
 
-    def _close(self, group: _Group) -> None:
+    def _close(self, group: _Partition) -> None:
         """Have the nodes of a group stand together, in front of all that has to stay behind them, if it pays."""
         before, nodes, behind = self._trimmed(group)
         counts = self.options.counts or (lambda node: True)
@@ -232,7 +234,7 @@ class _Splitter:
                 second.move_after(first)
         self.closed.append(nodes)
 
-    def _trimmed(self, group: _Group) -> tuple[list[Node], list[Node], list[Node]]:
+    def _trimmed(self, group: _Partition) -> tuple[list[Node], list[Node], list[Node]]:
         """The nodes of a group that become one, those that stay in front of them, and those that stay behind.
 
         Those stay that no gradient needs to be in it for: behind, what nothing in it uses; in front, what picks one of
@@ -283,9 +285,9 @@ def _makes_views(node: Node) -> bool:
     if node.blocks:
         return False
     operator = node.operator
-    if operator is None or not can_be_recomputed(node):
+    if operator is None or not is_recomputable(node):
         return operator is None  # what draws random numbers is never made again
-    return operator.passes_on or any(result.alias is not None for result in operator.schema.returns)
+    return operator.may_alias_inputs or any(result.alias is not None for result in operator.schema.returns)
 
 
 def _is_one_of_several_picked(node: Node) -> bool:
@@ -301,7 +303,7 @@ def _stands_among(node: Node, members: Set[Node]) -> bool:
     return each is not None
 
 
-class _Outlining:
+class _Outliner:
     """Makes one node of several that stand together."""
 
     def __init__(self, nodes: list[Node]) -> None:
@@ -331,7 +333,7 @@ class _Outlining:
         found: dict[Value, None] = {}
 
         def look_at(node: Node) -> None:
-            for value in (*node.inputs, *used_from_around(node)):
+            for value in (*node.inputs, *free_values(node)):
                 if value.node in self.members or value.node.kind == "prim::Constant":
                     continue
                 if _has_no_place(value.type):

@@ -21,37 +21,37 @@ from torch.nn import Parameter
 from rekindle.autodiff.gradient import Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.size_specialization import (
-    backward_with,
-    can_be_known,
-    follow_from_sizes,
-    forward_without,
-    kept_numbers,
+    bind_backward_constants,
+    can_be_bound,
+    drop_forward_outputs,
+    is_determined_by_sizes,
+    saved_scalars,
 )
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType
 from rekindle.ops.declare import implements_for_node
-from rekindle.passes.alike import Shared
+from rekindle.passes.alike import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
 
 
-@implements_for_node("prim::DifferentiableGraph(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::DifferentiableGraph(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def differentiable_graph(node: Node) -> Operation:
     """Runs attribute ``Subgraph``; gradients go back through it by a graph of their own."""
     return _OPERATIONS.of(node, DifferentiableOperation)
 
 
 @dataclass(slots=True, frozen=True)
-class Piece:
+class CompiledPart:
     """One of the functions that run a node, which :func:`~rekindle.ir.subgraph_execution.callable_of` has made. One
-    that ``learns`` runs for inputs of new sizes, once for each."""
+    that ``specializes`` runs for inputs of new sizes, once for each."""
 
     title: str
     function: Callable[..., Any]
-    learns: bool = False
+    specializes: bool = False
 
 
 class DifferentiableOperation:
@@ -62,7 +62,7 @@ class DifferentiableOperation:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self._plain: Callable[..., Any] | None = None
-        self._derivatives: dict[tuple[bool, ...], Derivative] = {}
+        self._derivatives: dict[tuple[bool, ...], DerivativeExecutor] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         if torch.is_grad_enabled() and not torch.is_inference_mode_enabled():
@@ -77,22 +77,22 @@ class DifferentiableOperation:
             self._plain = callable_of(self.graph, "differentiable graph", optimized=True)
         return self._plain(*inputs)
 
-    def derivative(self, wanted: tuple[bool, ...]) -> Derivative:
+    def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
         """The derivative by the inputs that are ``wanted``, made when it is first asked for."""
         found = self._derivatives.get(wanted)
         if found is None:
-            found = self._derivatives[wanted] = Derivative(differentiate(self.graph, wanted))
+            found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
         return found
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[CompiledPart]:
         """What has been made to run the node so far."""
         if self._plain is not None:
-            yield Piece("without gradients", self._plain)
+            yield CompiledPart("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
             yield from derivative.pieces()
 
 
-_OPERATIONS: Final[Shared[DifferentiableOperation]] = Shared()
+_OPERATIONS: Final[SubgraphCache[DifferentiableOperation]] = SubgraphCache()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
@@ -127,18 +127,18 @@ _MOST_PLANS: Final = 16
 _MOST_KEYS: Final = 1024
 
 
-class Derivative:
+class DerivativeExecutor:
     """A gradient, with what runs it: a plan for each set of sizes that the inputs have, or one for all."""
 
     __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "gradient")
 
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient
-        self._general = _Plan(gradient, gradient.forward, {})
-        self._numbers = kept_numbers(gradient)
-        self._by_sizes: dict[Hashable, _Plan] | None = None
-        self._by_numbers: dict[Hashable, _Plan] = {}
-        if self._numbers and follow_from_sizes(gradient):
+        self._general = _SizeSpecialization(gradient, gradient.forward, {})
+        self._numbers = saved_scalars(gradient)
+        self._by_sizes: dict[Hashable, _SizeSpecialization] | None = None
+        self._by_numbers: dict[Hashable, _SizeSpecialization] = {}
+        if self._numbers and is_determined_by_sizes(gradient):
             self._by_sizes = {}
 
     def run(self, inputs: Sequence[Any]) -> Any:
@@ -153,7 +153,7 @@ class Derivative:
         count = self.gradient.results
         return results[0] if count == 1 else results[:count]
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[CompiledPart]:
         """See :meth:`DifferentiableOperation.pieces`."""
         may_learn = self._by_sizes is not None and len(self._by_numbers) < _MOST_PLANS
         for plan in [self._general, *self._by_numbers.values()]:
@@ -161,23 +161,23 @@ class Derivative:
             wanted = sum(self.gradient.requires_grad)
             what = f"gradients by {wanted} of {len(self.gradient.requires_grad)} inputs, {sizes}"
             learns = may_learn and plan is self._general
-            yield Piece(f"forward, {what}", plan.forward, learns)
+            yield CompiledPart(f"forward, {what}", plan.forward, learns)
             for backward in plan.backwards:
-                yield Piece(f"backward, {what}", backward, learns)
+                yield CompiledPart(f"backward, {what}", backward, learns)
 
     def _learn(self, key: Hashable, results: Sequence[Any]) -> None:
         """Have a plan ready for other inputs of these sizes."""
         assert self._by_sizes is not None
         values = {
-            index: results[index] for index in self._numbers if can_be_known(self.gradient, index, results[index])
+            index: results[index] for index in self._numbers if can_be_bound(self.gradient, index, results[index])
         }
         told = repr(values)
         plan = self._by_numbers.get(told)
         if plan is None:
             if len(self._by_numbers) >= _MOST_PLANS:
                 return
-            graph = forward_without(self.gradient, list(values))
-            plan = self._by_numbers[told] = _Plan(self.gradient, graph, values)
+            graph = drop_forward_outputs(self.gradient, list(values))
+            plan = self._by_numbers[told] = _SizeSpecialization(self.gradient, graph, values)
         if len(self._by_sizes) < _MOST_KEYS:
             self._by_sizes[key] = plan
 
@@ -198,7 +198,7 @@ class _Backward:
     several: bool
 
 
-class _Plan:
+class _SizeSpecialization:
     """Runs the graphs of a gradient, of which the kept numbers ``values`` are known."""
 
     __slots__ = (
@@ -228,7 +228,7 @@ class _Plan:
             if source not in values
         )
         """The captures: their number, and where they are found: which output, or ``~`` which input."""
-        self.lists = not gradient.is_flat and any(
+        self.lists = not gradient.is_straight_line and any(
             source >= 0 and not isinstance(gradient.forward.outputs[source].type, TensorType)
             for source in gradient.captures
         )
@@ -237,7 +237,7 @@ class _Plan:
         self._again: Callable[..., Any] | None = None
         self._backward: dict[tuple[bool, ...], _Backward] = {}
 
-    def again(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
+    def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
         """The gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
         if self._again is None:
             self._again = callable_of(self.gradient.forward, "differentiable graph")
@@ -259,7 +259,7 @@ class _Plan:
         if found is None:
             made = self.gradient.backward_for(defined)
             if self._values:
-                made = backward_with(self.gradient, made, self._values)
+                made = bind_backward_constants(self.gradient, made, self._values)
             numbers = {number: place for place, (number, _) in enumerate(self.kept)}
             captures = tuple(numbers[number] for number in made.captures)
             run = callable_of(made.graph, "backward of a differentiable graph", optimized=True)
@@ -271,7 +271,7 @@ class DifferentiableGraph(torch.autograd.Function):
     """The node in autograd's graph, where it is called ``DifferentiableGraphBackward``."""
 
     @staticmethod
-    def forward(ctx: Any, plan: _Plan, *inputs: Any) -> Any:
+    def forward(ctx: Any, plan: _SizeSpecialization, *inputs: Any) -> Any:
         results = plan.forward(*inputs)
         if not plan.several:
             results = (results,)
@@ -279,20 +279,20 @@ class DifferentiableGraph(torch.autograd.Function):
         ctx.others = None
         if plan.lists:
             tensors: list[Tensor] = []
-            ctx.others = [_taken_apart(value, tensors) for value in kept]
+            ctx.others = [_flatten(value, tensors) for value in kept]
         else:
             tensors = [value for value in kept if isinstance(value, Tensor)]
             if len(tensors) != len(kept):
                 ctx.others = [None if isinstance(value, Tensor) else (value,) for value in kept]
         ctx.save_for_backward(*tensors)
-        if not plan.gradient.is_flat:
+        if not plan.gradient.is_straight_line:
             ctx.inputs = [
                 None if ~index in plan.gradient.captures else (value, getattr(value, "_version", 0))
                 for index, value in enumerate(inputs)
             ]
         ctx.plan = plan
         ctx.set_materialize_grads(False)
-        if not plan.gradient.is_flat:
+        if not plan.gradient.is_straight_line:
             results = _distinct(results)
         if plan.constants:
             ctx.mark_non_differentiable(*[results[i] for i in plan.constants if isinstance(results[i], Tensor)])
@@ -300,17 +300,17 @@ class DifferentiableGraph(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        plan: _Plan = ctx.plan
+        plan: _SizeSpecialization = ctx.plan
         gradient = plan.gradient
         places = plan.places
         roots = [gradients[places[root]] for root in gradient.roots]
         kept = ctx.saved_tensors
         if ctx.others is not None:
             saved = iter(kept)
-            kept = [_put_together(other, saved) for other in ctx.others]
-        if not gradient.is_flat and torch.is_grad_enabled():
+            kept = [_unflatten(other, saved) for other in ctx.others]
+        if not gradient.is_straight_line and torch.is_grad_enabled():
             known = {source: kept[place] for place, (_, source) in enumerate(plan.kept)}
-            return (None, *plan.again(_inputs(ctx.inputs, known), gradients))
+            return (None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
         backward = plan.backward(tuple([root is not None for root in roots]))
         found = backward.run(*[root for root in roots if root is not None], *[kept[i] for i in backward.captures])
         each = iter(found if backward.several else (found,))
@@ -333,10 +333,10 @@ def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
 
 # What stands for what is kept: None for a tensor, a number for a list of so many, a list for one of what else there is,
 # and a tuple of it for anything else.
-_Form = tuple[Any] | int | list[Any] | None
+_TreeSpec = tuple[Any] | int | list[Any] | None
 
 
-def _taken_apart(value: Any, tensors: list[Tensor]) -> _Form:
+def _flatten(value: Any, tensors: list[Tensor]) -> _TreeSpec:
     """What stands for ``value``, whose tensors are added to ``tensors``."""
     if isinstance(value, Tensor):
         tensors.append(value)
@@ -346,16 +346,16 @@ def _taken_apart(value: Any, tensors: list[Tensor]) -> _Form:
     if all(isinstance(item, Tensor) for item in value):
         tensors += value
         return len(value)
-    return [_taken_apart(item, tensors) for item in value]
+    return [_flatten(item, tensors) for item in value]
 
 
-def _put_together(form: _Form, tensors: Iterator[Tensor]) -> Any:
+def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
     if form is None:
         return next(tensors)
     if isinstance(form, int):
         return list(islice(tensors, form))
     if isinstance(form, list):
-        return [_put_together(item, tensors) for item in form]
+        return [_unflatten(item, tensors) for item in form]
     return form[0]
 
 

@@ -7,9 +7,9 @@ from typing import Final
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of
-from rekindle.autodiff.tape import STRUCTURE, can_be_recomputed, is_constant_for_gradients
+from rekindle.autodiff.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
 
@@ -30,7 +30,7 @@ _CHANGE_ATTRIBUTES: Final = frozenset(
 )
 
 
-def take_out_attributes(graph: Graph) -> bool:
+def hoist_attribute_reads(graph: Graph) -> bool:
     """Have loops read attributes of what is known before them only once; returns whether anything changed."""
     if any(node.kind in _CHANGE_ATTRIBUTES for node in graph.all_nodes()):
         return False
@@ -51,13 +51,13 @@ def _loop_around(node: Node) -> Node | None:
     return owner if owner is not None and owner.kind == "prim::Loop" else None
 
 
-def is_closed(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) -> bool:
+def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) -> bool:
     """Whether gradients can go back through ``loop`` by formulas alone, it would give the same when it runs again, it
     writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes to."""
     if not any(output in requires_grad for output in loop.outputs):
         return False
-    carried = [*loop.inputs[2:], *loop.outputs, *used_from_around(loop)]
-    if any(has_no_place(value.type) for value in carried):
+    carried = [*loop.inputs[2:], *loop.outputs, *free_values(loop)]
+    if any(is_opaque_to_autograd(value.type) for value in carried):
         return False
     if not all(_is_new(value) for value in loop.blocks[0].outputs[1:] if isinstance(value.type, TensorType)):
         return False
@@ -67,7 +67,7 @@ def is_closed(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) ->
     if not all(_goes_back(node, requires_grad) for node in nodes):
         return False
     touched = [value for node in (loop, *nodes) for value in (*node.inputs, *node.outputs)]
-    return not any(may_hold_tensor(value.type) and aliases.has_writers(value) for value in touched)
+    return not any(may_contain_tensor(value.type) and aliases.has_writers(value) for value in touched)
 
 
 def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
@@ -76,7 +76,7 @@ def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
         return node.kind in ("prim::If", "prim::Loop")
     if node.kind in STRUCTURE:
         return True
-    if has_side_effects(node) or not can_be_recomputed(node):
+    if has_side_effects(node) or not is_recomputable(node):
         return False
     if is_constant_for_gradients(node) or formula_of(node) is not None:
         return True
@@ -85,7 +85,7 @@ def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
     return not any(value in requires_grad for value in node.inputs)
 
 
-def used_from_around(loop: Node) -> Iterator[Value]:
+def free_values(loop: Node) -> Iterator[Value]:
     """What the blocks of ``loop`` use from outside of it."""
     ends = [block.return_node for each in (loop, *nodes_within(loop)) for block in each.blocks]
     for node in (*nodes_within(loop), *ends):
@@ -115,14 +115,14 @@ def _is_new(value: Value) -> bool:
     operator = node.operator
     if operator is None or node.blocks or formula_of(node) is None:
         return False
-    return not operator.passes_on and all(result.alias is None for result in operator.schema.returns)
+    return not operator.may_alias_inputs and all(result.alias is None for result in operator.schema.returns)
 
 
-def has_no_place(type: Type) -> bool:
+def is_opaque_to_autograd(type: Type) -> bool:
     """Whether values of this type can be neither inputs nor outputs of a differentiable graph: PyTorch's autograd does
     not see the tensors in them."""
     if isinstance(type, (TensorType, NumberType)):
         return False
     if isinstance(type, OptionalType):
-        return not isinstance(type.element, TensorType) and has_no_place(type.element)
-    return may_hold_tensor(type)
+        return not isinstance(type.element, TensorType) and is_opaque_to_autograd(type.element)
+    return may_contain_tensor(type)

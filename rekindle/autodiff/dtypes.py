@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rekindle.analysis.mutability import may_hold_tensor
-from rekindle.autodiff.tape import Step, turns_of
+from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.autodiff.tape import TapeEntry, loop_carried
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
 
@@ -62,11 +62,11 @@ def _is_new(node: Node) -> bool:
     """Whether ``node`` makes a tensor of no other: of the default dtype, if nothing else is said."""
     if node.kind.startswith("prim::") and node.kind != "prim::NumToTensor":
         return node.kind == "prim::Constant" and isinstance(node.output.type, TensorType)
-    takes = any(may_hold_tensor(value.type) for value in node.inputs)
+    takes = any(may_contain_tensor(value.type) for value in node.inputs)
     return not takes and any(isinstance(output.type, TensorType) for output in node.outputs)
 
 
-def values_to_convert(steps: Sequence[Step]) -> set[Value]:
+def values_to_convert(steps: Sequence[TapeEntry]) -> set[Value]:
     """The tensors whose gradients may be of other dtypes than they are themselves, and have to be converted: those that
     the graph takes, and results of operators whose formulas do more than promoting arithmetic."""
     made_by = {output: step for step in _every(steps) for output in step.outputs}
@@ -90,7 +90,7 @@ def values_to_convert(steps: Sequence[Step]) -> set[Value]:
     return found
 
 
-def _takes_any_dtype(step: Step) -> bool:
+def _takes_any_dtype(step: TapeEntry) -> bool:
     """Whether the formula of ``step`` computes with a gradient of any dtype."""
     if step.formula is None:
         return False
@@ -98,14 +98,14 @@ def _takes_any_dtype(step: Step) -> bool:
     return schema.name in _ARITHMETIC or any(result.alias is not None for result in schema.returns)
 
 
-def _every(steps: Sequence[Step]) -> Iterator[Step]:
+def _every(steps: Sequence[TapeEntry]) -> Iterator[TapeEntry]:
     for step in steps:
         yield step
         for inner in step.blocks:
             yield from _every(inner)
 
 
-def _promotes(step: Step) -> bool:
+def _promotes(step: TapeEntry) -> bool:
     """Whether tensors that ``step`` takes may be of other dtypes than what it gives."""
     if step.formula is None:
         return step.node is not None and step.node.kind == "prim::ListConstruct"
@@ -141,7 +141,7 @@ def _sources(value: Value) -> list[Value]:
         return []
     return [
         source
-        for start, inside, following, output in turns_of(loop)
+        for start, inside, following, output in loop_carried(loop)
         if value is inside or value is output
         for source in (start, following)
     ]

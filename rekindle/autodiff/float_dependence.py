@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, STRING, Type, UnionBase
 
 
 def values_of_floats(graph: Graph) -> set[Value]:
     """The values that are numbers which depend on a float that goes in, hold such, or are tensors whose sizes do."""
-    found = {value for value in graph.inputs if not may_hold_tensor(value.type) and _may_hold_float(value.type)}
+    found = {value for value in graph.inputs if not may_contain_tensor(value.type) and _may_hold_float(value.type)}
     count = -1
     while found and len(found) != count:
         count = len(found)
@@ -71,10 +71,10 @@ def _depends(node: Node, output: Value, found: set[Value]) -> bool:
     """Whether a result of an operator depends on a value in ``found``: a number on any, the sizes of a tensor on all
     but a float beside other tensors, which scales or fills."""
     among = [value for value in node.inputs if value in found]
-    if not among or not may_hold_tensor(output.type):
+    if not among or not may_contain_tensor(output.type):
         return bool(among)
-    beside_tensors = any(may_hold_tensor(value.type) for value in node.inputs)
-    return not beside_tensors or any(may_hold_tensor(value.type) or _is_size(value.type) for value in among)
+    beside_tensors = any(may_contain_tensor(value.type) for value in node.inputs)
+    return not beside_tensors or any(may_contain_tensor(value.type) or _is_size(value.type) for value in among)
 
 
 def _is_size(type: Type) -> bool:

@@ -22,9 +22,9 @@ from typing import Final
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.autodiff.formulas import TEXTS
 from rekindle.errors import InternalError
-from rekindle.frontend.operator_sources import OperatorTexts
+from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
 from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
@@ -33,7 +33,7 @@ _CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPr
 
 
 @dataclass(slots=True, eq=False)
-class Part:
+class FormulaFunction:
     """A compiled function of a formula: ``graph`` takes ``parameters``, and returns one value for each of ``returns``
     (a tuple, where it has a single output and several names)."""
 
@@ -51,7 +51,7 @@ class Formula:
 
     schema: FunctionSchema
     _definitions: dict[str, Definition] = field(repr=False)
-    _parts: dict[str, Part | None] = field(default_factory=dict, repr=False)
+    _parts: dict[str, FormulaFunction | None] = field(default_factory=dict, repr=False)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -65,15 +65,15 @@ class Formula:
         return () if backward is None else backward.parameters
 
     @property
-    def composite(self) -> Part | None:
+    def composite(self) -> FormulaFunction | None:
         return self._part("composite")
 
     @property
-    def forward(self) -> Part | None:
+    def forward(self) -> FormulaFunction | None:
         return self._part("forward")
 
     @property
-    def backward(self) -> Part:
+    def backward(self) -> FormulaFunction:
         found = self._part("backward")
         if found is None:
             raise InternalError(f"there is no backward for {self.schema.qualified_name}")
@@ -87,13 +87,13 @@ class Formula:
             return ("result",)
         return tuple(result.name or f"result{index}" for index, result in enumerate(results))
 
-    def _part(self, word: str) -> Part | None:
+    def _part(self, word: str) -> FormulaFunction | None:
         if word not in self._parts:
             definition = self._definitions.get(word)
             self._parts[word] = None if definition is None else self._compile(definition)
         return self._parts[word]
 
-    def _compile(self, definition: Definition) -> Part:
+    def _compile(self, definition: Definition) -> FormulaFunction:
         types = self._types()
         if definition.word == "backward" and self.forward is not None:
             types.update(_types_of_returns(self.forward))
@@ -110,7 +110,7 @@ class Formula:
         returns = self.result_names
         if definition.word != "composite":
             returns = definition.targets if definition.word == "backward" else _returned_names(definition)
-        return Part(graph, definition.parameters, returns)
+        return FormulaFunction(graph, definition.parameters, returns)
 
     def _types(self) -> dict[str, Type]:
         """The types of all that a function of this formula may name."""
@@ -132,7 +132,7 @@ _PARAMETER: Final[dict[str, str]] = {"from": "from_"}
 """What stands for the names of arguments that are words of the language."""
 
 
-def _types_of_returns(part: Part) -> dict[str, Type]:
+def _types_of_returns(part: FormulaFunction) -> dict[str, Type]:
     output = part.graph.outputs[0]
     if len(part.returns) == 1:
         return {part.returns[0]: output.type}
@@ -150,11 +150,11 @@ def _returned_names(definition: Definition) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------------------ compiling
 
 
-def _helpers() -> Mapping[str, FunctionRecord]:
+def _helpers() -> Mapping[str, GraphFunction]:
     return _index().helpers
 
 
-_TEXTS: Final = OperatorTexts(_helpers, {"own": "autodiff"})
+_TEXTS: Final = OperatorSourceCompiler(_helpers, {"own": "autodiff"})
 
 
 # -------------------------------------------------------------------------------------------------------------- finding
@@ -165,7 +165,7 @@ class _Index:
     definitions: dict[str, dict[str, Definition]] = field(default_factory=dict)
     """By operator and by word."""
     constants: set[str] = field(default_factory=set)
-    helpers: dict[str, FunctionRecord] = field(default_factory=dict)
+    helpers: dict[str, GraphFunction] = field(default_factory=dict)
     families: dict[str, str] = field(default_factory=dict)
     """The text that each operator stands in."""
 

@@ -22,14 +22,14 @@ from typing import Final
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
-from rekindle.autodiff.functionalize_ops import functional_form, is_view, put_back, writes_to
+from rekindle.autodiff.functionalize_ops import apply_view_inverse, functional_variant, is_view, writes_to
 from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ir.types import TENSOR, ListType, TensorType, Type
 
 
-def make_functional(graph: Graph) -> None:
+def functionalize(graph: Graph) -> None:
     """Rewrite ``graph``, in which calls are inlined, so that it writes to nothing.
 
     Raises:
@@ -37,11 +37,11 @@ def make_functional(graph: Graph) -> None:
     """
     if any(may_write(node) for node in graph.all_nodes()):
         memory = _Memory(graph)
-        _Functional(graph, memory, _Wholes(graph, memory)).run()
+        _Functional(graph, memory, _ViewBases(graph, memory)).run()
 
 
 @dataclass(slots=True)
-class _State:
+class _CurrentValues:
     """What is known at a point of the program."""
 
     now: dict[Value, Value] = field(default_factory=dict)
@@ -49,8 +49,8 @@ class _State:
     stale: dict[Value, Node] = field(default_factory=dict)
     """Wholes of which nobody knows any more what they are, with the node that wrote to what they may be."""
 
-    def copy(self) -> _State:
-        return _State(dict(self.now), dict(self.stale))
+    def copy(self) -> _CurrentValues:
+        return _CurrentValues(dict(self.now), dict(self.stale))
 
 
 class _Memory:
@@ -63,7 +63,7 @@ class _Memory:
             nothing |= self.aliases.reachable(node.output)
         self._known = ~nothing
         self.written = self.aliases.written & self._known
-        self.outside = self.aliases.outside & self._known
+        self.outside = self.aliases.wildcard_memory & self._known
 
     def of(self, value: Value) -> int:
         """The memory that ``value`` may be."""
@@ -74,7 +74,7 @@ class _Memory:
         return self.aliases.reachable(value) & self._known
 
 
-class _Wholes:
+class _ViewBases:
     """What each value is, or is a view of, in the program as it was written."""
 
     def __init__(self, graph: Graph, memory: _Memory) -> None:
@@ -107,7 +107,7 @@ class _Wholes:
             return False
         return writes_to(node) or any(self.memory.reachable(output) & memory for output in node.outputs)
 
-    def is_secret(self, whole: Value, node: Node) -> bool:
+    def is_unaliased(self, whole: Value, node: Node) -> bool:
         """Whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
         return _is_new(whole) and not any(_comes_before(other, node, whole) for other in self.escapes.get(whole, ()))
 
@@ -124,7 +124,12 @@ def _is_new(whole: Value) -> bool:
     if node.kind in ("prim::ListConstruct", "prim::DictConstruct"):
         return True
     operator = node.operator
-    if operator is None or node.blocks or operator.passes_on or operator.effects is not Effects.FROM_SCHEMA:
+    if (
+        operator is None
+        or node.blocks
+        or operator.may_alias_inputs
+        or operator.effects is not AliasAnalysisKind.FROM_SCHEMA
+    ):
         return False
     returns = operator.schema.returns
     return len(returns) == len(node.outputs) and returns[whole.offset].alias is None
@@ -168,8 +173,8 @@ def _returns_written(node: Node) -> bool:
 class _Functional:
     graph: Graph
     memory: _Memory
-    made: _Wholes
-    state: _State = field(default_factory=_State)
+    made: _ViewBases
+    state: _CurrentValues = field(default_factory=_CurrentValues)
     wholes: list[Value] = field(default_factory=list)
     """All that can be written to and was made so far."""
     made_of: dict[Value, Value] = field(default_factory=dict)
@@ -259,7 +264,7 @@ class _Functional:
             )
         arguments = [self._now(value, node) for value in node.inputs]
         with self.graph.inserting_before(node):
-            form = functional_form(self.graph, node, arguments)
+            form = functional_variant(self.graph, node, arguments)
             if form is None:
                 raise _refusal(node, f"there is no form of {node.kind} that writes to nothing")
             new, results = form
@@ -268,7 +273,7 @@ class _Functional:
                 before = self.made.before[value]
                 if value in self.made_of:
                     base = self._now(before, node)
-                    put = put_back(self.graph, value.node, base, new)
+                    put = apply_view_inverse(self.graph, value.node, base, new)
                     if put is None:
                         raise _refusal(node, f"what is written to is a view made by {value.node.kind}")
                     new = put
@@ -279,7 +284,7 @@ class _Functional:
         self.gone.append(node)
 
     def _make_stale(self, whole: Value, memory: int, writer: Node) -> None:
-        if self.made.is_secret(whole, writer):
+        if self.made.is_unaliased(whole, writer):
             return
         for other in self.wholes:
             if self.made.of(other) is not whole and self.memory.reachable(other) & memory:
@@ -289,7 +294,7 @@ class _Functional:
 
     def _branches(self, node: Node) -> None:
         before = self.state
-        after: list[_State] = []
+        after: list[_CurrentValues] = []
         for block in node.blocks:
             self.state = before.copy()
             self._block(block)

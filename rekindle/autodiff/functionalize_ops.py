@@ -11,7 +11,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
 from rekindle.passes.in_place_forms import functional_kind
 
-Form = tuple[Value, dict[Value, Value]]
+FunctionalResult = tuple[Value, dict[Value, Value]]
 """What is new after a write, and what stands for results of it that are not what was written to."""
 
 
@@ -24,7 +24,7 @@ def writes_to(node: Node) -> bool:
     return is_write(first.alias) and not any(is_write(other.alias) for other in others)
 
 
-def functional_form(graph: Graph, node: Node, arguments: Sequence[Value]) -> Form | None:
+def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> FunctionalResult | None:
     """Insert what ``node`` does to its first argument, done to a new value; None where nothing is known to do so."""
     type = node.inputs[0].type
     if isinstance(type, ListType):
@@ -48,32 +48,32 @@ def _insert(graph: Graph, kind: str, inputs: Sequence[Value], like: Node) -> Val
 # ---------------------------------------------------------------------------------------------------------------- lists
 
 
-def _append(graph: Graph, node: Node, arguments: list[Value]) -> Form:
+def _append(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
     whole, item = arguments
     one = graph.insert_node(graph.create("prim::ListConstruct", [item], types=[node.inputs[0].type])).output
     return _insert(graph, "aten::add", [whole, one], node), {}
 
 
-def _extend(graph: Graph, node: Node, arguments: list[Value]) -> Form:
+def _extend(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
     return _insert(graph, "aten::add", arguments, node), {}
 
 
-def _set_item(graph: Graph, node: Node, arguments: list[Value]) -> Form:
+def _set_item(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
     return _insert(graph, "autodiff::with_item", arguments, node), {}
 
 
-def _pop(graph: Graph, node: Node, arguments: list[Value]) -> Form:
+def _pop(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
     inputs = arguments if len(arguments) == 2 else [arguments[0], graph.insert_constant(-1)]
     item = graph.create("aten::__getitem__", inputs, types=[node.output.type], range=node.range)
     graph.insert_node(item)
     return _insert(graph, "autodiff::without_item", inputs, node), {node.output: item.output}
 
 
-def _clear(graph: Graph, node: Node, arguments: list[Value]) -> Form:
+def _clear(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
     return _insert(graph, "prim::ListConstruct", [], node), {}
 
 
-_LISTS: Final[dict[str, Callable[[Graph, Node, list[Value]], Form]]] = {
+_LISTS: Final[dict[str, Callable[[Graph, Node, list[Value]], FunctionalResult]]] = {
     "aten::append": _append,
     "aten::extend": _extend,
     "aten::add_": _extend,
@@ -123,10 +123,10 @@ _CHANGES_SIZES: Final = frozenset(
 
 # ---------------------------------------------------------------------------------------------------------------- views
 
-_PutBack = Callable[[Graph, Node, Value, Value], Value]
+_ViewInverse = Callable[[Graph, Node, Value, Value], Value]
 
 
-def _scatter(kind: str) -> _PutBack:
+def _scatter(kind: str) -> _ViewInverse:
     def put(graph: Graph, view: Node, base: Value, new: Value) -> Value:
         return graph.insert_node(graph.create(kind, [base, new, *view.inputs[1:]])).output
 
@@ -153,7 +153,7 @@ def _permuted(graph: Graph, view: Node, base: Value, new: Value) -> Value:
     return graph.insert("aten::permute", [new, order])
 
 
-VIEWS: Final[dict[str, _PutBack]] = {
+VIEWS: Final[dict[str, _ViewInverse]] = {
     "aten::select": _scatter("aten::select_scatter"),
     "aten::slice": _scatter("aten::slice_scatter"),
     "aten::diagonal": _scatter("aten::diagonal_scatter"),
@@ -176,7 +176,7 @@ def is_view(node: Node) -> bool:
     )
 
 
-def put_back(graph: Graph, view: Node, base: Value, new: Value) -> Value | None:
+def apply_view_inverse(graph: Graph, view: Node, base: Value, new: Value) -> Value | None:
     """Insert what ``base`` is where its view becomes ``new``."""
     put = VIEWS.get(view.kind)
     return None if put is None else put(graph, view, base, new)

@@ -7,13 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rekindle.autodiff.gradient_accumulation import add_up_at_once
+from rekindle.autodiff.gradient_accumulation import batch_gradient_accumulation
 from rekindle.autodiff.gradient_regions import constant
-from rekindle.autodiff.loop_checkpointing import Segment
-from rekindle.autodiff.residual_stashing import hand_out
-from rekindle.autodiff.residuals import CLEANUP, Choice, Ledger, drop_unread, exactly, few, settle
-from rekindle.autodiff.reverse import go_back
-from rekindle.autodiff.tape import Step, needing_gradients, steps_of
+from rekindle.autodiff.loop_checkpointing import CheckpointSegment
+from rekindle.autodiff.residual_stashing import stash_residuals
+from rekindle.autodiff.residuals import (
+    CLEANUP,
+    ForwardHoister,
+    SavePolicy,
+    drop_unread,
+    fixed_policy,
+    min_cut_policy,
+    minimize_residuals,
+)
+from rekindle.autodiff.reverse import build_backward
+from rekindle.autodiff.tape import TapeEntry, active_values, build_tape
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType
@@ -36,7 +44,7 @@ class Gradient:
     ``forward`` returns the ``results`` outputs of the graph, then what is to be kept. ``captures`` tells for each value
     that is kept which input (``~index``, a negative number) or which output of ``forward`` it is. ``roots`` are the
     outputs that may have a gradient: results, and after them captures, to which gradients of gradients come. Where
-    there are loops or branches, ``is_flat`` is False, and captures are no roots, for they may be lists.
+    there are loops or branches, ``is_straight_line`` is False, and captures are no roots, for they may be lists.
     """
 
     forward: Graph
@@ -48,9 +56,9 @@ class Gradient:
     _backward: dict[tuple[bool, ...], BackwardGraph] = field(default_factory=dict, repr=False)
 
     @property
-    def is_flat(self) -> bool:
+    def is_straight_line(self) -> bool:
         """Whether the graph is one without branches and loops."""
-        return isinstance(self._analysis, _Flat)
+        return isinstance(self._analysis, _StraightLine)
 
     @property
     def backward(self) -> Graph:
@@ -78,21 +86,21 @@ class _Analysis(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class _Flat:
+class _StraightLine:
     """A forward graph without branches and loops: a backward graph is made anew for each set of roots."""
 
     graph: Graph
-    steps: list[Step]
+    steps: list[TapeEntry]
     wanted: list[Value]
     needed: set[Value]
-    ledger: Ledger
+    ledger: ForwardHoister
     captures: dict[Value, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph:
         values = [self.graph.outputs[root] for root in roots]
-        found = go_back(self.graph, self.steps, self.needed, values, self.wanted)
-        settle(found, self.ledger, exactly(self.captures))
+        found = build_backward(self.graph, self.steps, self.needed, values, self.wanted)
+        minimize_residuals(found, self.ledger, fixed_policy(self.captures))
         missing = [value for value in found.read if value not in self.captures]
         if missing:
             raise InternalError(f"the way back reads {missing}, which the way there does not keep")
@@ -100,7 +108,7 @@ class _Flat:
 
 
 @dataclass(slots=True, eq=False)
-class _Structured:
+class _WithControlFlow:
     """A backward graph for all roots, each of which may be None."""
 
     graph: Graph
@@ -119,7 +127,7 @@ class _Structured:
                 value.type = value.type.element
         run_passes(graph, CLEANUP)
         run_passes(graph, CLEANUP)  # a branch that is known to be taken leaves more to be known
-        add_up_at_once(graph)
+        batch_gradient_accumulation(graph)
         return BackwardGraph(graph, tuple(range(len(graph.inputs) - len(roots))))
 
 
@@ -132,21 +140,21 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
         DifferentiationError: there is a node that no gradient can be computed through.
     """
     forward = graph.copy()
-    steps = steps_of(forward.block)
+    steps = build_tape(forward.block)
     wanted = [value for value, wants in zip(forward.inputs, requires_grad, strict=True) if wants]
-    needed = needing_gradients(steps, wanted)
+    needed = active_values(steps, wanted)
     results = len(forward.outputs)
     roots = [index for index, value in enumerate(forward.outputs) if value in needed]
     analysis: _Analysis
     if any(step.blocks for step in steps):
-        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True, choice=few)
-        analysis = _Structured(made, tuple(roots))
+        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True, choice=min_cut_policy)
+        analysis = _WithControlFlow(made, tuple(roots))
     else:
-        analysis = _Flat(forward, steps, wanted, needed, Ledger(forward))
-        read = _what_is_read(analysis, roots)
+        analysis = _StraightLine(forward, steps, wanted, needed, ForwardHoister(forward))
+        read = _required_residuals(analysis, roots)
         analysis.captures = {value: index for index, value in enumerate(read)}
     sources = [_source(forward, value) for value in read]
-    kept = range(results, len(forward.outputs)) if isinstance(analysis, _Flat) else ()
+    kept = range(results, len(forward.outputs)) if isinstance(analysis, _StraightLine) else ()
     also = [index for index in kept if forward.outputs[index] in needed]
     final = forward.copy()
     run_passes(final, (ConstantPooling(), DeadCodeElimination()))
@@ -155,38 +163,39 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
 
 def reverse_mode(
     forward: Graph,
-    steps: Sequence[Step],
+    steps: Sequence[TapeEntry],
     needed: set[Value],
     roots: Sequence[int],
     wanted: Sequence[Value],
     *,
     may_be_missing: bool = False,
-    segments: Mapping[Node, Segment] | None = None,
-    choice: Choice | None = None,
+    segments: Mapping[Node, CheckpointSegment] | None = None,
+    choice: SavePolicy | None = None,
     one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
     """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
     reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
 
     ``segments`` are the loops of which not all need be kept: what
-    :func:`~rekindle.autodiff.loop_checkpointing.segment_loops` returned; ``choice`` is as in
-    :func:`~rekindle.autodiff.residuals.settle`, ``one_dtype`` as in :func:`~rekindle.autodiff.reverse.go_back`.
+    :func:`~rekindle.autodiff.loop_checkpointing.checkpoint_loops` returned; ``choice`` is as in
+    :func:`~rekindle.autodiff.residuals.minimize_residuals`, ``one_dtype`` as in
+    :func:`~rekindle.autodiff.reverse.build_backward`.
     """
     outputs = [forward.outputs[root] for root in roots]
-    found = go_back(forward, steps, needed, outputs, wanted, may_be_missing=may_be_missing, one_dtype=one_dtype)
-    settle(found, Ledger(forward), choice)
-    hand_out(found, segments)
+    found = build_backward(forward, steps, needed, outputs, wanted, may_be_missing=may_be_missing, one_dtype=one_dtype)
+    minimize_residuals(found, ForwardHoister(forward), choice)
+    stash_residuals(found, segments)
     run_passes(found.graph, CLEANUP)
     drop_unread(found)
     return found.read, found.graph
 
 
-def _what_is_read(analysis: _Flat, roots: Sequence[int]) -> list[Value]:
+def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[Value]:
     """The values that the way back reads, also that from gradients of what is kept itself."""
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
-        found = go_back(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
-        settle(found, analysis.ledger, few)
+        found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
+        minimize_residuals(found, analysis.ledger, min_cut_policy)
         beyond = [value for value in found.read if value in analysis.needed and value not in found.reached]
         if not beyond:
             return found.read

@@ -4,10 +4,10 @@
 
     %gw : Tensor? = prim::Loop(…, %none)                      %2 : Tensor? = prim::Loop(…, %none)
       block0(%j : int, %sum : Tensor?):                         block0(%j : int, %sum : Tensor?):
-        %1 : Tensor = autodiff::linear_weight(%g, %x, %n)         %1 : Tensor? = autodiff::linear_weight_later(
+        %1 : Tensor = autodiff::linear_weight(%g, %x, %n)         %1 : Tensor? = autodiff::linear_weight_deferred(
         %2 : Tensor = autodiff::plus(%1, %sum)        becomes         %gs, %xs, %g, %x, %sum, %n)
         -> (…, %2)                                                -> (…, %1)
-                                                              %gw : Tensor? = autodiff::linear_weight_now(
+                                                              %gw : Tensor? = autodiff::linear_weight_flush(
                                                                   %gs, %xs, %2, %n)
 
 What has few rows is collected in lists until there are many, so that one product of large matrices stands for many of
@@ -25,16 +25,16 @@ _COLLECTED: Final = {"autodiff::linear_weight": 2, "autodiff::sum_to": 1}
 """Kinds whose results are added up, with how many tensors they take, before a size."""
 
 
-def add_up_at_once(graph: Graph) -> None:
+def batch_gradient_accumulation(graph: Graph) -> None:
     """See the module."""
     for loop in graph.find_nodes("prim::Loop"):
         for index in range(len(loop.outputs)):
-            term = _term(loop, index)
+            term = _accumulated_term(loop, index)
             if term is not None:
                 _collect(loop, index, term)
 
 
-def _term(loop: Node, index: int) -> Node | None:
+def _accumulated_term(loop: Node, index: int) -> Node | None:
     """What gives a turn's part of the sum that a loop carries as its value ``index``."""
     block = loop.blocks[0]
     before, after = block.inputs[index + 1], block.outputs[index + 1]

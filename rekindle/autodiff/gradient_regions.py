@@ -27,22 +27,22 @@ from dataclasses import dataclass, field
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, NONE, TENSOR, DictType, ListType, OptionalType, TensorType, TupleType, Type
 
-GradientOf = Value | list["GradientOf | None"]
+GradientTree = Value | list["GradientTree | None"]
 """The gradient of a tensor or of a container, or those of the elements of a list or a tuple."""
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class GradientRegion:
     """Where gradients stand: a block, which is a region of ``outer`` where that is not None, made by ``node``."""
 
     block: Block
-    outer: Place | None = None
+    outer: GradientRegion | None = None
     node: Node | None = None
     given: dict[Value, Value] = field(default_factory=dict)
     """What a region gives to the place around it."""
 
     @property
-    def chain(self) -> list[Place]:
+    def chain(self) -> list[GradientRegion]:
         """The places around this one, the outermost first, and itself."""
         return [self] if self.outer is None else [*self.outer.chain, self]
 
@@ -76,7 +76,7 @@ def gradient_type(type: Type) -> Type:
     return TENSOR
 
 
-def joined(a: Type | None, b: Type | None) -> Type | None:
+def joined_gradient_type(a: Type | None, b: Type | None) -> Type | None:
     """The type of a gradient that is an ``a`` on one way and a ``b`` on another; None stands for none at all."""
     if a is None or b is None:
         known = a or b
@@ -91,7 +91,7 @@ def _inner(type: Type) -> Type:
 
 def _joined(a: Type, b: Type) -> Type:
     if isinstance(a, ListType) and isinstance(b, ListType):
-        element = joined(a.element, b.element)
+        element = joined_gradient_type(a.element, b.element)
         assert element is not None
         return ListType(element)
     return TENSOR if isinstance(a, TensorType) else a
@@ -111,19 +111,19 @@ def constant(graph: Graph, value: object, type: Type | None = None) -> Value:
 
 
 @dataclass(slots=True, eq=False)
-class Places:
+class GradientRegions:
     """The places of one block of a backward graph, and what is done with gradients there."""
 
     graph: Graph
-    root: Place
-    regions: dict[Block, Place] = field(default_factory=dict)
+    root: GradientRegion
+    regions: dict[Block, GradientRegion] = field(default_factory=dict)
     opened: dict[Value, Value] = field(default_factory=dict)
 
-    def place_of(self, value: Value) -> Place:
+    def place_of(self, value: Value) -> GradientRegion:
         block = value.node.owning_block
         return self.root if block is None else self.regions.get(block, self.root)
 
-    def common(self, values: Sequence[Value]) -> Place:
+    def common(self, values: Sequence[Value]) -> GradientRegion:
         """The innermost place that holds all of ``values``, or what they give."""
         found = self.root
         for level in zip(*(self.place_of(value).chain for value in values), strict=False):
@@ -132,7 +132,7 @@ class Places:
             found = level[0]
         return found
 
-    def at(self, value: Value, place: Place) -> Value:
+    def at(self, value: Value, place: GradientRegion) -> Value:
         """What ``value`` is at ``place``, which is around where it stands, or within."""
         own = self.place_of(value)
         around = place.chain
@@ -142,7 +142,7 @@ class Places:
             own = own.outer
         return value
 
-    def open(self, value: Value) -> Value:
+    def unwrap_in_region(self, value: Value) -> Value:
         """``value`` where it is there: itself, or what it is in a region of its own."""
         if not isinstance(value.type, OptionalType):
             return value
@@ -155,15 +155,15 @@ class Places:
                 found = self.opened[value] = self.unwrapped(value)
         return found
 
-    def region(self, condition: Value, place: Place) -> Place:
+    def region(self, condition: Value, place: GradientRegion) -> GradientRegion:
         """A new region of ``place``, at the insertion point."""
         node = self.graph.insert_node(self.graph.create("prim::If", [condition], outputs=0))
         block = node.add_block()
         node.add_block()
-        found = self.regions[block] = Place(block, place, node)
+        found = self.regions[block] = GradientRegion(block, place, node)
         return found
 
-    def any_of(self, values: Sequence[Value], place: Place) -> Place:
+    def region_where_any_defined(self, values: Sequence[Value], place: GradientRegion) -> GradientRegion:
         """A region of ``place`` that runs where one of ``values``, all of which may not be there, is there."""
         with self.graph.inserting_at_end(place.block):
             condition = self._exists(values[0])
@@ -184,14 +184,14 @@ class Places:
 
     # ---------------------------------------------------------------------------------------------------------- adding
 
-    def sum(self, a: GradientOf, b: GradientOf) -> GradientOf:
+    def sum(self, a: GradientTree, b: GradientTree) -> GradientTree:
         if isinstance(a, list) and isinstance(b, list):
             return [y if x is None else x if y is None else self.sum(x, y) for x, y in zip(a, b, strict=True)]
         place = self.common([*leaves(a), *leaves(b)])
         return self._sum(self.value(a, place), self.value(b, place), place)
 
-    def _sum(self, a: Value, b: Value, place: Place) -> Value:
-        type = joined(a.type, b.type)
+    def _sum(self, a: Value, b: Value, place: GradientRegion) -> Value:
+        type = joined_gradient_type(a.type, b.type)
         assert type is not None
         with self.graph.inserting_at_end(place.block):
             if isinstance(a.type, OptionalType):
@@ -212,7 +212,7 @@ class Places:
         types = [both[0].type]
         return self.graph.insert_node(self.graph.create("autodiff::added", both, types=types)).output
 
-    def value(self, gradient: GradientOf, place: Place) -> Value:
+    def value(self, gradient: GradientTree, place: GradientRegion) -> Value:
         """``gradient`` as one value at ``place``."""
         if isinstance(gradient, Value):
             return self.at(gradient, place)
@@ -232,7 +232,7 @@ class Places:
         return self.graph.insert_node(self.graph.create("prim::unchecked_cast", [value], types=[type])).output
 
 
-def leaves(gradient: GradientOf) -> Iterator[Value]:
+def leaves(gradient: GradientTree) -> Iterator[Value]:
     """The values that a gradient consists of."""
     if isinstance(gradient, Value):
         yield gradient

@@ -2,7 +2,7 @@
 
 .. code-block:: text
 
-    %y : Tensor = prim::Loop(%n, %true, %x)        %s : int = autodiff::turns_at_once(%limit, %n, %kept, %carried)
+    %y : Tensor = prim::Loop(%n, %true, %x)        %s : int = autodiff::segment_length(%limit, %n, %kept, %carried)
       block0(%i : int, %a : Tensor):               %end : int, %y : Tensor = prim::Loop(%forever, %any, %zero, %x)
         %b : Tensor = aten::sin(%a)                  block0(%k : int, %start : int, %a : Tensor):
         return (%true, %b)                             %left : int = aten::sub(%n, %start)
@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rekindle.analysis.effects import is_nondeterministic
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.gradient_regions import constant
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, INT, TENSOR, ListType
@@ -35,24 +35,24 @@ from rekindle.passes.constants import constant_bool
 
 _FOREVER: Final = 2**63 - 1
 _STATES: Final = ListType(TENSOR)
-_TOLD: Final = frozenset({"prim::Print", "aten::warn"})
+_ONCE_ONLY_KINDS: Final = frozenset({"prim::Print", "aten::warn"})
 """What is told once only."""
 
 
 @dataclass(slots=True, eq=False)
-class Segment:
-    """``loop`` runs the turns of one segment, in the body of another. ``kept`` is whether this segment is kept.
+class CheckpointSegment:
+    """``loop`` runs the turns of one segment, in the body of another. ``is_saved`` is whether this segment is kept.
 
     ``kept_bytes`` and ``carried_bytes``, which stand before the outer loop, are given what they are to measure. There
-    values of the body of the outer loop are as ``first`` says. ``state`` is where the generators of random numbers
-    stand before ``loop``, if that draws any.
+    values of the body of the outer loop are as ``first_iteration_values`` says. ``state`` is where the generators of
+    random numbers stand before ``loop``, if that draws any.
     """
 
     loop: Node
-    kept: Value
+    is_saved: Value
     kept_bytes: Node
     carried_bytes: Node
-    first: dict[Value, Value]
+    first_iteration_values: dict[Value, Value]
     state: Value | None
 
     def run(self, place: Node, lists: Collection[Value], local: Callable[[Value], Value]) -> dict[Value, Value]:
@@ -75,7 +75,7 @@ class Segment:
         if now is not None:
             graph.create("autodiff::set_generator_state", [now], outputs=0).insert_before(place)
         for node in list(_within(copy.blocks[0])):
-            if node.kind in _TOLD:
+            if node.kind in _ONCE_ONLY_KINDS:
                 node.destroy()
         copies.update(zip(self.loop.outputs, copy.outputs, strict=True))
         return copies
@@ -84,7 +84,7 @@ class Segment:
         """Have the first two turns run beforehand, to see how many bytes a turn keeps in ``lists``."""
         place = self.kept_bytes
         graph = place.graph
-        known = dict(self.first)
+        known = dict(self.first_iteration_values)
 
         def local(value: Value) -> Value:
             found = known.get(value)
@@ -100,7 +100,7 @@ class Segment:
         for value in lists:
             self.kept_bytes.add_input(copies[value])
         for value in self.loop.outputs:
-            if may_hold_tensor(value.type):
+            if may_contain_tensor(value.type):
                 self.carried_bytes.add_input(copies[value])
 
 
@@ -111,7 +111,7 @@ def _within(block: Block) -> Iterator[Node]:
             yield from _within(inner)
 
 
-def segment_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, Segment]:
+def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
     """Have the outermost loops of ``graph`` that gradients of ``wanted`` may go through run in segments, which take
     ``limit`` bytes together. Returns what is to be known of each, by the loop that runs the turns of one segment."""
     reached = _reached_from(wanted)
@@ -154,20 +154,20 @@ def _reached_from(wanted: Collection[Value]) -> set[Value]:
     return found
 
 
-def _segmented(loop: Node, limit: int) -> Segment:
+def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     """Put a loop over segments in place of ``loop``."""
     graph = loop.graph
-    made = _Maker(loop)
+    made = _LoopArithmetic(loop)
     turns, condition, *starts = loop.inputs
     true, zero, one = constant(graph, True, BOOL), constant(graph, 0), constant(graph, 1)
     room, forever = constant(graph, limit), constant(graph, _FOREVER)
     is_counted = constant_bool(condition) is True and constant_bool(loop.blocks[0].outputs[0]) is True
 
     first_turns = made.before(loop, "prim::min", turns, constant(graph, 2))
-    kept_bytes = graph.create("autodiff::bytes_of_turn", types=[INT]).insert_before(loop)
-    carried_bytes = graph.create("autodiff::bytes_of", types=[INT]).insert_before(loop)
+    kept_bytes = graph.create("autodiff::bytes_per_iteration", types=[INT]).insert_before(loop)
+    carried_bytes = graph.create("autodiff::storage_bytes", types=[INT]).insert_before(loop)
     sizes = [kept_bytes.output, carried_bytes.output]
-    at_once = made.before(loop, "autodiff::turns_at_once", room, turns, *sizes)
+    at_once = made.before(loop, "autodiff::segment_length", room, turns, *sizes)
     begins = made.before(loop, "aten::gt", turns, zero)
     if not is_counted:
         begins = made.before(loop, "aten::__and__", begins, condition)
@@ -216,14 +216,14 @@ def _segmented(loop: Node, limit: int) -> Segment:
     for value in (goes_on, following, *results):
         block.add_output(value)
     loop.destroy()
-    return Segment(inner, kept, kept_bytes, carried_bytes, first, state)
+    return CheckpointSegment(inner, kept, kept_bytes, carried_bytes, first, state)
 
 
 _ANSWERS: Final = frozenset({"autodiff::is_kept", "aten::gt", "aten::lt", "aten::__and__"})
 
 
 @dataclass(slots=True, frozen=True)
-class _Maker:
+class _LoopArithmetic:
     """Inserts what counts the turns of ``loop``."""
 
     loop: Node

@@ -19,55 +19,55 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.graph import Node, Value
 
-_ENDLESS: Final = 10**9
+_INFINITE_CAPACITY: Final = 10**9
 
 
-def cheapest_to_keep(
+def min_cut_saved_values(
     read: Iterable[Value], may_run_again: Callable[[Node], bool], cost: Callable[[Value], int | None]
 ) -> set[Value]:
     """The tensors, and lists of them, to keep so that all that are ``read`` can be made again from them, by nodes that
     ``may_run_again``. ``cost`` is a positive number; None for what cannot be kept."""
-    network = _Network()
-    pending = [value for value in read if may_hold_tensor(value.type)]
+    network = _FlowNetwork()
+    pending = [value for value in read if may_contain_tensor(value.type)]
     for value in pending:
-        network.add((value, True), _END, _ENDLESS)
+        network.add((value, True), _END, _INFINITE_CAPACITY)
     seen = set(pending)
     while pending:
         value = pending.pop()
         price = cost(value)
-        network.add((value, False), (value, True), _ENDLESS if price is None else price)
-        taken = [each for each in value.node.inputs if may_hold_tensor(each.type)]
+        network.add((value, False), (value, True), _INFINITE_CAPACITY if price is None else price)
+        taken = [each for each in value.node.inputs if may_contain_tensor(each.type)]
         if not may_run_again(value.node) or not taken:
-            network.add(_START, (value, False), _ENDLESS)
+            network.add(_START, (value, False), _INFINITE_CAPACITY)
             continue
         for each in taken:
-            network.add((each, True), (value, False), _ENDLESS)
+            network.add((each, True), (value, False), _INFINITE_CAPACITY)
             if each not in seen:
                 seen.add(each)
                 pending.append(each)
-    reached = network.reached_after_flow()
+    reached = network.source_side_of_min_cut()
     return {value for value in seen if (value, False) in reached and (value, True) not in reached}
 
 
-_Place = tuple[Value | None, bool]
-_START: Final[_Place] = (None, False)
-_END: Final[_Place] = (None, True)
+_FlowNode = tuple[Value | None, bool]
+_START: Final[_FlowNode] = (None, False)
+_END: Final[_FlowNode] = (None, True)
 
 
 @dataclass(slots=True)
-class _Network:
+class _FlowNetwork:
     """What can still flow from place to place."""
 
-    room: dict[_Place, dict[_Place, int]] = field(default_factory=dict)
+    capacity: dict[_FlowNode, dict[_FlowNode, int]] = field(default_factory=dict)
 
-    def add(self, source: _Place, target: _Place, width: int) -> None:
-        self.room.setdefault(source, {})[target] = width
-        self.room.setdefault(target, {}).setdefault(source, 0)
+    def add(self, source: _FlowNode, target: _FlowNode, width: int) -> None:
+        self.capacity.setdefault(source, {})[target] = width
+        self.capacity.setdefault(target, {}).setdefault(source, 0)
 
-    def reached_after_flow(self) -> set[_Place]:
+    def source_side_of_min_cut(self) -> set[_FlowNode]:
         """The places that more could flow to from the start, once as much as possible flows to the end."""
         while True:
             before = self._search()
@@ -77,18 +77,18 @@ class _Network:
             while way[-1] != _START:
                 way.append(before[way[-1]])
             steps = [(b, a) for a, b in pairwise(way)]
-            flow = min(self.room[a][b] for a, b in steps)
+            flow = min(self.capacity[a][b] for a, b in steps)
             for a, b in steps:
-                self.room[a][b] -= flow
-                self.room[b][a] += flow
+                self.capacity[a][b] -= flow
+                self.capacity[b][a] += flow
 
-    def _search(self) -> dict[_Place, _Place]:
+    def _search(self) -> dict[_FlowNode, _FlowNode]:
         """For each place that can be reached, the one before it on a shortest way."""
         before = {_START: _START}
         pending = deque([_START])
         while pending:
             place = pending.popleft()
-            for other, width in self.room.get(place, {}).items():
+            for other, width in self.capacity.get(place, {}).items():
                 if width > 0 and other not in before:
                     before[other] = place
                     pending.append(other)

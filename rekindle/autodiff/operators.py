@@ -11,7 +11,7 @@ from torch import Tensor
 
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import REGISTRY, Effects, Operation
+from rekindle.ir.registry import REGISTRY, AliasAnalysisKind, Operation
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ops.declare import implements, implements_for_node
@@ -70,7 +70,7 @@ def sum_of(a: Tensor | None, b: Tensor | None) -> Tensor | None:
     return a + b
 
 
-@implements_for_node("autodiff::backward_of(...) -> ...", effects=Effects.PURE)
+@implements_for_node("autodiff::backward_of(...) -> ...", effects=AliasAnalysisKind.PURE)
 def backward_of(node: Node) -> Operation:
     """PyTorch's autograd through attribute ``Subgraph``: takes the gradients of its outputs ``given``, then its
     inputs, and returns the gradients of its inputs ``wanted``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.tape import is_constant_for_gradients
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.types import TensorType
@@ -28,7 +28,7 @@ def _inputs(block: Block, found: set[Value]) -> None:
 def _may_by_type(value: Value) -> bool:
     if isinstance(value.type, TensorType):
         return value.type.requires_grad is not False
-    return may_hold_tensor(value.type)
+    return may_contain_tensor(value.type)
 
 
 def _block(block: Block, found: set[Value]) -> None:

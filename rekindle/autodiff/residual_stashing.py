@@ -23,23 +23,23 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from rekindle.autodiff.gradient_regions import constant, optional
-from rekindle.autodiff.loop_checkpointing import Segment
+from rekindle.autodiff.loop_checkpointing import CheckpointSegment
 from rekindle.autodiff.residuals import block_of, depth_of
-from rekindle.autodiff.reverse import Backward, Scope
+from rekindle.autodiff.reverse import BlockBackward, LinkedBackward
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, TENSOR, ListType, OptionalType, TensorType
 
 
-def hand_out(backward: Backward, segments: Mapping[Node, Segment] | None = None) -> None:
+def stash_residuals(backward: LinkedBackward, segments: Mapping[Node, CheckpointSegment] | None = None) -> None:
     """Have ``backward`` read only what stands outside of all branches and loops of the forward graph, which is changed
     so that it is there. ``segments`` are the loops of which not all need be kept."""
-    _HandingOut(backward, segments or {}).run()
+    _ResidualStasher(backward, segments or {}).run()
 
 
 @dataclass(slots=True, eq=False)
-class _HandingOut:
-    backward: Backward
-    segments: Mapping[Node, Segment]
+class _ResidualStasher:
+    backward: LinkedBackward
+    segments: Mapping[Node, CheckpointSegment]
     indices: dict[Block, Value] = field(default_factory=dict)
     """For each body of a loop of the way back: the turn that it goes back through."""
     lists: dict[Node, list[Value]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _HandingOut:
             value, here = read[index], self.graph.inputs[first + index]
             loop = next((loop for loop, lists in self.lists.items() if value in lists), None)
             if loop is not None:
-                self._run_again(self.segments[loop], self.lists.pop(loop))
+                self._recompute_segment(self.segments[loop], self.lists.pop(loop))
                 continue
             here.replace_all_uses_with(self._outside(value, self.backward.scopes[block_of(value)]))
             self._forget(value)
@@ -84,7 +84,7 @@ class _HandingOut:
         self.graph.block.erase_input(len(self.graph.inputs) - len(read) + index)
         del read[index]
 
-    def _outside(self, value: Value, scope: Scope) -> Value:
+    def _outside(self, value: Value, scope: BlockBackward) -> Value:
         """What ``value`` is in the block of ``scope``, by way of what is handed out."""
         node = scope.forward.owning_node
         assert node is not None
@@ -92,9 +92,9 @@ class _HandingOut:
             return self._of_branch(value, scope, node)
         if value is scope.forward.inputs[0]:
             return self._index(scope)
-        return self._of_turn(value, scope, node)
+        return self._residual_of_iteration(value, scope, node)
 
-    def _of_branch(self, value: Value, scope: Scope, node: Node) -> Value:
+    def _of_branch(self, value: Value, scope: BlockBackward, node: Node) -> Value:
         outputs = scope.forward.outputs
         known = next((out for out, result in zip(node.outputs, outputs, strict=True) if result is value), None)
         if known is None:
@@ -109,7 +109,7 @@ class _HandingOut:
         unwrapped = self.graph.create(kind, [found], types=[value.type])
         return scope.block.prepend(unwrapped).output
 
-    def _of_turn(self, value: Value, scope: Scope, node: Node) -> Value:
+    def _residual_of_iteration(self, value: Value, scope: BlockBackward, node: Node) -> Value:
         type = ListType(TENSOR if isinstance(value.type, TensorType) else value.type)
         forward = node.graph
         kept = forward.create("prim::ListConstruct", [], types=[type]).insert_before(node).output
@@ -121,7 +121,7 @@ class _HandingOut:
         item = self.graph.create("aten::__getitem__", [self._reading(kept), index], types=[value.type])
         return item.insert_after(index.node).output
 
-    def _index(self, scope: Scope) -> Value:
+    def _index(self, scope: BlockBackward) -> Value:
         found = self.indices.get(scope.block)
         if found is None:
             turn, turns = scope.block.inputs[0], scope.turns
@@ -133,7 +133,7 @@ class _HandingOut:
             assert found.type == INT
         return found
 
-    def _turns(self, scope: Scope, turns: Value) -> Value:
+    def _turns(self, scope: BlockBackward, turns: Value) -> Value:
         """The number of turns: what the loop back has as its limit."""
         loop = scope.block.owning_node
         assert loop is not None
@@ -141,13 +141,13 @@ class _HandingOut:
 
     # ----------------------------------------------------------------------------------------------------- segments
 
-    def _run_again(self, segment: Segment, lists: list[Value]) -> None:
+    def _recompute_segment(self, segment: CheckpointSegment, lists: list[Value]) -> None:
         """Have what ``lists`` keep of a segment handed on where it is kept, and made again elsewhere."""
         segment.measure(lists)
-        scope = self.backward.scopes[block_of(segment.kept)]
+        scope = self.backward.scopes[block_of(segment.is_saved)]
         graph = self.graph
         index = self._index(scope)
-        node = graph.create("prim::If", [self._reading(segment.kept)], types=[value.type for value in lists])
+        node = graph.create("prim::If", [self._reading(segment.is_saved)], types=[value.type for value in lists])
         node.insert_after(index.node)
         for value, output in zip(lists, node.outputs, strict=True):
             self._reading(value).replace_all_uses_with(output)
@@ -166,13 +166,13 @@ class _HandingOut:
         clone = self.graph.create_clone(value.node, self._known)
         return clone.insert_before(self.graph.return_node.next).output
 
-    def _handed_on(self, segment: Segment, lists: list[Value]) -> list[Value]:
+    def _handed_on(self, segment: CheckpointSegment, lists: list[Value]) -> list[Value]:
         """Have the loop of a segment keep ``lists`` only where the segment is kept; returns what they are then, empty
         lists where they are not kept."""
         loop = segment.loop
         forward = loop.graph
         results = [*lists, *loop.outputs]
-        branch = forward.create("prim::If", [segment.kept], types=[value.type for value in results])
+        branch = forward.create("prim::If", [segment.is_saved], types=[value.type for value in results])
         branch.insert_before(loop)
         for is_kept in (True, False):
             block = branch.add_block()

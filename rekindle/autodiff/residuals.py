@@ -18,11 +18,11 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final
 
 from rekindle.analysis.effects import has_side_effects, may_write
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.uninitialized import may_be_uninitialized
-from rekindle.autodiff.min_cut import cheapest_to_keep
-from rekindle.autodiff.reverse import Backward, Scope
-from rekindle.autodiff.tape import can_be_recomputed
+from rekindle.autodiff.min_cut import min_cut_saved_values
+from rekindle.autodiff.reverse import BlockBackward, LinkedBackward
+from rekindle.autodiff.tape import is_recomputable
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
 from rekindle.passes import (
@@ -47,7 +47,7 @@ CLEANUP: Final[tuple[Pass, ...]] = (
 )
 """Passes over backward graphs."""
 
-_MADE_AGAIN: Final = frozenset(
+_VIEW_KINDS: Final = frozenset(
     {
         *("prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
         *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::__getitem__"),
@@ -64,7 +64,7 @@ _MADE_AGAIN: Final = frozenset(
 """Kinds that cost next to nothing to run again, and whose results share the memory of their inputs."""
 
 
-_ON_ELEMENTS: Final = frozenset(
+_POINTWISE_KINDS: Final = frozenset(
     f"aten::{name}"
     for name in (
         *("add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt"),
@@ -76,11 +76,11 @@ _ON_ELEMENTS: Final = frozenset(
 )
 """Kinds that cost little to run again in a kernel of which other operators are a part anyway."""
 
-Choice = Callable[[Collection[Value]], Collection[Value]]
+SavePolicy = Callable[[Collection[Value]], Collection[Value]]
 """Which tensors are kept, so that those which the way back reads can be made again."""
 
 
-class Ledger:
+class ForwardHoister:
     """What is found out in ``forward`` for the way back, beside what it computes."""
 
     def __init__(self, forward: Graph) -> None:
@@ -88,7 +88,7 @@ class Ledger:
         self._found: dict[Hashable, list[Value]] = {}
         self._doubtful = may_be_uninitialized(forward)
 
-    def find(self, node: Node, inputs: list[Value], block: Block) -> list[Value]:
+    def hoist(self, node: Node, inputs: list[Value], block: Block) -> list[Value]:
         """The results that ``node``, of a backward graph, has in the forward graph for ``inputs`` there: a copy of it
         is inserted as soon as all of them are known, unless there is one; not before ``block``, which ``node`` goes
         back through, where one of them may not have a value."""
@@ -144,7 +144,7 @@ def depth_of(block: Block) -> int:
     return depth
 
 
-def settle(backward: Backward, ledger: Ledger, choice: Choice | None = None) -> None:
+def minimize_residuals(backward: LinkedBackward, ledger: ForwardHoister, choice: SavePolicy | None = None) -> None:
     """Have ``backward`` read few values of the forward graph, and small ones; with a ``choice`` operators on elements
     run again where what they make is not kept."""
     graph = backward.graph
@@ -156,14 +156,14 @@ def settle(backward: Backward, ledger: Ledger, choice: Choice | None = None) -> 
     if choice is not None:
         kept = choice([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
         runs_again = lambda value: _is_made_again(value) or (_is_cheap(value.node) and value not in kept)  # noqa: E731
-    _make_again(graph, mirrored, backward.scopes, runs_again)
+    _rematerialize(graph, mirrored, backward.scopes, runs_again)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination(keep_raising=False)))
     backward.read = [mirrored[value] for value in graph.inputs[first:]]
     drop_unread(backward)
 
 
-def drop_unread(backward: Backward) -> None:
+def drop_unread(backward: LinkedBackward) -> None:
     """Remove the inputs of ``backward`` for values of the forward graph that nothing in it reads."""
     first = len(backward.roots)
     for index in reversed(range(len(backward.read))):
@@ -172,14 +172,16 @@ def drop_unread(backward: Backward) -> None:
             del backward.read[index]
 
 
-def _find_out_before(graph: Graph, ledger: Ledger, mirrored: dict[Value, Value], scopes: Mapping[Block, Scope]) -> None:
+def _find_out_before(
+    graph: Graph, ledger: ForwardHoister, mirrored: dict[Value, Value], scopes: Mapping[Block, BlockBackward]
+) -> None:
     """Move what needs no gradient and gives no tensor to the forward graph."""
     forward = {scope.block: block for block, scope in scopes.items()}
     for node in graph.all_nodes():
         if not _belongs_before(node, mirrored):
             continue
         inputs = [ledger.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
-        for output, found in zip(node.outputs, ledger.find(node, inputs, _block_behind(node, forward)), strict=True):
+        for output, found in zip(node.outputs, ledger.hoist(node, inputs, _block_behind(node, forward)), strict=True):
             known = next((here for here, there in mirrored.items() if there is found), None)
             if known is None:
                 known = graph.add_input(type=output.type)
@@ -202,15 +204,15 @@ def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:
         return False
     if not all(value in mirrored or is_constant(value) for value in node.inputs):
         return False
-    if any(may_hold_tensor(output.type) for output in node.outputs):
+    if any(may_contain_tensor(output.type) for output in node.outputs):
         return False
-    return can_be_recomputed(node) and not has_side_effects(node)
+    return is_recomputable(node) and not has_side_effects(node)
 
 
-def _make_again(
+def _rematerialize(
     graph: Graph,
     mirrored: dict[Value, Value],
-    scopes: Mapping[Block, Scope],
+    scopes: Mapping[Block, BlockBackward],
     runs_again: Callable[[Value], bool],
 ) -> None:
     """Read what that was made from for which ``runs_again`` holds, such as views and lists, rather than it."""
@@ -243,22 +245,22 @@ def _is_made_again(value: Value) -> bool:
     """Whether ``value`` is a view or a list that may be made again for the way back; not where somebody writes to the
     list."""
     node = value.node
-    return node.kind in _MADE_AGAIN and not any(may_write(use.user) for output in node.outputs for use in output.uses)
+    return node.kind in _VIEW_KINDS and not any(may_write(use.user) for output in node.outputs for use in output.uses)
 
 
 def _is_cheap(node: Node) -> bool:
     """Whether ``node`` may run again for little."""
-    if node.kind in _ON_ELEMENTS:
-        return isinstance(node.output.type, TensorType) and can_be_recomputed(node)
+    if node.kind in _POINTWISE_KINDS:
+        return isinstance(node.output.type, TensorType) and is_recomputable(node)
     return bool(node.outputs) and _is_made_again(node.outputs[0])
 
 
-def few(read: Collection[Value]) -> Collection[Value]:
+def min_cut_policy(read: Collection[Value]) -> Collection[Value]:
     """The choice that costs least."""
-    return cheapest_to_keep(read, _is_cheap, lambda value: _price(value, value in read))
+    return min_cut_saved_values(read, _is_cheap, lambda value: _save_cost(value, value in read))
 
 
-def _price(value: Value, is_read: bool) -> int | None:
+def _save_cost(value: Value, is_read: bool) -> int | None:
     """What it costs to keep ``value``: little for what is there in any case, more for what a kernel writes for that
     alone, and most for what is made turn by turn of a loop. Views and lists are made again.
 
@@ -275,7 +277,7 @@ def _price(value: Value, is_read: bool) -> int | None:
     return int(price * 20 ** min(depth, 3))
 
 
-def exactly(values: Collection[Value]) -> Choice:
+def fixed_policy(values: Collection[Value]) -> SavePolicy:
     """The choice of these."""
     return lambda read: values
 

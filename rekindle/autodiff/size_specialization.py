@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.float_dependence import values_of_floats
 from rekindle.autodiff.gradient import BackwardGraph, Gradient
 from rekindle.autodiff.gradient_regions import constant
@@ -42,43 +42,43 @@ _OF_VALUES: Final = frozenset(
 """Kinds whose results are numbers that were in tensors, or have sizes that depend on such."""
 
 
-def follow_from_sizes(gradient: Gradient) -> bool:
-    """Whether all :func:`kept_numbers` follow from the sizes and dtypes of the inputs."""
+def is_determined_by_sizes(gradient: Gradient) -> bool:
+    """Whether all :func:`saved_scalars` follow from the sizes and dtypes of the inputs."""
     graph = gradient.forward
     if any(node.kind in _OF_VALUES for node in graph.all_nodes()):
         return False
-    if not gradient.is_flat:
+    if not gradient.is_straight_line:
         return all(_takes_sizes_only(node) for node in graph.all_nodes())
-    return all(_follows(graph.outputs[index].node) for index in kept_numbers(gradient))
+    return all(_follows(graph.outputs[index].node) for index in saved_scalars(gradient))
 
 
 def _takes_sizes_only(node: Node) -> bool:
     """Whether ``node`` gives tensors, or what follows from the sizes of those that it takes."""
     if node.kind in _OF_SIZES or node.blocks or node.kind == "aten::append":
         return True
-    takes = any(may_hold_tensor(value.type) for value in node.inputs)
-    return not takes or all(may_hold_tensor(value.type) for value in node.outputs)
+    takes = any(may_contain_tensor(value.type) for value in node.inputs)
+    return not takes or all(may_contain_tensor(value.type) for value in node.outputs)
 
 
 def _follows(node: Node) -> bool:
     if node.kind in ("prim::Param", "prim::Constant"):
         return True
-    if node.kind not in _OF_SIZES and any(may_hold_tensor(value.type) for value in node.inputs):
+    if node.kind not in _OF_SIZES and any(may_contain_tensor(value.type) for value in node.inputs):
         return False
-    return all(_follows(value.node) for value in node.inputs if not may_hold_tensor(value.type))
+    return all(_follows(value.node) for value in node.inputs if not may_contain_tensor(value.type))
 
 
-def kept_numbers(gradient: Gradient) -> list[int]:
+def saved_scalars(gradient: Gradient) -> list[int]:
     """The outputs of the forward graph that are saved for backward, are not tensors, and depend on no float input."""
     outputs = gradient.forward.outputs
-    numbers = [index for index in range(gradient.results, len(outputs)) if not may_hold_tensor(outputs[index].type)]
+    numbers = [index for index in range(gradient.results, len(outputs)) if not may_contain_tensor(outputs[index].type)]
     if not numbers:
         return []
     varying = values_of_floats(gradient.forward)
     return [index for index in numbers if outputs[index] not in varying]
 
 
-def can_be_known(gradient: Gradient, index: int, value: object) -> bool:
+def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
     """Whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of a loop
     keep only such can as is the same in all turns."""
     if not _is_of_turns(gradient.forward.outputs[index]):
@@ -99,7 +99,7 @@ def _is_of_turns(value: Value) -> bool:
     return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
 
 
-def forward_without(gradient: Gradient, numbers: Sequence[int]) -> Graph:
+def drop_forward_outputs(gradient: Gradient, numbers: Sequence[int]) -> Graph:
     """The forward graph without the outputs ``numbers``."""
     graph = gradient.forward.copy()
     for index in sorted(numbers, reverse=True):
@@ -111,7 +111,7 @@ def forward_without(gradient: Gradient, numbers: Sequence[int]) -> Graph:
     return graph
 
 
-def backward_with(gradient: Gradient, made: BackwardGraph, values: dict[int, object]) -> BackwardGraph:
+def bind_backward_constants(gradient: Gradient, made: BackwardGraph, values: dict[int, object]) -> BackwardGraph:
     """A backward graph in which the outputs of the forward graph that ``values`` names have these values."""
     graph = made.graph.copy()
     first = len(graph.inputs) - len(made.captures)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.complex_numbers import ComplexValues
-from rekindle.autodiff.formula import Formula, Part, formula_of, is_constant_operator
+from rekindle.autodiff.formula import Formula, FormulaFunction, formula_of, is_constant_operator
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
@@ -21,7 +21,7 @@ from rekindle.passes.constants import constant_bool, constant_int, is_constant, 
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class TapeEntry:
     """A node, or what stands for one: ``values`` are its arguments, results and what its forward keeps, by name;
     ``blocks`` the steps of its blocks."""
 
@@ -30,7 +30,7 @@ class Step:
     values: dict[str, Value] = field(default_factory=dict)
     inputs: list[Value] = field(default_factory=list)
     outputs: list[Value] = field(default_factory=list)
-    blocks: list[list[Step]] = field(default_factory=list)
+    blocks: list[list[TapeEntry]] = field(default_factory=list)
 
 
 STRUCTURE: Final = frozenset(
@@ -74,10 +74,10 @@ def is_constant_for_gradients(node: Node) -> bool:
     return dtype is not None and not dtype.is_floating_point and not dtype.is_complex
 
 
-def steps_of(block: Block, complexes: ComplexValues | None = None) -> list[Step]:
+def build_tape(block: Block, complexes: ComplexValues | None = None) -> list[TapeEntry]:
     """Write out ``block``, and return its steps in order; ``complexes`` were made around it."""
     complexes = ComplexValues() if complexes is None else complexes
-    steps: list[Step] = []
+    steps: list[TapeEntry] = []
     node = block.return_node.next
     while node is not block.return_node:
         formula = None
@@ -92,7 +92,7 @@ def steps_of(block: Block, complexes: ComplexValues | None = None) -> list[Step]
     return steps
 
 
-def _write_out(node: Node, formula: Formula, part: Part) -> Node:
+def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
     """Put a composite in place of ``node``; returns the first node of it."""
     before = node.prev
     results = _insert(node, formula, part)
@@ -102,7 +102,7 @@ def _write_out(node: Node, formula: Formula, part: Part) -> Node:
     return before.next
 
 
-def _insert(node: Node, formula: Formula, part: Part) -> list[Value]:
+def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
     """Insert ``part`` before ``node``; returns what it returns."""
     graph = node.graph
     arguments = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
@@ -124,12 +124,12 @@ def unpacked(graph: Graph, value: Value) -> list[Value]:
     return list(graph.insert_node(unpack).outputs)
 
 
-def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Step:
+def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> TapeEntry:
     if formula is None:
         complexes.enter(node)
-        blocks = [] if is_constant_for_gradients(node) else [steps_of(block, complexes) for block in node.blocks]
+        blocks = [] if is_constant_for_gradients(node) else [build_tape(block, complexes) for block in node.blocks]
         complexes.leave(node)
-        return Step(node, None, {}, list(node.inputs), list(node.outputs), blocks)
+        return TapeEntry(node, None, {}, list(node.inputs), list(node.outputs), blocks)
     values = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     inputs, outputs = list(node.inputs), list(node.outputs)
     part = formula.forward
@@ -144,13 +144,13 @@ def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Step
         node.destroy()
     for index, (name, result) in enumerate(zip(formula.result_names, outputs, strict=True)):
         values[name] = values[f"result{index}"] = result
-    return Step(None if part is not None else node, formula, values, inputs, outputs)
+    return TapeEntry(None if part is not None else node, formula, values, inputs, outputs)
 
 
 # ------------------------------------------------------------------------------------------------------ what needs what
 
 
-def needing_gradients(steps: Sequence[Step], inputs: Collection[Value]) -> set[Value]:
+def active_values(steps: Sequence[TapeEntry], inputs: Collection[Value]) -> set[Value]:
     """The values that gradients go through, if those of ``inputs`` are wanted."""
     found = set(inputs)
     _mark(steps, found)
@@ -171,7 +171,7 @@ _WITHOUT_GRADIENT: Final = {
 """Arguments by which PyTorch refuses gradients, instead of having none."""
 
 
-def _check(steps: Sequence[Step], found: Collection[Value]) -> None:
+def _check(steps: Sequence[TapeEntry], found: Collection[Value]) -> None:
     for step in steps:
         for inner in step.blocks:
             _check(inner, found)
@@ -185,7 +185,7 @@ def _check(steps: Sequence[Step], found: Collection[Value]) -> None:
             )
 
 
-def _mark(steps: Sequence[Step], found: set[Value]) -> None:
+def _mark(steps: Sequence[TapeEntry], found: set[Value]) -> None:
     for step in steps:
         if not step.blocks:
             found.update(output for output in _differentiable_outputs(step) if _depends(step, found))
@@ -201,7 +201,7 @@ def _mark(steps: Sequence[Step], found: set[Value]) -> None:
             )
 
 
-def _mark_branches(step: Step, node: Node, found: set[Value]) -> None:
+def _mark_branches(step: TapeEntry, node: Node, found: set[Value]) -> None:
     for inner in step.blocks:
         _mark(inner, found)
     for block in node.blocks:
@@ -209,8 +209,8 @@ def _mark_branches(step: Step, node: Node, found: set[Value]) -> None:
         found.update(output for output, result in pairs if result in found and is_differentiable_type(output.type))
 
 
-def _mark_loop(step: Step, node: Node, found: set[Value]) -> None:
-    carried = [turn for turn in turns_of(node) if is_differentiable_type(turn[1].type)]
+def _mark_loop(step: TapeEntry, node: Node, found: set[Value]) -> None:
+    carried = [turn for turn in loop_carried(node) if is_differentiable_type(turn[1].type)]
     while True:
         before = len(found)
         for start, inside, result, output in carried:
@@ -221,13 +221,13 @@ def _mark_loop(step: Step, node: Node, found: set[Value]) -> None:
             return
 
 
-def turns_of(loop: Node) -> list[tuple[Value, Value, Value, Value]]:
+def loop_carried(loop: Node) -> list[tuple[Value, Value, Value, Value]]:
     """For what a loop carries: what it starts with, what it is within a turn, for the next turn, and at the end."""
     block = loop.blocks[0]
     return list(zip(loop.inputs[2:], block.inputs[1:], block.outputs[1:], loop.outputs, strict=True))
 
 
-def _depends(step: Step, found: set[Value]) -> bool:
+def _depends(step: TapeEntry, found: set[Value]) -> bool:
     if step.formula is not None:
         return any(step.values[name] in found for name in step.formula.targets)
     return any(value in found for value in step.inputs)
@@ -241,7 +241,7 @@ _RESULTS_WITHOUT_GRADIENT: Final = {
 """Of operators without a formula: the tensors that PyTorch's autograd sees no gradient of."""
 
 
-def _differentiable_outputs(step: Step) -> list[Value]:
+def _differentiable_outputs(step: TapeEntry) -> list[Value]:
     formula = step.formula
     if step.node is not None and is_constant_for_gradients(step.node):
         return []
@@ -255,7 +255,7 @@ def _differentiable_outputs(step: Step) -> list[Value]:
     return [output for index, output in enumerate(step.outputs) if f"grad{index}" in formula.uses]
 
 
-def can_be_recomputed(node: Node) -> bool:
+def is_recomputable(node: Node) -> bool:
     """Whether running ``node`` again gives the same."""
     return not may_write(node) and not node.blocks and (not is_nondeterministic(node) or _drops_nothing(node))
 
@@ -266,13 +266,13 @@ def _drops_nothing(node: Node) -> bool:
     return 0.0 in rates or False in flags
 
 
-def may_drop_nothing(node: Node) -> bool:
+def may_be_identity_dropout(node: Node) -> bool:
     """Whether a node that may draw random numbers gives its argument back, for all that is known."""
     operator = node.operator
-    if operator is None or not operator.passes_on or not is_nondeterministic(node):
+    if operator is None or not operator.may_alias_inputs or not is_nondeterministic(node):
         return False
     rates, flags = _dropping(node)
-    return not can_be_recomputed(node) and (None in rates or None in flags)
+    return not is_recomputable(node) and (None in rates or None in flags)
 
 
 def _dropping(node: Node) -> tuple[list[Any], list[bool | None]]:

@@ -1,8 +1,8 @@
 """Kernels as machine code, and how they are called.
 
-A :class:`Launch` is a kernel with all that it is called with for inputs of certain sizes and strides. A
-:class:`Recipe` is a kernel that serves many: it makes the launches of all sizes and strides that are alike in what
-matters to the kernel, such as which are equal, which are 1, and which follow each other without a gap.
+A :class:`KernelLaunch` is a kernel with all that it is called with for inputs of certain sizes and strides. A
+:class:`GuardedKernel` is a kernel that serves many: it makes the launches of all sizes and strides that are alike in
+what matters to the kernel, such as which are equal, which are 1, and which follow each other without a gap.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.emission.matmul import product_module, product_name
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.llvm import call_sites
-from rekindle.codegen.llvm.cpython_wrappers import entry_text, python_function, with_declarations
-from rekindle.codegen.llvm.engine import NativeCode, Source, compile_module
+from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
+from rekindle.codegen.llvm.engine import LazyModule, NativeCode, compile_module
 from rekindle.codegen.llvm.target import Target, host_target
-from rekindle.codegen.loop_ir.nodes import Kernel, Product
+from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
-from rekindle.codegen.symbolic_sizes import Formula, Record
+from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeProgram
 from rekindle.ir.graph import Graph
 
 # ------------------------------------------------------------------------------------------------------------- kernels
@@ -46,14 +46,14 @@ class CompiledKernel:
     code: NativeCode
 
 
-Origin = Literal["memory", "disk", "compiled"]
+CodeOrigin = Literal["memory", "disk", "compiled"]
 """Where machine code comes from: another group of this process has it, an earlier process left it, or it is new."""
 
 _KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
+def compiled(kernel: Kernel) -> tuple[CompiledKernel, CodeOrigin]:
     """``kernel`` as machine code for this processor; kernels of the same text share it."""
     target = host_target()
     text = kernel_text(kernel)
@@ -64,9 +64,9 @@ def compiled(kernel: Kernel) -> tuple[CompiledKernel, Origin]:
         return found, "memory"
 
     def module() -> str:
-        return with_declarations(kernel_module(kernel, target) + entry_text("kernel", ["ptr", "ptr", "ptr"], "i64"))
+        return with_declarations(kernel_module(kernel, target) + wrapper_ir("kernel", ["ptr", "ptr", "ptr"], "i64"))
 
-    code = compile_module(Source(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
+    code = compile_module(LazyModule(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
     found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
     with _LOCK:
         found = _KERNELS.setdefault(key, found)
@@ -81,11 +81,11 @@ def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
     """Those that ``kernel`` calls."""
     found = {}
     for nest in kernel.nests:
-        if isinstance(nest, Product):
+        if isinstance(nest, MatmulNest):
             name = product_name(nest)
             key = (name, target)
             if key not in _PRODUCTS:
-                _PRODUCTS[key] = compile_module(Source(name, partial(product_module, nest, target)), target=target)
+                _PRODUCTS[key] = compile_module(LazyModule(name, partial(product_module, nest, target)), target=target)
             found[key] = _PRODUCTS[key]
     return list(found.values())
 
@@ -104,7 +104,7 @@ _GREATEST: Final = 3.4028234663852886e38
 
 
 @dataclass(slots=True, frozen=True)
-class Launch:
+class KernelLaunch:
     """A kernel with what it is called with for inputs of these layouts, and numbers of these types; ``outputs`` are
     the layouts of what it writes. ``origin`` tells where the kernel was found, ``seconds`` how long it took to have
     it."""
@@ -113,7 +113,7 @@ class Launch:
     inputs: tuple[Layout | type, ...]
     outputs: tuple[Layout, ...]
     parameters: array[int]
-    origin: Origin
+    origin: CodeOrigin
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
@@ -142,7 +142,7 @@ class Launch:
 
 
 @dataclass(slots=True, frozen=True)
-class Recipe:
+class GuardedKernel:
     """A kernel for inputs of these dtypes and ranks, and numbers of these types, wherever ``formula`` holds for their
     sizes and strides: it tells the ``parameters``, then the sizes and strides of each output. ``default_dtype`` is the
     only one for which all this holds, if it does not for any. ``origin`` and ``seconds`` are as in its launches."""
@@ -151,12 +151,12 @@ class Recipe:
     inputs: tuple[tuple[torch.dtype, int] | type, ...]
     outputs: tuple[tuple[torch.dtype, int], ...]
     parameters: int
-    formula: Formula
+    formula: ShapeProgram
     default_dtype: torch.dtype | None
-    origin: Origin
+    origin: CodeOrigin
     seconds: float
 
-    def launch(self, inputs: Sequence[Layout | type]) -> Launch | None:
+    def launch(self, inputs: Sequence[Layout | type]) -> KernelLaunch | None:
         """The launch for these inputs; None if it serves them not."""
         if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
             return None
@@ -170,7 +170,7 @@ class Recipe:
             sizes, strides = numbers[at : at + rank], numbers[at + rank : at + 2 * rank]
             outputs.append(Layout(tuple(sizes), tuple(strides), dtype))
             at += 2 * rank
-        return Launch(
+        return KernelLaunch(
             self.kernel,
             tuple(inputs),
             tuple(outputs),
@@ -179,13 +179,13 @@ class Recipe:
             self.seconds,
         )
 
-    def native(self, launch: Launch) -> call_sites.Launch:
+    def native(self, launch: KernelLaunch) -> call_sites.CachedLaunch:
         """One of its launches, for calls that Python has no part in; it can be turned to all others."""
 
         def layout(each: Layout) -> call_sites.Layout:
             return each.dtype, each.sizes, each.strides
 
-        return call_sites.Launch(
+        return call_sites.CachedLaunch(
             kernel=self.kernel.code.address("kernel"),
             inputs=[each if isinstance(each, type) else layout(each) for each in launch.inputs],
             outputs=[layout(each) for each in launch.outputs],
@@ -202,14 +202,14 @@ def _words(inputs: Sequence[Layout | type]) -> Iterator[int]:
             yield from each.strides
 
 
-def recipe(graph: Graph, inputs: Sequence[Layout | type]) -> Recipe:
+def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKernel:
     """The recipe that serves these inputs of ``graph``.
 
     Raises:
         Unsupported: there can be no kernel.
     """
     started = time.perf_counter()
-    record = Record()
+    record = ShapeEnv()
     given = [
         each
         if isinstance(each, type)
@@ -219,17 +219,17 @@ def recipe(graph: Graph, inputs: Sequence[Layout | type]) -> Recipe:
     lowered = lower(graph, given)
     kernel, origin = compiled(lowered.kernel)
     results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
-    return Recipe(
+    return GuardedKernel(
         kernel=kernel,
         inputs=tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs),
         outputs=tuple((each.dtype, each.rank) for each in lowered.outputs),
         parameters=len(lowered.parameters),
         formula=record.formula(results),
-        default_dtype=torch.get_default_dtype() if lowered.heeds_default_dtype else None,
+        default_dtype=torch.get_default_dtype() if lowered.depends_on_default_dtype else None,
         origin=origin,
         seconds=time.perf_counter() - started,
     )
 
 
-def _recorded(record: Record, numbers: Ints) -> Ints:
+def _recorded(record: ShapeEnv, numbers: Ints) -> Ints:
     return cast("Ints", tuple(map(record.size, numbers)))

@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, Result, Rule
+from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, PointwiseOp, ResultDtype
 from rekindle.codegen.operators.concat import MOST_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
@@ -24,7 +24,7 @@ def qualified_name(node: Node) -> str | None:
     return None if schema is None else schema.qualified_name
 
 
-def rule_of(node: Node) -> Rule | None:
+def rule_of(node: Node) -> PointwiseOp | None:
     """How its elements are computed, where it is elementwise."""
     name = qualified_name(node)
     return None if name is None else RULES.get(name)
@@ -172,10 +172,10 @@ def _operands_of_its_dtype(value: Value) -> list[Value]:
         return []
     node = value.node
     rule = rule_of(node)
-    if is_view(node) or (rule is not None and rule.result is Result.SELF):
+    if is_view(node) or (rule is not None and rule.result is ResultDtype.SELF):
         return [node.inputs[0]]
     schema = node.schema
-    if rule is None or rule.result is not Result.COMMON or schema is None:
+    if rule is None or rule.result is not ResultDtype.COMMON or schema is None:
         return []
     numbers = rule.wrapped | rule.promoting
     return [
@@ -195,8 +195,8 @@ def _is_truth(value: Value) -> bool | None:
         return type.dtype in (torch.bool, torch.uint8)
     name = qualified_name(value.node) or ""
     rules = ROWS.get(name) or ((RULES[name],) if name in RULES else ())
-    result = rules[value.offset].result if value.offset < len(rules) else Result.COMMON
-    return {Result.TRUTH: True, Result.INDEX: False, Result.FLOAT: False}.get(result)
+    result = rules[value.offset].result if value.offset < len(rules) else ResultDtype.COMMON
+    return {ResultDtype.TRUTH: True, ResultDtype.INDEX: False, ResultDtype.FLOAT: False}.get(result)
 
 
 def _of_lookup(node: Node) -> str | None:
@@ -231,7 +231,7 @@ def _of_rows(node: Node) -> str | None:
     return None
 
 
-def _of_arguments(node: Node, schema: FunctionSchema, rule: Rule) -> str | None:
+def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str | None:
     for argument, value in zip(schema.arguments, node.inputs, strict=True):
         if isinstance(value.type, TensorType):
             continue

@@ -6,8 +6,8 @@ do one by one: gradients to be recorded, subclasses, other devices, sizes that d
 matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without.
 
 A kernel takes some 20 ms to make, or 1 ms if it is found on disk. So the operators also do what comes too seldom: see
-:data:`PATIENCE`. And there is an end to it: a group for which one kernel after the other would be needed makes
-:data:`MOST_RECIPES` and leaves the rest to the operators.
+:data:`COMPILE_THRESHOLD_US`. And there is an end to it: a group for which one kernel after the other would be needed
+makes :data:`MAX_KERNELS` and leaves the rest to the operators.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from rekindle.codegen.compiled_kernels import Launch, Recipe, recipe
+from rekindle.codegen.compiled_kernels import GuardedKernel, KernelLaunch, guarded_kernel
 from rekindle.codegen.fusible import is_product
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.layout import Layout
-from rekindle.codegen.llvm.call_sites import TensorCalls
+from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import REGISTRY, Effects, Operation, Operator
+from rekindle.ir.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
-from rekindle.ir.subgraph_execution import Provisional, callable_of, is_settled_at_once
+from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
 from rekindle.ir.types import TensorType
-from rekindle.passes.alike import Shared
+from rekindle.passes.alike import SubgraphCache
 
-MOST_LAUNCHES: Final = 64
+MAX_LAUNCHES: Final = 64
 """How many combinations of layouts a group remembers."""
-MOST_RECIPES: Final = 32
+MAX_KERNELS: Final = 32
 """How often a group tries to make a kernel."""
 _REFUSED: Final = 4
 """For how many tries one counts that was in vain."""
 
-PATIENCE = 3000.0
+COMPILE_THRESHOLD_US = 3000.0
 """How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
 made. In the third call it is made in any case, unless the group stands in a loop. Groups that are alike count
 together."""
@@ -53,18 +53,18 @@ _PER_ELEMENT: Final = 0.0005
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
-"""Why a group ran operator by operator; :attr:`FusedGroup.refusals` tell more of the first."""
+"""Why a group ran operator by operator; :attr:`FusionExecutor.failures` tell more of the first."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
 
-class FusedGroup(Provisional):
+class FusionExecutor(PatchableOperation):
     """Runs ``graph``; see the module. Where kernels are to be had, :meth:`function` takes its place, which calls it
     where no launch fits that it knows.
 
     ``launches`` are what Python has met, by what tells it apart: None where there is no kernel; ``recipes`` are what
-    they come from. ``refusals`` say why there was no kernel, in the order in which that came up; ``falls`` count the
-    calls that ran operator by operator, by why.
+    they come from. ``failures`` say why there was no kernel, in the order in which that came up; ``fallbacks`` count
+    the calls that ran operator by operator, by why.
 
     ``patience`` is how many microseconds the operators may take before a kernel is made, and ``each_call`` how many a
     call counts for besides what it takes, in all ``places`` together where the group stands.
@@ -74,16 +74,16 @@ class FusedGroup(Provisional):
         super().__init__()
         self.graph = graph
         self.name = name
-        self.launches: dict[Hashable, Launch | None] = {}
-        self.recipes: list[Recipe] = []
-        self.refusals: list[str] = []
-        self.falls: dict[str, int] = {}
-        self._tries = MOST_RECIPES
+        self.launches: dict[Hashable, KernelLaunch | None] = {}
+        self.recipes: list[GuardedKernel] = []
+        self.failures: list[str] = []
+        self.fallbacks: dict[str, int] = {}
+        self._tries = MAX_KERNELS
         self.places = 0
         self._patience = patience
         self._each_call = each_call
         self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
-        self._calls: TensorCalls | None = None
+        self._calls: TensorCallSite | None = None
         self._has_products = any(map(is_product, graph.nodes))
         self.without_products: Callable[..., Any] | None = None
         """What runs the graph where its products are too large, once that has been needed."""
@@ -92,21 +92,21 @@ class FusedGroup(Provisional):
     @property
     def is_waiting(self) -> bool:
         """Whether no kernel has been asked for yet: there were too few calls."""
-        return self._tries == MOST_RECIPES
+        return self._tries == MAX_KERNELS
 
     @property
     def has_given_up(self) -> bool:
         """Whether there has been no kernel so far, and will be none."""
         return self._tries <= 0 and not self.recipes
 
-    def hurry(self) -> None:
+    def compile_eagerly(self) -> None:
         """Make kernels from the next call on, whether they pay or not."""
         self._patience = 0.0
 
     def function(self) -> Callable[..., Any]:
         """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
         kinds = ["tensor" if isinstance(value.type, TensorType) else "scalar" for value in self.graph.inputs]
-        calls = TensorCalls(kinds, self.__call__)
+        calls = TensorCallSite(kinds, self.__call__)
         function = calls.function
         calls.function = _taken  # or group and function would keep each other alive
         self._calls = calls
@@ -119,7 +119,7 @@ class FusedGroup(Provisional):
             if why == RECORDED and not self.recipes:
                 self._tries -= 1
                 if self._tries <= 0:
-                    self.settle(self._unless_recorded())
+                    self.patch_call_sites(self._unless_recorded())
         else:
             if key in self.launches:
                 launch = self.launches[key]
@@ -130,18 +130,18 @@ class FusedGroup(Provisional):
                 found = launch(inputs)
                 if found is not None:
                     return found
-                self.falls[OUT_OF_BOUNDS] = self.falls.get(OUT_OF_BOUNDS, 0) + 1
+                self.fallbacks[OUT_OF_BOUNDS] = self.fallbacks.get(OUT_OF_BOUNDS, 0) + 1
                 return self._operators(*inputs)
             why = NO_KERNEL
             if self.has_given_up:
-                self.settle(self._other_way())
+                self.patch_call_sites(self._fallback())
             if self._has_products:
-                self.falls[why] = self.falls.get(why, 0) + 1
-                return self._other_way()(*inputs)
-        self.falls[why] = self.falls.get(why, 0) + 1
+                self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
+                return self._fallback()(*inputs)
+        self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
         return self._operators(*inputs)
 
-    def _other_way(self) -> Callable[..., Any]:
+    def _fallback(self) -> Callable[..., Any]:
         """What runs what there can be no kernel for: with the products left to BLAS there may be some for the rest."""
         if not self._has_products:
             return self._operators
@@ -159,7 +159,7 @@ class FusedGroup(Provisional):
             if is_recording():
                 return operators(*inputs)
             if self.has_given_up:
-                self._tries = MOST_RECIPES
+                self._tries = MAX_KERNELS
             return self(*inputs)
 
         return run
@@ -189,7 +189,7 @@ class FusedGroup(Provisional):
                 key.append(type(each))
         return "modes, transforms or autocasting have to see each operator" if _is_watched() else tuple(key)
 
-    def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> Launch | None:
+    def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
         """Find or make the launch for a key, and remember it."""
         layouts = [
             Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
@@ -203,7 +203,7 @@ class FusedGroup(Provisional):
             if self._tries <= 0:
                 return None
             launch = self._first_launch(layouts)
-        while len(self.launches) >= MOST_LAUNCHES:
+        while len(self.launches) >= MAX_LAUNCHES:
             self.launches.pop(next(iter(self.launches)), None)
         self.launches[key] = launch
         return launch
@@ -216,40 +216,40 @@ class FusedGroup(Provisional):
         self._patience -= self._each_call / max(1, self.places)
         return self._patience <= 0
 
-    def _first_launch(self, layouts: Sequence[Layout | type]) -> Launch | None:
+    def _first_launch(self, layouts: Sequence[Layout | type]) -> KernelLaunch | None:
         """The first launch of a new recipe."""
         self._tries -= 1
         try:
-            made = recipe(self.graph, layouts)
+            made = guarded_kernel(self.graph, layouts)
         except Unsupported as error:
             self._tries -= _REFUSED - 1
-            self.refusals.append(str(error))
+            self.failures.append(str(error))
             return None
         launch = made.launch(layouts)
         assert launch is not None, "a recipe has to serve what it was made for"
         self.recipes.append(made)
         if made.default_dtype is None:
             if self._calls is None:
-                self.settle(self.function())
+                self.patch_call_sites(self.function())
             assert self._calls is not None
             self._calls.add(made.native(launch))
         return launch
 
-    def prepare(self, inputs: Sequence[Layout | type]) -> Launch:
+    def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
         """The launch for inputs of these layouts, and numbers of these types.
 
         Raises:
             Unsupported: there can be no kernel.
         """
-        launch = recipe(self.graph, inputs).launch(inputs)
+        launch = guarded_kernel(self.graph, inputs).launch(inputs)
         assert launch is not None
         return launch
 
 
-_GROUPS: Final[WeakKeyDictionary[Graph, ref[FusedGroup]]] = WeakKeyDictionary()
+_GROUPS: Final[WeakKeyDictionary[Graph, ref[FusionExecutor]]] = WeakKeyDictionary()
 
 
-def group_of(graph: Graph) -> FusedGroup | None:
+def group_of(graph: Graph) -> FusionExecutor | None:
     """What runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
@@ -271,16 +271,18 @@ def _is_watched() -> bool:
     )
 
 
-_SHARED: Final[Shared[FusedGroup]] = Shared()
+_SHARED: Final[SubgraphCache[FusionExecutor]] = SubgraphCache()
 
 
 def _operation(node: Node) -> Operation:
     at_once, in_loop = is_settled_at_once(), _stands_in_loop(node)
 
-    def made(graph: Graph) -> FusedGroup:
+    def made(graph: Graph) -> FusionExecutor:
         if at_once:
-            return FusedGroup(graph)
-        return FusedGroup(graph, patience=PATIENCE, each_call=0.0 if in_loop else PATIENCE / 2.5)
+            return FusionExecutor(graph)
+        return FusionExecutor(
+            graph, patience=COMPILE_THRESHOLD_US, each_call=0.0 if in_loop else COMPILE_THRESHOLD_US / 2.5
+        )
 
     group = _SHARED.of(node, made, (at_once, in_loop))
     subgraph = node.get_graph("Subgraph")
@@ -300,4 +302,6 @@ def _stands_in_loop(node: Node) -> bool:
     return False
 
 
-REGISTRY.register(Operator(parse_schema(f"{KIND}(...) -> ..."), operation_for_node=_operation, effects=Effects.SPECIAL))
+REGISTRY.register(
+    Operator(parse_schema(f"{KIND}(...) -> ..."), operation_for_node=_operation, effects=AliasAnalysisKind.SPECIAL)
+)

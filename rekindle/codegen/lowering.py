@@ -30,10 +30,10 @@ from rekindle.codegen.layout import (
 )
 from rekindle.codegen.loop_ir import nodes
 from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, Unsupported
-from rekindle.codegen.loop_ir.nodes import Kernel, Nest
-from rekindle.codegen.loop_ir.scalar_types import Scalar, arithmetic_type
+from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest
+from rekindle.codegen.loop_ir.scalar_types import ScalarType, arithmetic_type
 from rekindle.codegen.matmul import product_nest
-from rekindle.codegen.nest_builder import OwnLoops, Target, nest_of
+from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget, nest_of
 from rekindle.codegen.operators import (
     JOINS,
     LOOKUPS,
@@ -43,26 +43,26 @@ from rekindle.codegen.operators import (
     RULES,
     STACKS,
     VIEWS,
-    Result,
-    RowRule,
-    Rule,
+    PointwiseOp,
+    ResultDtype,
+    RowOp,
 )
-from rekindle.codegen.operators.gather import Lookup
+from rekindle.codegen.operators.gather import GatherOp
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
 from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
 from rekindle.codegen.value_descriptors import (
-    Computed,
-    Folded,
-    Grouped,
+    Concat,
+    Gather,
     Input,
-    Joined,
-    Looked,
-    Number,
-    Product,
+    Matmul,
+    MergedGroups,
+    Pointwise,
+    RowOpResult,
+    ScalarValue,
     Tensor,
-    ViewOf,
-    folds_of,
+    ViewValue,
+    row_ops_of,
     scalar_of,
 )
 from rekindle.ir.graph import Graph, Node, Value
@@ -72,17 +72,17 @@ from rekindle.passes.constants import value_of
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class LoweredKernel:
     """A kernel, the layouts of what it writes, and the numbers that it is called with: for each nest the sizes of its
     loops, then for each access an offset and its strides in bytes."""
 
     kernel: Kernel
     outputs: tuple[Layout, ...]
     parameters: tuple[int, ...]
-    heeds_default_dtype: bool
+    depends_on_default_dtype: bool
 
 
-def lower(graph: Graph, inputs: Sequence[Layout | type]) -> Lowered:
+def lower(graph: Graph, inputs: Sequence[Layout | type]) -> LoweredKernel:
     """The kernel of ``graph`` for inputs of these layouts, and numbers of these types.
 
     Raises:
@@ -97,30 +97,30 @@ def lower(graph: Graph, inputs: Sequence[Layout | type]) -> Lowered:
 Made = TypeVar("Made")
 
 
-class _Plan:
+class _NestSequence:
     """The nests of a kernel, one after the other. What one has written, those behind it may load."""
 
     def __init__(self, inputs: int, outputs: Sequence[Tensor]) -> None:
         self.buffers = inputs + len(outputs)
-        self.nests: list[Nest | nodes.Product] = []
+        self.nests: list[LoopNest | nodes.MatmulNest] = []
         self.parameters: list[int] = []
         self.temporaries: list[Layout] = []
         self.kept: dict[Tensor, Input] = {}
 
-    def write(self, targets: Sequence[Target]) -> None:
+    def write(self, targets: Sequence[StoreTarget]) -> None:
         """Write ``targets``, which are laid out alike, and before them what they need in memory."""
-        if isinstance(targets[0].value, Joined):
+        if isinstance(targets[0].value, Concat):
             for part in targets[0].parts():
                 self._nest([part])
         else:
             self._nest([target.by_groups(self.kept) for target in targets])
         for target in targets:
-            if isinstance(target.value, Computed | Folded | Joined | Grouped | Product | Looked):
+            if isinstance(target.value, Pointwise | RowOpResult | Concat | MergedGroups | Matmul | Gather):
                 self.kept[target.value] = Input(target.layout, target.buffer)
 
-    def _nest(self, targets: Sequence[Target]) -> None:
+    def _nest(self, targets: Sequence[StoreTarget]) -> None:
         first = targets[0]
-        if isinstance(first.value, Product) and first.value not in self.kept:
+        if isinstance(first.value, Matmul) and first.value not in self.kept:
             if first.layout.strides[-1] == 1:
                 product, numbers = self._retried(targets, lambda: product_nest(first, self.kept))
                 self.nests.append(product)
@@ -133,12 +133,12 @@ class _Plan:
             self.nests.append(nest)
             self.parameters += numbers
 
-    def _retried(self, targets: Sequence[Target], make: Callable[[], Made]) -> Made:
+    def _retried(self, targets: Sequence[StoreTarget], make: Callable[[], Made]) -> Made:
         """What ``make`` makes, once all is in memory that it needs there."""
         while True:
             try:
                 return make()
-            except OwnLoops as error:
+            except NeedsMaterialization as error:
                 value = error.value
                 if value in self.kept or any(value is target.value for target in targets):
                     raise
@@ -148,48 +148,48 @@ class _Plan:
         """Compute ``value`` now, into memory of its own."""
         buffer = self.buffers + len(self.temporaries)
         self.temporaries.append(value.layout)
-        self.write([Target(buffer, value, value.layout)])
+        self.write([StoreTarget(buffer, value, value.layout)])
 
 
 class _Lowering:
     def __init__(self, graph: Graph, inputs: Sequence[Layout | type]) -> None:
         self.graph = graph
         self.values: dict[Value, Any] = {}
-        self.scalars: list[Scalar] = []
-        self.arguments: list[Scalar] = []
+        self.scalars: list[ScalarType] = []
+        self.arguments: list[ScalarType] = []
         self.heeds_default_dtype = False
         for value, given in zip(graph.inputs, inputs, strict=True):
             if isinstance(given, Layout):
                 self.values[value] = Input(given, len(self.scalars))
                 self.scalars.append(scalar_of(given.dtype))
             elif given in ARGUMENT_TYPES:
-                self.values[value] = Number(given, number=len(self.arguments))
+                self.values[value] = ScalarValue(given, number=len(self.arguments))
                 self.arguments.append(ARGUMENT_TYPES[given])
             else:
                 raise Unsupported(f"an input that is a {given.__name__}, where a tensor or a number may be")
 
-    def lowered(self) -> Lowered:
+    def lowered(self) -> LoweredKernel:
         for node in self.graph.nodes:
             self._node(node)
         outputs: list[Tensor] = [self.values[value] for value in self.graph.outputs]
-        plan = _Plan(len(self.scalars), outputs)
-        groups: dict[Hashable, list[Target]] = {}
+        plan = _NestSequence(len(self.scalars), outputs)
+        groups: dict[Hashable, list[StoreTarget]] = {}
         for buffer, output in enumerate(outputs, len(self.scalars)):
-            layout, rows = output.layout, frozenset((fold.sizes, fold.dims) for fold in folds_of(output, ()))
-            is_alone = isinstance(output, Joined | Product)
+            layout, rows = output.layout, frozenset((fold.sizes, fold.dims) for fold in row_ops_of(output, ()))
+            is_alone = isinstance(output, Concat | Matmul)
             key: Hashable = buffer if is_alone else (layout.sizes, layout.strides, rows)
-            groups.setdefault(key, []).append(Target(buffer, output, layout))
+            groups.setdefault(key, []).append(StoreTarget(buffer, output, layout))
         for targets in groups.values():
             plan.write(targets)
         written = tuple(scalar_of(output.layout.dtype) for output in outputs)
         temporaries = tuple(scalar_of(layout.dtype) for layout in plan.temporaries)
-        looks_up = any(isinstance(nest, Nest) and nest.given for nest in plan.nests)
+        looks_up = any(isinstance(nest, LoopNest) and nest.extra_parameters for nest in plan.nests)
         kernel = Kernel(tuple(self.scalars), written, tuple(self.arguments), tuple(plan.nests), temporaries, looks_up)
         sizes = [
             math.prod(layout.sizes) * scalar.size for layout, scalar in zip(plan.temporaries, temporaries, strict=True)
         ]
         layouts = tuple(output.layout for output in outputs)
-        return Lowered(kernel, layouts, (*plan.parameters, *sizes), self.heeds_default_dtype)
+        return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.heeds_default_dtype)
 
     def _node(self, node: Node) -> None:
         if node.kind == "prim::Constant":
@@ -197,7 +197,7 @@ class _Lowering:
             return
         if node.kind == "prim::ListConstruct":
             items = [self.values[value] for value in node.inputs]
-            self.values[node.output] = [each.value if isinstance(each, Number) else each for each in items]
+            self.values[node.output] = [each.value if isinstance(each, ScalarValue) else each for each in items]
             return
         name = qualified_name(node)
         if name is None:
@@ -228,7 +228,7 @@ class _Lowering:
 
     def _view(self, node: Node, name: str, arguments: list[Any]) -> None:
         base: Tensor = arguments[0]
-        numbers = [each.value if isinstance(each, Number) else each for each in arguments[1:]]
+        numbers = [each.value if isinstance(each, ScalarValue) else each for each in arguments[1:]]
         if node.kind == "prim::ConstantChunk":
             numbers = [node.attributes["chunks"], node.attributes["dim"]]
         try:
@@ -238,7 +238,7 @@ class _Lowering:
         for output, view in zip(node.outputs, views, strict=True):
             self.values[output] = _viewed(base, view)
 
-    def _computed(self, names: list[str], rule: Rule, arguments: list[Any]) -> Computed:
+    def _computed(self, names: list[str], rule: PointwiseOp, arguments: list[Any]) -> Pointwise:
         arguments = _with_channels(names, rule.channels, arguments) if rule.channels else arguments
         operands: list[Layout | type] = []
         laid_out: list[Layout] = []
@@ -250,7 +250,7 @@ class _Lowering:
                     conditions.add(index)
                 else:
                     operands.append(argument.layout)
-            elif isinstance(argument, Number):
+            elif isinstance(argument, ScalarValue):
                 if name in rule.wrapped:
                     laid_out.append(Layout((), (), torch.bool))
                 if name in rule.wrapped or name in rule.promoting:
@@ -266,18 +266,18 @@ class _Lowering:
         sizes = broadcast_sizes([layout.sizes for layout in laid_out])
         common = self._common_dtype(rule, operands)
         for name, argument in zip(names, arguments, strict=True):
-            if isinstance(argument, Number):
+            if isinstance(argument, ScalarValue):
                 _refuse_overflow(argument, common, name in rule.wrapped and not rule.conditions)
         dtype = common
-        if rule.result is Result.TRUTH:
+        if rule.result is ResultDtype.TRUTH:
             dtype = torch.bool
-        elif rule.result is Result.GIVEN:
+        elif rule.result is ResultDtype.GIVEN:
             dtype = self._given_dtype(names, arguments)
         layout = Layout(sizes, elementwise_strides(sizes, laid_out), dtype)
         scalar_of(dtype)
-        return Computed(layout, rule, tuple(arguments), frozenset(conditions), arithmetic_type(scalar_of(common)))
+        return Pointwise(layout, rule, tuple(arguments), frozenset(conditions), arithmetic_type(scalar_of(common)))
 
-    def _folded(self, names: list[str], rule: RowRule, arguments: list[Any]) -> Folded:
+    def _folded(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult:
         given = dict(zip(names, arguments, strict=True))
         layout: Layout = arguments[0].layout
         dims, keeps = _row_dims(layout, given.get(rule.dims)), bool(given.get("keepdim"))
@@ -297,13 +297,13 @@ class _Lowering:
             kept = ((dim, size) for dim, size in enumerate(layout.sizes))
             sizes = tuple(1 if dim in dims else size for dim, size in kept if keeps or dim not in dims)
         computed = self._row_dtype(rule, layout.dtype, given)
-        dtype = torch.int64 if rule.result is Result.INDEX else computed
-        if rule.result is Result.TRUTH and dtype is not torch.uint8:  # whose truth PyTorch gives as what it is
+        dtype = torch.int64 if rule.result is ResultDtype.INDEX else computed
+        if rule.result is ResultDtype.TRUTH and dtype is not torch.uint8:  # whose truth PyTorch gives as what it is
             dtype = torch.bool
         result = Layout(sizes, contiguous_strides(sizes), dtype)
-        return Folded(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
+        return RowOpResult(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
 
-    def _of_channels(self, names: list[str], rule: RowRule, arguments: list[Any]) -> Folded | Grouped:
+    def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
         """What is normalised by channels, or by groups of them."""
         layout: Layout = arguments[0].layout
         arguments = _with_channels(names, rule.channels, arguments)
@@ -321,13 +321,13 @@ class _Lowering:
             sizes = arguments[0].layout.sizes
             dims = tuple(range(2, len(sizes)))
         result = Layout(sizes, contiguous_strides(sizes), layout.dtype)
-        found = Folded(result, rule, tuple(arguments), sizes, dims, arithmetic_type(scalar_of(layout.dtype)))
+        found = RowOpResult(result, rule, tuple(arguments), sizes, dims, arithmetic_type(scalar_of(layout.dtype)))
         if inner == 1:
             return found
-        return Grouped(Layout(layout.sizes, contiguous_strides(layout.sizes), layout.dtype), found)
+        return MergedGroups(Layout(layout.sizes, contiguous_strides(layout.sizes), layout.dtype), found)
 
     @staticmethod
-    def _pooled(names: list[str], pool: Pool, arguments: list[Any]) -> Folded:
+    def _pooled(names: list[str], pool: Pool, arguments: list[Any]) -> RowOpResult:
         given = dict(zip(names, arguments, strict=True))
         layout: Layout = arguments[0].layout
         outer = layout.rank - pool.dims
@@ -339,7 +339,9 @@ class _Lowering:
                 raise Unsupported("adaptive pooling to more than one element")
             sizes = (*layout.sizes[:outer], *(1,) * pool.dims)
             dims = tuple(range(outer, layout.rank))
-            return Folded(_pooled_layout(sizes, layout), pool.rule, tuple(arguments[:1]), layout.sizes, dims, scalar)
+            return RowOpResult(
+                _pooled_layout(sizes, layout), pool.rule, tuple(arguments[:1]), layout.sizes, dims, scalar
+            )
         kernel, stride, padding, dilation = (
             _for_each_dim(given.get(name), pool.dims, default)
             for name, default in (("kernel_size", None), ("stride", None), ("padding", 0), ("dilation", 1))
@@ -361,19 +363,19 @@ class _Lowering:
         sizes = view[0][: layout.rank]
         dims = tuple(range(layout.rank, layout.rank + pool.dims))
         found = _viewed(image, view)
-        return Folded(_pooled_layout(sizes, layout), pool.rule, (found,), view[0], dims, scalar)
+        return RowOpResult(_pooled_layout(sizes, layout), pool.rule, (found,), view[0], dims, scalar)
 
     @staticmethod
-    def _row_dtype(rule: RowRule, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
+    def _row_dtype(rule: RowOp, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
         """What rows are computed with."""
         wanted = given.get("dtype")
         if wanted is not None:
             return _dtype(wanted)
         is_whole = not (own.is_floating_point or own.is_complex)
-        return torch.int64 if rule.result is Result.SUM and is_whole else own
+        return torch.int64 if rule.result is ResultDtype.SUM and is_whole else own
 
     @staticmethod
-    def _joined(name: str, arguments: list[Any]) -> Joined:
+    def _joined(name: str, arguments: list[Any]) -> Concat:
         given: list[Any] = arguments[0]
         if not all(isinstance(part, Tensor) and part.layout.rank for part in given):
             raise Unsupported("parts that are none, or without dimensions")
@@ -397,7 +399,7 @@ class _Lowering:
         scalar_of(dtype)
         whole = (*sizes[:dim], length, *sizes[dim + 1 :])
         layout = Layout(whole, _joined_strides(whole, [part.layout for part in parts]), dtype)
-        return Joined(layout, tuple(filled or parts), dim)
+        return Concat(layout, tuple(filled or parts), dim)
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
         """The product of two matrices, perhaps with something added."""
@@ -419,18 +421,20 @@ class _Lowering:
             raise Unsupported("sizes do not fit together")
         if addend is None:
             return product
-        added = self._computed(["self", "other", "alpha"], RULES["aten::add.Tensor"], [addend, product, Number(int, 1)])
+        added = self._computed(
+            ["self", "other", "alpha"], RULES["aten::add.Tensor"], [addend, product, ScalarValue(int, 1)]
+        )
         if added.layout != product.layout:
             raise Unsupported("an addend of other sizes or of another dtype")
         return added
 
-    def _common_dtype(self, rule: Rule, operands: list[Layout | type]) -> torch.dtype:
+    def _common_dtype(self, rule: PointwiseOp, operands: list[Layout | type]) -> torch.dtype:
         first = operands[0]
-        if rule.result in (Result.SELF, Result.GIVEN):
+        if rule.result in (ResultDtype.SELF, ResultDtype.GIVEN):
             assert isinstance(first, Layout)
             return first.dtype
         common = result_dtype(operands)
-        if rule.result is Result.FLOAT and not (common.is_floating_point or common.is_complex):
+        if rule.result is ResultDtype.FLOAT and not (common.is_floating_point or common.is_complex):
             common = torch.get_default_dtype()
         if common.is_floating_point and not any(isinstance(each, Layout) and each.dtype == common for each in operands):
             self.heeds_default_dtype = True
@@ -444,7 +448,7 @@ class _Lowering:
         return _dtype(given["dtype"])
 
 
-def _dtype(given: Number) -> torch.dtype:
+def _dtype(given: ScalarValue) -> torch.dtype:
     """The dtype that a number stands for."""
     number = given.value
     dtype = DTYPES[int(number)] if number is not None else None
@@ -453,7 +457,7 @@ def _dtype(given: Number) -> torch.dtype:
     return dtype
 
 
-def _refuse_overflow(number: Number, dtype: torch.dtype, is_operand: bool) -> None:
+def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) -> None:
     """Refuse constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype`` that
     are no operands, such as the bounds of a clamp, for which it raises."""
     value = number.value
@@ -471,19 +475,19 @@ def _constant(node: Node) -> Any:
     value = value_of(node)
     if isinstance(value, bool):
         return value
-    return Number(type(value), value) if isinstance(value, int | float) else value
+    return ScalarValue(type(value), value) if isinstance(value, int | float) else value
 
 
-def _viewed(base: Tensor, view: View) -> ViewOf:
+def _viewed(base: Tensor, view: View) -> ViewValue:
     sizes, places = view
     strides = tuple(
         sum(steps[loop] * own for (_, steps), own in zip(places, base.layout.strides, strict=True))
         for loop in range(len(sizes))
     )
-    return ViewOf(Layout(sizes, strides, base.layout.dtype), base, places)
+    return ViewValue(Layout(sizes, strides, base.layout.dtype), base, places)
 
 
-def _looked(rule: Lookup, arguments: list[Any]) -> Looked:
+def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
     """Elements at indices, as PyTorch lays them out: one after the other, but that indexing keeps the order in which
     the dimensions behind the first stand in memory."""
     base: Tensor = arguments[0]
@@ -513,7 +517,7 @@ def _looked(rule: Lookup, arguments: list[Any]) -> Looked:
     if rule.is_indexing:
         rows = Layout((*(1,) * layout.rank, *own.sizes[1:]), (*(0,) * layout.rank, *own.strides[1:]), own.dtype)
         strides = elementwise_strides(sizes, [rows, with_dims_behind(layout, own.rank - 1)])
-    return Looked(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.is_indexing)
+    return Gather(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.is_indexing)
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
@@ -538,7 +542,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
         raise Unsupported("matrices without elements")
     if work > MOST_MULTIPLICATIONS:
         raise Unsupported(LEFT_TO_BLAS)
-    made: Tensor = Product(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
+    made: Tensor = Matmul(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
     if are_rows[0] or are_rows[1]:
         made = _viewed(made, VIEWS["aten::select.int"](sizes, -2 if are_rows[0] else -1, 0)[0])
     return made
@@ -568,7 +572,7 @@ def _with_channels(names: list[str], channels: frozenset[str], arguments: list[A
     return found
 
 
-def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewOf:
+def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewValue:
     """``value``, which broadcasts to ``layout``, with groups of ``inner`` channels as a dimension of their own."""
     whole = layout.sizes if value.layout.rank == layout.rank else (1, *value.layout.sizes)
     if value.layout.rank < layout.rank:
@@ -585,12 +589,12 @@ def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Ten
         if count != 0:
             sizes = (*layout.sizes[:dim], count, *layout.sizes[dim + 1 :])
             scalar = scalar_of(layout.dtype)
-            edge = Computed(_pooled_layout(sizes, layout), pool.filling(scalar), (), frozenset(), scalar)
+            edge = Pointwise(_pooled_layout(sizes, layout), pool.filling(scalar), (), frozenset(), scalar)
             parts.append(edge)
     if len(parts) == 1:
         return image
     whole = (*layout.sizes[:dim], sum(part.layout.sizes[dim] for part in parts), *layout.sizes[dim + 1 :])
-    return Joined(_pooled_layout(whole, layout), tuple(parts), dim)
+    return Concat(_pooled_layout(whole, layout), tuple(parts), dim)
 
 
 def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
@@ -605,7 +609,7 @@ def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
 
 def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
     """A number for each dimension, as operators of images take them: one, or as many; none where there are none."""
-    if isinstance(given, Number):
+    if isinstance(given, ScalarValue):
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
     return found * dims if len(found) == 1 else found
@@ -635,7 +639,7 @@ def _row_dims(layout: Layout, given: Any) -> Ints:
     """The dimensions that ``given`` names; all where it names none."""
     if not layout.rank:
         raise Unsupported("rows of a tensor without dimensions")
-    if isinstance(given, Number):
+    if isinstance(given, ScalarValue):
         given = [given.value]
     if not given:
         return tuple(range(layout.rank))

@@ -7,21 +7,21 @@ from collections.abc import Mapping
 from rekindle.codegen.layout import Ints
 from rekindle.codegen.loop_ir import nodes
 from rekindle.codegen.loop_ir.builder import Unsupported
-from rekindle.codegen.loop_ir.nodes import Access, Step
-from rekindle.codegen.nest_builder import OwnLoops, Target
+from rekindle.codegen.loop_ir.nodes import Access, AccessStride
+from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget
 from rekindle.codegen.operators.views import compose, identity
-from rekindle.codegen.value_descriptors import Input, Product, Tensor, ViewOf, scalar_of
+from rekindle.codegen.value_descriptors import Input, Matmul, Tensor, ViewValue, scalar_of
 
 
-def product_nest(target: Target, kept: Mapping[Tensor, Input]) -> tuple[nodes.Product, list[int]]:
+def product_nest(target: StoreTarget, kept: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
     """The nest that writes a product, whose columns follow one another in memory, and its parameters.
 
     Raises:
-        OwnLoops: a factor has to be kept first.
+        NeedsMaterialization: a factor has to be kept first.
         Unsupported: the elements of the factors stand too far apart.
     """
     product, layout = target.value, target.layout
-    assert isinstance(product, Product)
+    assert isinstance(product, Matmul)
     a, b = _Factor(product.a, kept), _Factor(product.b, kept)
     batch = layout.rank - 2
     sizes = [*layout.sizes, product.a.layout.sizes[-1]]
@@ -47,11 +47,11 @@ def product_nest(target: Target, kept: Mapping[Tensor, Input]) -> tuple[nodes.Pr
     for factor, offset in enumerate((a.offset, b.offset, target.offset)):
         numbers += (offset * scalar.size, *(step[factor] * scalar.size for step in steps))
     accesses = (
-        Access(a.buffer, scalar, Step.STRIDE if across else Step.NEXT),
-        Access(b.buffer, scalar, Step.NEXT),
-        Access(target.buffer, scalar, Step.NEXT),
+        Access(a.buffer, scalar, AccessStride.STRIDE if across else AccessStride.NEXT),
+        Access(b.buffer, scalar, AccessStride.NEXT),
+        Access(target.buffer, scalar, AccessStride.NEXT),
     )
-    return nodes.Product(len(sizes), accesses, across, is_row=sizes[m] == 1), numbers
+    return nodes.MatmulNest(len(sizes), accesses, across, is_row=sizes[m] == 1), numbers
 
 
 class _Factor:
@@ -61,12 +61,12 @@ class _Factor:
         self.sizes = value.layout.sizes
         rank = len(self.sizes)
         places = identity(rank)
-        while isinstance(value, ViewOf) and value not in kept:
+        while isinstance(value, ViewValue) and value not in kept:
             places = compose(value.places, places, rank)
             value = value.base
         base = kept.get(value, value)
         if not isinstance(base, Input):
-            raise OwnLoops(value)
+            raise NeedsMaterialization(value)
         own = base.layout.strides
         self.buffer = base.number
         self.offset = sum(start * stride for (start, _), stride in zip(places, own, strict=True))

@@ -9,23 +9,23 @@ from typing import Final
 
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, Builder, Unsupported
-from rekindle.codegen.loop_ir.nodes import Access, Expression, Nest, Phase, Reduction, Step, Store
-from rekindle.codegen.loop_ir.scalar_types import I64, Scalar
-from rekindle.codegen.operators.views import IndexMap, Place, broadcast, compose, grouping
-from rekindle.codegen.phase_scheduling import arrange
+from rekindle.codegen.loop_ir.nodes import Access, AccessStride, Expression, LoopNest, Phase, Reduction, Store
+from rekindle.codegen.loop_ir.scalar_types import I64, ScalarType
+from rekindle.codegen.operators.views import AffineExpr, AffineMap, broadcast, compose, grouping
+from rekindle.codegen.phase_scheduling import schedule_phases
 from rekindle.codegen.value_descriptors import (
-    Computed,
-    Folded,
-    Grouped,
+    Concat,
+    Gather,
     Input,
-    Joined,
-    Looked,
-    Number,
-    Product,
+    Matmul,
+    MergedGroups,
+    Pointwise,
+    RowOpResult,
+    ScalarValue,
     Tensor,
-    ViewOf,
-    folds_of,
-    makers_of,
+    ViewValue,
+    producers_of,
+    row_ops_of,
     scalar_of,
 )
 
@@ -40,17 +40,17 @@ MANY: Final = 16
 
 
 @dataclass(slots=True)
-class _Walk:
+class _StridedAccess:
     """An access before loops are joined."""
 
     buffer: int
-    scalar: Scalar
+    scalar: ScalarType
     offset: int
     strides: list[int]
     """In bytes."""
 
 
-class OwnLoops(Unsupported):
+class NeedsMaterialization(Unsupported):
     """``value`` cannot be computed in the loops of what needs it: it has to be there before."""
 
     def __init__(self, value: Tensor) -> None:
@@ -59,7 +59,7 @@ class OwnLoops(Unsupported):
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class StoreTarget:
     """A value, and where it is written: the number of a buffer, from which element on, with which strides."""
 
     buffer: int
@@ -67,72 +67,76 @@ class Target:
     layout: Layout
     offset: int = 0
 
-    def by_groups(self, kept: Container[Tensor]) -> Target:
+    def by_groups(self, kept: Container[Tensor]) -> StoreTarget:
         """The same with the groups of channels that ``value`` is made by as a dimension of its own, if it is made so:
         then groups are loops, along which their rows can be folded."""
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
-        for each in makers_of(self.value, kept):
-            if isinstance(each, Grouped) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
+        for each in producers_of(self.value, kept):
+            if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
                 inner = each.channels
                 split = Layout(
                     (sizes[0], sizes[1] // inner, inner, *sizes[2:]),
                     (strides[0], strides[1] * inner, strides[1], *strides[2:]),
                     dtype,
                 )
-                return Target(self.buffer, ViewOf(split, self.value, grouping(len(sizes), inner)), split, self.offset)
+                return StoreTarget(
+                    self.buffer, ViewValue(split, self.value, grouping(len(sizes), inner)), split, self.offset
+                )
         return self
 
-    def parts(self) -> list[Target]:
+    def parts(self) -> list[StoreTarget]:
         """Targets that are written one after the other: the parts of what is joined, or this one itself."""
-        if not isinstance(self.value, Joined):
+        if not isinstance(self.value, Concat):
             return [self]
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
         found, dim = [], self.value.dim
         for start, part in self.value.starts():
             own = (*sizes[:dim], part.layout.sizes[dim], *sizes[dim + 1 :])
-            found += Target(self.buffer, part, Layout(own, strides, dtype), self.offset + start * strides[dim]).parts()
+            found += StoreTarget(
+                self.buffer, part, Layout(own, strides, dtype), self.offset + start * strides[dim]
+            ).parts()
         return found
 
 
-def nest_of(targets: Sequence[Target], kept: Mapping[Tensor, Input]) -> NestBuilder:
-    """The builder of the nest that writes ``targets``, which are laid out alike. Values that are ``kept`` are loaded
-    from where they are.
+def nest_of(targets: Sequence[StoreTarget], kept: Mapping[Tensor, Input]) -> NestBuilder:
+    """The builder of the nest that writes ``targets``, which are laid out alike. Values that are ``materialized`` are
+    loaded from where they are.
 
     Raises:
-        OwnLoops: a value that it needs has to be kept too.
+        NeedsMaterialization: a value that it needs has to be kept too.
         Unsupported: there is none.
     """
     layout = targets[0].layout
-    folds = [fold for target in targets for fold in folds_of(target.value, kept)]
+    folds = [fold for target in targets for fold in row_ops_of(target.value, kept)]
     if not folds:
         return NestBuilder(layout, kept).written(targets)
     main = folds[0]
-    rows = Rows(main, all(not fold.rule.is_ordered for fold in folds))
+    rows = ReductionRows(main, all(not fold.rule.is_ordered for fold in folds))
     if main.rule.is_folded and math.prod(layout.sizes) <= main.rows:
         return _with_rows(NestBuilder(layout, kept, rows), targets)
     for dims in dict.fromkeys([main.dims, tuple(range(layout.rank - len(main.dims), layout.rank))]):
         if dims[0] >= 0 and dims[-1] < layout.rank and tuple(layout.sizes[dim] for dim in dims) == main.lengths:
             try:
                 return _with_rows(NestBuilder(layout, kept, rows, dims), targets)
-            except OwnLoops as error:
+            except NeedsMaterialization as error:
                 if error.value is not main:
                     raise
-    raise OwnLoops(main)
+    raise NeedsMaterialization(main)
 
 
-def _with_rows(builder: NestBuilder, targets: Sequence[Target]) -> NestBuilder:
+def _with_rows(builder: NestBuilder, targets: Sequence[StoreTarget]) -> NestBuilder:
     """What writes ``targets``, with vectors along rows or across them, as suits how they lie in memory."""
     written = builder.written(targets)
-    if not written.prefers_across():
+    if not written.prefers_outer_vectorization():
         return written
     return replace(builder, across=True).written(targets)
 
 
-class Rows:
+class ReductionRows:
     """What nests know of the rows that they fold: those of ``main``. Their loops go in the order of memory, if they may
     be in any order."""
 
-    def __init__(self, main: Folded, may_be_ordered: bool) -> None:
+    def __init__(self, main: RowOpResult, may_be_ordered: bool) -> None:
         self.main = main
         self.lengths = main.lengths
         order = list(range(len(main.dims)))
@@ -149,8 +153,8 @@ class NestBuilder:
     each row where there are none. The loops along rows are the innermost."""
 
     layout: Layout
-    kept: Mapping[Tensor, Input]
-    rows: Rows | None = None
+    materialized: Mapping[Tensor, Input]
+    rows: ReductionRows | None = None
     dims: Ints = ()
     across: bool = False
     loops: int = field(init=False, default=0)
@@ -164,14 +168,14 @@ class NestBuilder:
     b: Builder = field(init=False, default_factory=Builder)
     scans: bool = field(init=False, default=False)
     """Whether elements depend on those before them."""
-    walks: list[_Walk] = field(init=False, default_factory=list)
+    walks: list[_StridedAccess] = field(init=False, default_factory=list)
     numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
     """Of the accesses, by buffer, offset and strides."""
     given: list[int] = field(init=False, default_factory=list)
     """Numbers that the nest is told besides."""
-    made: dict[tuple[Tensor, IndexMap], Expression] = field(init=False, default_factory=dict)
+    made: dict[tuple[Tensor, AffineMap], Expression] = field(init=False, default_factory=dict)
 
-    def written(self, targets: Sequence[Target]) -> NestBuilder:
+    def written(self, targets: Sequence[StoreTarget]) -> NestBuilder:
         """Write ``targets``."""
         places = self._places()
         self.outputs = min(target.buffer for target in targets)
@@ -180,7 +184,7 @@ class NestBuilder:
             self.stores.append(Store(self.access(target.buffer, target.layout, places, target.offset), value))
         return self
 
-    def _places(self) -> IndexMap:
+    def _places(self) -> AffineMap:
         """Choose the loops; tells where they stand in what is written."""
         sizes, strides = self.layout.sizes, self.layout.strides
         kept = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
@@ -193,7 +197,7 @@ class NestBuilder:
         self.loops = len(order)
         return tuple((0, tuple(int(loop == dim) for loop in order)) for dim in range(len(sizes)))
 
-    def access(self, buffer: int, layout: Layout, places: IndexMap, offset: int = 0) -> int:
+    def access(self, buffer: int, layout: Layout, places: AffineMap, offset: int = 0) -> int:
         """The number of the access to a tensor at ``places``, counted from element ``offset`` on."""
         scalar = scalar_of(layout.dtype)
         offset += sum(start * stride for (start, _), stride in zip(places, layout.strides, strict=True))
@@ -204,12 +208,12 @@ class NestBuilder:
         key = (buffer, offset, tuple(strides))
         if key not in self.numbers:
             self.numbers[key] = len(self.walks)
-            self.walks.append(_Walk(buffer, scalar, offset * scalar.size, strides))
+            self.walks.append(_StridedAccess(buffer, scalar, offset * scalar.size, strides))
         return self.numbers[key]
 
     # ------------------------------------------------------------------------------------------------------- elements
 
-    def element(self, value: Tensor, places: IndexMap) -> Expression:
+    def element(self, value: Tensor, places: AffineMap) -> Expression:
         """The element of ``value`` at ``places``, of its own dtype."""
         key = (value, places)
         found = self.made.get(key)
@@ -217,30 +221,30 @@ class NestBuilder:
             found = self.made[key] = self._make(value, places)
         return found
 
-    def _make(self, value: Tensor, places: IndexMap) -> Expression:
-        if value in self.kept:
-            value = self.kept[value]
-        if isinstance(value, ViewOf):
+    def _make(self, value: Tensor, places: AffineMap) -> Expression:
+        if value in self.materialized:
+            value = self.materialized[value]
+        if isinstance(value, ViewValue):
             return self.element(value.base, compose(value.places, places, self.loops))
         if isinstance(value, Input):
             return self.b.load(self.access(value.number, value.layout, places), scalar_of(value.layout.dtype))
-        if isinstance(value, Folded):
+        if isinstance(value, RowOpResult):
             return self._fold(value, places)
-        if isinstance(value, Joined):
+        if isinstance(value, Concat):
             return self._part(value, places)
-        if isinstance(value, Grouped):
+        if isinstance(value, MergedGroups):
             return self._of_group(value, places)
-        if isinstance(value, Looked):
+        if isinstance(value, Gather):
             return self._look_up(value, places)
-        if isinstance(value, Product):
-            raise OwnLoops(value)
+        if isinstance(value, Matmul):
+            raise NeedsMaterialization(value)
         arguments = [
             self._argument(value, argument, places, index in value.conditions)
             for index, argument in enumerate(value.arguments)
         ]
         return self.b.cast(value.rule.build(self.b, *arguments), scalar_of(value.layout.dtype))
 
-    def _part(self, value: Joined, places: IndexMap) -> Expression:
+    def _part(self, value: Concat, places: AffineMap) -> Expression:
         """An element of what is joined, if all loops stay within one part."""
         first, steps = places[value.dim]
         last = first + sum(step * (size - 1) for step, size in zip(steps, self.sizes, strict=True) if step)
@@ -248,9 +252,9 @@ class NestBuilder:
             if first >= start and last < start + part.layout.sizes[value.dim]:
                 moved = (*places[: value.dim], (first - start, steps), *places[value.dim + 1 :])
                 return self.b.cast(self.element(part, moved), scalar_of(value.layout.dtype))
-        raise OwnLoops(value)
+        raise NeedsMaterialization(value)
 
-    def _of_group(self, value: Grouped, places: IndexMap) -> Expression:
+    def _of_group(self, value: MergedGroups, places: AffineMap) -> Expression:
         """An element of groups of channels, if each loop counts either groups or the channels of one."""
         offset, steps = places[1]
         inner = value.channels
@@ -258,23 +262,23 @@ class NestBuilder:
         channels = tuple(0 if step >= inner else step for step in steps)
         last = sum(step * (size - 1) for step, size in zip(channels, self.sizes, strict=True) if step)
         if offset or last >= inner or any(of * inner != step for of, step in zip(groups, steps, strict=True) if of):
-            raise OwnLoops(value)
+            raise NeedsMaterialization(value)
         return self.element(value.base, (places[0], (0, groups), (0, channels), *places[2:]))
 
-    def _look_up(self, value: Looked, places: IndexMap) -> Expression:
+    def _look_up(self, value: Gather, places: AffineMap) -> Expression:
         """An element at an index, of a base that is in memory."""
         dim, rank = value.dim, len(value.layout.sizes)
         of_index = places if value.is_aligned else places[dim : dim + value.index.layout.rank]
         behind = dim + 1 if value.is_aligned else dim + value.index.layout.rank
-        still: Place = (0, (0,) * self.loops)
+        still: AffineExpr = (0, (0,) * self.loops)
         moved = (*places[:dim], still, *places[behind:rank])
         base, step = value.base, value.base.layout.strides[dim]
-        while isinstance(base, ViewOf) and base not in self.kept:
+        while isinstance(base, ViewValue) and base not in self.materialized:
             moved = compose(base.places, moved, self.loops)
             base = base.base
-        base = self.kept.get(base, base)
+        base = self.materialized.get(base, base)
         if not isinstance(base, Input):
-            raise OwnLoops(base)
+            raise NeedsMaterialization(base)
         b, scalar = self.b, scalar_of(base.layout.dtype)
         size, bytes = self._given(value.base.layout.sizes[dim]), self._given(step * scalar.size)
         index = b.cast(self.element(value.index, of_index), I64)
@@ -288,9 +292,9 @@ class NestBuilder:
         return self.b.make("given", I64, datum=len(self.given) - 1)
 
     def _argument(
-        self, user: Computed | Folded, argument: object, places: IndexMap, is_condition: bool = False
+        self, user: Pointwise | RowOpResult, argument: object, places: AffineMap, is_condition: bool = False
     ) -> object:
-        if isinstance(argument, Number):
+        if isinstance(argument, ScalarValue):
             if argument.type is float and not user.scalar.is_float:
                 raise Unsupported("a float among integers")
             if argument.value is not None:
@@ -300,27 +304,27 @@ class NestBuilder:
         if not isinstance(argument, Tensor):
             return argument
         own = argument.layout.sizes
-        sizes = user.sizes if isinstance(user, Folded) else user.layout.sizes
+        sizes = user.sizes if isinstance(user, RowOpResult) else user.layout.sizes
         if own != sizes:
             places = compose(broadcast(own, sizes), places, self.loops)
         element = self.element(argument, places)
         return element if is_condition else self.b.cast(element, user.scalar)
 
-    def _fold(self, value: Folded, places: IndexMap) -> Expression:
+    def _fold(self, value: RowOpResult, places: AffineMap) -> Expression:
         """An element of the result of an operator on rows: the row has to be the one that the innermost loops walk."""
         if self.rows is None or value.lengths != self.rows.lengths:
-            raise OwnLoops(value)
+            raise NeedsMaterialization(value)
         first = self.loops - self.inner
-        along: list[Place] = [
+        along: list[AffineExpr] = [
             (0, tuple(int(loop == first + self.rows.order.index(row)) for loop in range(self.loops)))
             for row in range(self.inner)
         ]
         has_rows = len(value.layout.sizes) == len(value.sizes)
         outer = [place for dim, place in enumerate(places) if not (has_rows and dim in value.dims)]
         if not value.rule.is_folded and [places[dim] for dim in value.dims] != along:
-            raise OwnLoops(value)
+            raise NeedsMaterialization(value)
         if any(any(steps[first:]) for _, steps in outer):
-            raise OwnLoops(value)
+            raise NeedsMaterialization(value)
         of_outer, of_rows = iter(outer), iter(along)
         whole = tuple(next(of_rows) if dim in value.dims else next(of_outer) for dim in range(len(value.sizes)))
         arguments = [self._argument(value, argument, whole) for argument in value.arguments]
@@ -348,7 +352,7 @@ class NestBuilder:
         self.scans = True
         return self.b.make(f"scan_{kind}", value.scalar, value)
 
-    def prefers_across(self) -> bool:
+    def prefers_outer_vectorization(self) -> bool:
         """Whether vectors should go across the rows: where elements that follow one another in memory belong to
         different rows, or rows are short."""
         lane = self.loops - self.inner - 1
@@ -363,7 +367,7 @@ class NestBuilder:
 
         return gaps(last) > gaps(lane)
 
-    def nest(self) -> tuple[Nest, list[int]]:
+    def nest(self) -> tuple[LoopNest, list[int]]:
         """The nest with as few loops as can be, and its parameters."""
         self._join()
         rank = len(self.sizes)
@@ -372,9 +376,9 @@ class NestBuilder:
         phases: tuple[Phase, ...] = (Phase(tuple(self.stores)),)
         last: tuple[Store, ...] = ()
         if self.inner:
-            phases, last = arrange(self.b, accesses, self.reductions, self.stores)
+            phases, last = schedule_phases(self.b, accesses, self.reductions, self.stores)
         parameters = [*self.sizes, *(number for walk in self.walks for number in (walk.offset, *walk.strides))]
-        nest = Nest(rank, accesses, phases, last, self.inner, self.across, self.scans, len(self.given))
+        nest = LoopNest(rank, accesses, phases, last, self.inner, self.across, self.scans, len(self.given))
         return nest, [*parameters, *self.given]
 
     def _join(self) -> None:
@@ -403,8 +407,8 @@ class NestBuilder:
                 walk.strides[-1] = walk.strides[-1] and walk.scalar.size
 
 
-def _access(walk: _Walk, lane: int, inner: range) -> Access:
+def _access(walk: _StridedAccess, lane: int, inner: range) -> Access:
     step = walk.strides[lane]
-    kind = Step.STAYS if step == 0 else Step.NEXT if step == walk.scalar.size else Step.STRIDE
+    kind = AccessStride.STAYS if step == 0 else AccessStride.NEXT if step == walk.scalar.size else AccessStride.STRIDE
     stays = not any(walk.strides[loop] for loop in inner)
     return Access(walk.buffer, walk.scalar, kind, not any(walk.strides), stays)

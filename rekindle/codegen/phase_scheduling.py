@@ -35,8 +35,8 @@ class Dependence:
         found = self._varies.get(expression)
         if found is None:
             if expression.kind in ("load", "lookup"):
-                assert isinstance(expression.datum, int)
-                moves = not self.accesses[expression.datum].stays
+                assert isinstance(expression.payload, int)
+                moves = not self.accesses[expression.payload].is_invariant
                 found = moves or any(map(self.varies, expression.operands))
             else:
                 found = expression.kind in SCANS or any(map(self.varies, expression.operands))
@@ -52,15 +52,15 @@ class Dependence:
         return found
 
 
-def arrange(
+def schedule_phases(
     b: Builder, accesses: Sequence[Access], reductions: Sequence[Reduction], stores: Sequence[Store]
 ) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
     """The phases of a row, and what is stored at its end."""
     dependence = Dependence(accesses, {})
     for reduction in reductions:  # each stands behind those that it needs
         dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
-    last = tuple(store for store in stores if accesses[store.access].stays)
-    along = [store for store in stores if not accesses[store.access].stays]
+    last = tuple(store for store in stores if accesses[store.access].is_invariant)
+    along = [store for store in stores if not accesses[store.access].is_invariant]
     count = max(
         [dependence.depths[each.result] for each in reductions] + [dependence.depth(s.value) + 1 for s in along]
     )
@@ -70,7 +70,7 @@ def arrange(
         folded[dependence.depths[reduction.result] - 1].append(reduction)
     for store in along:
         depth = dependence.depth(store.value)
-        kept = _worth_keeping(store, dependence, reductions)
+        kept = _worth_materializing(store, dependence, reductions)
         if kept is not None:
             written[dependence.depth(kept)].append(Store(store.access, kept))
             again = b.load(store.access, kept.scalar)
@@ -80,18 +80,18 @@ def arrange(
     return tuple(phases), last
 
 
-def _worth_keeping(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
+def _worth_materializing(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
     """What an earlier phase computes at some cost, the store needs again, and its buffer can hold meanwhile."""
-    earlier = {each for reduction in reductions for each in parts_of(reduction.value)}
+    earlier = {each for reduction in reductions for each in subexpressions(reduction.value)}
     depth = dependence.depth(store.value)
-    for part in reversed(parts_of(store.value)):
+    for part in reversed(subexpressions(store.value)):
         is_there = part in earlier and dependence.depth(part) < depth and part.scalar is store.value.scalar
-        if is_there and dependence.varies(part) and any(each.kind not in CHEAP for each in parts_of(part)):
+        if is_there and dependence.varies(part) and any(each.kind not in CHEAP for each in subexpressions(part)):
             return part
     return None
 
 
-def parts_of(expression: Expression) -> list[Expression]:
+def subexpressions(expression: Expression) -> list[Expression]:
     """An expression and all that it is made of, operands first."""
     seen: dict[Expression, None] = {}
 

@@ -1,11 +1,11 @@
 """Sizes that remember what was asked of them, so that what is worked out for some sizes holds for others.
 
-A :class:`Size` is a number that knows how it follows from the sizes and strides of a kernel's inputs. Sums, products
-and whole quotients of such numbers are such numbers. Comparing two gives the plain answer, and writes down that it was
-given: what has been worked out is right wherever the answers are the same. Other questions (``range(size)``,
-``float(size)``) are answered too, and bind the size to the number that it is.
+A :class:`SymbolicSize` is a number that knows how it follows from the sizes and strides of a kernel's inputs. Sums,
+products and whole quotients of such numbers are such numbers. Comparing two gives the plain answer, and writes down
+that it was given: what has been worked out is right wherever the answers are the same. Other questions
+(``range(size)``, ``float(size)``) are answered too, and bind the size to the number that it is.
 
-What has been written down becomes a :class:`Formula`, which checks the answers for other sizes, and computes what
+What has been written down becomes a :class:`ShapeProgram`, which checks the answers for other sizes, and computes what
 came of it. For ``x + y`` of vectors that are as long as each other, and longer than 1, it says::
 
     w2 == w0, w0 != 1        the size and the stride of x are w0 and w1, those of y w2 and w3
@@ -22,7 +22,7 @@ from enum import IntEnum
 from typing import Any, Final, TypeGuard
 
 
-class Step(IntEnum):
+class ShapeOp(IntEnum):
     """What a step does with two words. The first four make a new one, the others check."""
 
     ADD = 0
@@ -40,76 +40,76 @@ _MEANING: Final[tuple[Callable[[int, int], int], ...]] = (
     *(operator.add, operator.sub, operator.mul, operator.floordiv),
     *(operator.eq, operator.ne, operator.lt, operator.ge),
 )
-_OPPOSITE: Final = {Step.EQUAL: Step.DIFFERENT, Step.LESS: Step.NOT_LESS}
+_OPPOSITE: Final = {ShapeOp.EQUAL: ShapeOp.DIFFERENT, ShapeOp.LESS: ShapeOp.NOT_LESS}
 
 
 @dataclass(slots=True, frozen=True)
-class Formula:
+class ShapeProgram:
     """How numbers follow from others. Words are counted: ``given`` that are passed, then ``constants``, then one for
     each step that makes one. ``results`` says which of them come out."""
 
     given: int
     constants: tuple[int, ...]
-    steps: tuple[tuple[Step, int, int], ...]
+    steps: tuple[tuple[ShapeOp, int, int], ...]
     results: tuple[int, ...]
 
     @property
     def words(self) -> int:
         """How many there are in all."""
-        return self.given + len(self.constants) + sum(step < Step.EQUAL for step, _, _ in self.steps)
+        return self.given + len(self.constants) + sum(step < ShapeOp.EQUAL for step, _, _ in self.steps)
 
     def __call__(self, given: Sequence[int]) -> list[int] | None:
         """The results for other numbers; None where what was worked out does not hold."""
         words = [*given, *self.constants]
         for step, a, b in self.steps:
             found = _MEANING[step](words[a], words[b])
-            if step < Step.EQUAL:
+            if step < ShapeOp.EQUAL:
                 words.append(found)
             elif not found:
                 return None
         return [words[each] for each in self.results]
 
 
-class Record:
+class ShapeEnv:
     """Where sizes write down what they are asked."""
 
     def __init__(self) -> None:
-        self._given: list[Size] = []
-        self._constants: dict[int, Size] = {}
-        self._steps: dict[tuple[Step, int, int], tuple[Size, Size, Size | None]] = {}
+        self._given: list[SymbolicSize] = []
+        self._constants: dict[int, SymbolicSize] = {}
+        self._steps: dict[tuple[ShapeOp, int, int], tuple[SymbolicSize, SymbolicSize, SymbolicSize | None]] = {}
         """By the step and the identities of its operands: these, and what it makes. In the order of questions."""
 
-    def size(self, value: int) -> Size:
+    def size(self, value: int) -> SymbolicSize:
         """A number that is passed: the next one."""
-        self._given.append(Size(self, value))
+        self._given.append(SymbolicSize(self, value))
         return self._given[-1]
 
-    def of(self, number: int | Size) -> Size:
+    def of(self, number: int | SymbolicSize) -> SymbolicSize:
         """``number`` as a size, if it is none."""
-        if isinstance(number, Size):
+        if isinstance(number, SymbolicSize):
             return number
         found = self._constants.get(number)
         if found is None:
-            found = self._constants[number] = Size(self, int(number))
+            found = self._constants[number] = SymbolicSize(self, int(number))
         return found
 
-    def computed(self, step: Step, a: Size, b: Size) -> Size:
+    def computed(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> SymbolicSize:
         """The number that a step makes."""
         key = (step, id(a), id(b))
         if key not in self._steps:
-            self._steps[key] = a, b, Size(self, _MEANING[step](a.value, b.value))
+            self._steps[key] = a, b, SymbolicSize(self, _MEANING[step](a.value, b.value))
         made = self._steps[key][2]
         assert made is not None
         return made
 
-    def answer(self, step: Step, a: Size, b: Size) -> bool:
+    def answer(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> bool:
         """Whether ``EQUAL`` or ``LESS`` holds."""
         holds = bool(_MEANING[step](a.value, b.value))
         if a is not b:
             self._steps.setdefault((step if holds else _OPPOSITE[step], id(a), id(b)), (a, b, None))
         return holds
 
-    def formula(self, results: Iterable[int | Size]) -> Formula:
+    def formula(self, results: Iterable[int | SymbolicSize]) -> ShapeProgram:
         """How ``results`` follow from the numbers that are passed."""
         wanted = [self.of(each) for each in results]
         needed = set(map(id, wanted))
@@ -125,15 +125,17 @@ class Record:
             written.append((step, numbers[id(a)], numbers[id(b)]))
             if made is not None:
                 numbers[id(made)] = len(numbers)
-        return Formula(len(self._given), tuple(constants), tuple(written), tuple(numbers[id(each)] for each in wanted))
+        return ShapeProgram(
+            len(self._given), tuple(constants), tuple(written), tuple(numbers[id(each)] for each in wanted)
+        )
 
 
-class Size:
+class SymbolicSize:
     """See the module. It is equal to other numbers, and hashed, as ``value`` is."""
 
     __slots__ = ("_record", "value")
 
-    def __init__(self, record: Record, value: int) -> None:
+    def __init__(self, record: ShapeEnv, value: int) -> None:
         self._record = record
         self.value = value
 
@@ -142,7 +144,7 @@ class Size:
     def __add__(self, other: Any) -> Any:
         if not _is_whole(other):
             return operator.add(self.__index__(), other)
-        return self if _is(other, 0) else self._record.computed(Step.ADD, self, self._record.of(other))
+        return self if _is(other, 0) else self._record.computed(ShapeOp.ADD, self, self._record.of(other))
 
     def __radd__(self, other: Any) -> Any:
         return self + other
@@ -150,20 +152,20 @@ class Size:
     def __sub__(self, other: Any) -> Any:
         if not _is_whole(other):
             return operator.sub(self.__index__(), other)
-        return self if _is(other, 0) else self._record.computed(Step.SUBTRACT, self, self._record.of(other))
+        return self if _is(other, 0) else self._record.computed(ShapeOp.SUBTRACT, self, self._record.of(other))
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     def __neg__(self) -> Any:
-        return self._record.computed(Step.SUBTRACT, self._record.of(0), self)
+        return self._record.computed(ShapeOp.SUBTRACT, self._record.of(0), self)
 
     def __mul__(self, other: Any) -> Any:
         if not _is_whole(other):
             return operator.mul(self.__index__(), other)
         if _is(other, 0):
             return 0
-        return self if _is(other, 1) else self._record.computed(Step.MULTIPLY, self, self._record.of(other))
+        return self if _is(other, 1) else self._record.computed(ShapeOp.MULTIPLY, self, self._record.of(other))
 
     def __rmul__(self, other: Any) -> Any:
         return self * other
@@ -171,14 +173,14 @@ class Size:
     def __floordiv__(self, other: Any) -> Any:
         if type(other) is not int or other <= 0:
             return operator.floordiv(self.__index__(), other)
-        return self if other == 1 else self._record.computed(Step.DIVIDE, self, self._record.of(other))
+        return self if other == 1 else self._record.computed(ShapeOp.DIVIDE, self, self._record.of(other))
 
     # ----------------------------------------------------------------------------------------------------- comparisons
 
     def __eq__(self, other: object) -> bool:
         if not _is_whole(other):
             return isinstance(other, float) and self.__index__() == other
-        return self._record.answer(Step.EQUAL, self, self._record.of(other))
+        return self._record.answer(ShapeOp.EQUAL, self, self._record.of(other))
 
     def __ne__(self, other: object) -> bool:
         return not self == other
@@ -192,12 +194,12 @@ class Size:
     def __lt__(self, other: Any) -> bool:
         if not _is_whole(other):
             return bool(self.__index__() < other)
-        return self._record.answer(Step.LESS, self, self._record.of(other))
+        return self._record.answer(ShapeOp.LESS, self, self._record.of(other))
 
     def __gt__(self, other: Any) -> bool:
         if not _is_whole(other):
             return bool(self.__index__() > other)
-        return self._record.answer(Step.LESS, self._record.of(other), self)
+        return self._record.answer(ShapeOp.LESS, self._record.of(other), self)
 
     def __le__(self, other: Any) -> bool:
         return not self > other
@@ -209,7 +211,7 @@ class Size:
 
     def __index__(self) -> int:
         """The number; it has to be this one from now on."""
-        self._record.answer(Step.EQUAL, self, self._record.of(self.value))
+        self._record.answer(ShapeOp.EQUAL, self, self._record.of(self.value))
         return self.value
 
     def __repr__(self) -> str:
@@ -219,25 +221,25 @@ class Size:
         return format(self.__index__(), how)
 
 
-def _is_whole(other: object) -> TypeGuard[int | Size]:
-    return isinstance(other, int | Size)
+def _is_whole(other: object) -> TypeGuard[int | SymbolicSize]:
+    return isinstance(other, int | SymbolicSize)
 
 
-def _is(number: int | Size, value: int) -> bool:
+def _is(number: int | SymbolicSize, value: int) -> bool:
     """Whether ``number`` is a plain number, of this value."""
-    return not isinstance(number, Size) and number == value
+    return not isinstance(number, SymbolicSize) and number == value
 
 
-def _binding(function: Callable[[Any, Any], Any]) -> Callable[[Size, Any], Any]:
+def _binding(function: Callable[[Any, Any], Any]) -> Callable[[SymbolicSize, Any], Any]:
     return lambda self, other: function(self.__index__(), other)
 
 
-def _binding_reversed(function: Callable[[Any, Any], Any]) -> Callable[[Size, Any], Any]:
+def _binding_reversed(function: Callable[[Any, Any], Any]) -> Callable[[SymbolicSize, Any], Any]:
     return lambda self, other: function(other, self.__index__())
 
 
 for _name in ("mod", "truediv", "pow", "and", "or", "xor", "lshift", "rshift"):
     _function = getattr(operator, f"__{_name}__")
-    setattr(Size, f"__{_name}__", _binding(_function))
-    setattr(Size, f"__r{_name}__", _binding_reversed(_function))
-Size.__rfloordiv__ = _binding_reversed(operator.floordiv)  # type: ignore[attr-defined]
+    setattr(SymbolicSize, f"__{_name}__", _binding(_function))
+    setattr(SymbolicSize, f"__r{_name}__", _binding_reversed(_function))
+SymbolicSize.__rfloordiv__ = _binding_reversed(operator.floordiv)  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ import torch
 
 from rekindle.codegen.layout import Ints, Layout
 from rekindle.codegen.loop_ir.builder import Unsupported
-from rekindle.codegen.loop_ir.scalar_types import OF_DTYPE, Scalar
-from rekindle.codegen.operators import RowRule, Rule
-from rekindle.codegen.operators.views import IndexMap
+from rekindle.codegen.loop_ir.scalar_types import OF_DTYPE, ScalarType
+from rekindle.codegen.operators import PointwiseOp, RowOp
+from rekindle.codegen.operators.views import AffineMap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,7 +26,7 @@ class Input:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class ScalarValue:
     """A number: constant, or passed (``number`` counts those that are)."""
 
     type: type
@@ -35,38 +35,38 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Computed:
+class Pointwise:
     """What an elementwise operator gives; ``scalar`` is the type that it computes with."""
 
     layout: Layout
-    rule: Rule
+    rule: PointwiseOp
     arguments: tuple[Any, ...]
     """Tensors, numbers, other constants."""
     conditions: frozenset[int]
     """Which arguments keep their own types."""
-    scalar: Scalar
+    scalar: ScalarType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ViewOf:
+class ViewValue:
     """A view of a tensor that is passed or computed."""
 
     layout: Layout
     base: Tensor
-    places: IndexMap
+    places: AffineMap
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Folded:
+class RowOpResult:
     """What an operator on rows gives. The rows lie along the dimensions ``dims``, in order, of a tensor of ``sizes``;
     where ``is_folded``, ``layout`` has one element for each row."""
 
     layout: Layout
-    rule: RowRule
+    rule: RowOp
     arguments: tuple[Any, ...]
     sizes: Ints
     dims: Ints
-    scalar: Scalar
+    scalar: ScalarType
 
     @property
     def lengths(self) -> Ints:
@@ -80,7 +80,7 @@ class Folded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Joined:
+class Concat:
     """Tensors behind one another along a dimension."""
 
     layout: Layout
@@ -96,7 +96,7 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grouped:
+class MergedGroups:
     """A tensor whose dimensions 1 and 2 (groups, and channels of a group) are one, the channels."""
 
     layout: Layout
@@ -109,7 +109,7 @@ class Grouped:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Product:
+class Matmul:
     """Products of the matrices in the last two dimensions of ``a`` and ``b``, whose other dimensions broadcast."""
 
     layout: Layout
@@ -118,7 +118,7 @@ class Product:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Looked:
+class Gather:
     """Elements of ``base`` at the indices that ``index`` has along dimension ``dim``. In place of this dimension the
     result has those of ``index``; or ``is_aligned``: it has the sizes of ``index``, and takes of each other dimension
     the place where it is itself. With ``wraps``, indices below 0 count from the end."""
@@ -131,10 +131,10 @@ class Looked:
     wraps: bool
 
 
-Tensor = Input | Computed | ViewOf | Folded | Joined | Grouped | Product | Looked
+Tensor = Input | Pointwise | ViewValue | RowOpResult | Concat | MergedGroups | Matmul | Gather
 
 
-def scalar_of(dtype: torch.dtype) -> Scalar:
+def scalar_of(dtype: torch.dtype) -> ScalarType:
     """How kernels know a dtype.
 
     Raises:
@@ -146,12 +146,12 @@ def scalar_of(dtype: torch.dtype) -> Scalar:
     return scalar
 
 
-def folds_of(value: Tensor, kept: Container[Tensor]) -> list[Folded]:
+def row_ops_of(value: Tensor, kept: Container[Tensor]) -> list[RowOpResult]:
     """The operators on rows that ``value`` is made by, the nearest first; not those behind what is ``kept``."""
-    return [each for each in makers_of(value, kept) if isinstance(each, Folded)]
+    return [each for each in producers_of(value, kept) if isinstance(each, RowOpResult)]
 
 
-def makers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
+def producers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
     """All that ``value`` is made of, itself first, the nearest first; not what is ``kept``, nor what is behind that or
     behind a product."""
     seen: set[Any] = set()
@@ -167,12 +167,12 @@ def makers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
 
 def _made_of(value: Tensor) -> Sequence[Any]:
     match value:
-        case ViewOf() | Grouped():
+        case ViewValue() | MergedGroups():
             return [value.base]
-        case Joined():
+        case Concat():
             return value.parts
-        case Looked():
+        case Gather():
             return [value.index]
-        case Computed() | Folded():
+        case Pointwise() | RowOpResult():
             return value.arguments
     return ()

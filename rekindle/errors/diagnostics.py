@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from typing import Final
 
 from rekindle.errors.causes import Cause
-from rekindle.errors.exceptions import CompileError, GivenUpError
+from rekindle.errors.exceptions import CascadingError, CompileError
 from rekindle.errors.source import SourceRange
 
-MAX_TOLD: Final = 20
+MAX_REPORTED: Final = 20
 """As many problems are told in full; of the others only how many there are."""
 
 MAX_LINES: Final = 3
@@ -42,10 +42,10 @@ class ProgramErrors(CompileError):
     def __str__(self) -> str:
         count = len(self._errors)
         parts = [f"{count} problems keep this from being compiled."]
-        for number, error in enumerate(self._errors[:MAX_TOLD], 1):
+        for number, error in enumerate(self._errors[:MAX_REPORTED], 1):
             parts.append(f"{number}. {error.cause}{_line(error.range)}: {_told(error)}")
-        if count > MAX_TOLD:
-            parts.append(f"… and {count - MAX_TOLD} more: 'errors' of this exception holds them all.")
+        if count > MAX_REPORTED:
+            parts.append(f"… and {count - MAX_REPORTED} more: 'errors' of this exception holds them all.")
         return "\n\n".join(parts)
 
 
@@ -96,7 +96,7 @@ class Diagnostics:
 
     def __init__(self) -> None:
         self.problems: list[CompileError] = []
-        self._given_up: GivenUpError | None = None
+        self._given_up: CascadingError | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -105,7 +105,7 @@ class Diagnostics:
 
     def add(self, error: CompileError) -> None:
         """Take note of a problem. What merely needs something that failed before is none."""
-        if isinstance(error, GivenUpError):
+        if isinstance(error, CascadingError):
             self._given_up = error
         else:
             self.problems.append(error)

@@ -121,7 +121,7 @@ class NotScriptableError(CompileError):
     CAUSE = Cause.DYNAMIC_BEHAVIOUR
 
 
-class GivenUpError(CompileError):
+class CascadingError(CompileError):
     """Something that needs what could not be compiled. It is no problem of its own, and no user sees it."""
 
 

@@ -1,6 +1,6 @@
 """Lists of which only the run tells how many tensors they hold: those that a ``while_loop`` has appended to.
 
-Such a list holds, beside tensors, ``Late("rows", tensor)``: one element for each row of the tensor.
+Such a list holds, beside tensors, ``UnbackedScalar("rows", tensor)``: one element for each row of the tensor.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 import torch
 from torch import SymInt, Tensor
 
-from rekindle.exporting.values import Late, is_rows, plain
+from rekindle.exporting.values import UnbackedScalar, is_rows, with_symbols
 
 GROWING: Final = -2
 """The mark of rows that a loop is still adding to: its body must not look at them."""
@@ -30,12 +30,12 @@ def _joined(items: Sequence[Any]) -> Tensor:
 
 
 def _stack(args: Sequence[Any]) -> Any:
-    rows, dim = _joined(args[0]), plain(args[1]) if len(args) > 1 else 0
+    rows, dim = _joined(args[0]), with_symbols(args[1]) if len(args) > 1 else 0
     return torch.movedim(rows, 0, dim) if dim else rows.clone()
 
 
 def _cat(args: Sequence[Any]) -> Any:
-    rows, dim = _joined(args[0]), plain(args[1]) if len(args) > 1 else 0
+    rows, dim = _joined(args[0]), with_symbols(args[1]) if len(args) > 1 else 0
     dim = dim + rows.dim() - 1 if dim < 0 else dim
     moved = torch.movedim(rows, 0, dim)
     shape = list(moved.shape)
@@ -47,7 +47,7 @@ def _length(args: Sequence[Any]) -> Any:
 
 
 def _item(args: Sequence[Any]) -> Any:
-    items, index = args[0], plain(args[1])
+    items, index = args[0], with_symbols(args[1])
     known = 0
     for item in items:
         if is_rows(item):
@@ -68,7 +68,7 @@ def _append(args: Sequence[Any]) -> Any:
 
 
 def _reverse(args: Sequence[Any]) -> Any:
-    args[0][:] = [Late("rows", torch.ops.aten.flip.default(_joined(args[0]), [0]))]
+    args[0][:] = [UnbackedScalar("rows", torch.ops.aten.flip.default(_joined(args[0]), [0]))]
 
 
 def _copy(args: Sequence[Any]) -> Any:

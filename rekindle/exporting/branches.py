@@ -23,23 +23,23 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 from rekindle.errors import ExportProblem
 from rekindle.exporting import scalar_ops
 from rekindle.exporting.dry_run import (
+    DryRun,
     Operands,
-    Rehearsal,
+    dry_run,
     note_shared,
-    rehearse,
+    phi_placeholder,
     slot_tensors,
-    supposed,
     unaliased,
     values_of,
     without_gradients,
 )
-from rekindle.exporting.state_join import Mismatch, Template, World, unify
-from rekindle.exporting.symbolic_interpreter import Frame, Machine, ProgramRaises, moment_of
-from rekindle.exporting.values import Copier, Late
+from rekindle.exporting.state_join import AbstractState, JoinedState, JoinError, join_states
+from rekindle.exporting.symbolic_interpreter import Frame, ProgramRaises, SymbolicInterpreter, execution_point
+from rekindle.exporting.values import StateCopier, UnbackedScalar
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ops.exceptions import make_exception
 
-_HARMLESS: Final = frozenset(
+_SPECULATABLE_KINDS: Final = frozenset(
     {
         *("prim::Constant", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq", "aten::ne", "aten::Bool"),
         *("aten::sum", "aten::any", "aten::all", "aten::size", "aten::dim", "aten::__not__", "aten::abs", "aten::len"),
@@ -56,7 +56,7 @@ _LATE_USES: Final = frozenset(
 """Kinds that do as well with an int that only the run tells."""
 
 
-def branch(machine: Machine, frame: Frame, node: Node) -> None:
+def branch(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
     """Go on behind or in a ``prim::If``."""
     condition = scalar_ops.settled(frame.activation.env[node.inputs[0]])
     if isinstance(condition, bool):
@@ -65,32 +65,32 @@ def branch(machine: Machine, frame: Frame, node: Node) -> None:
     machine.note_reads([condition])
     if _combine(machine, frame, node, condition):
         return
-    ways = [_way(frame, block, None) for block in node.blocks]
+    ways = [_path_frame(frame, block, None) for block in node.blocks]
     surviving = machine.surviving(machine.frames)
-    rehearsals = [rehearse(machine, [way], surviving) for way in ways]
-    if _settle_raise(machine, condition, rehearsals, lambda taken: _enter(machine, frame, node, taken)):
+    rehearsals = [dry_run(machine, [way], surviving) for way in ways]
+    if _assert_path_not_taken(machine, condition, rehearsals, lambda taken: _enter(machine, frame, node, taken)):
         return
     first, second = rehearsals
     try:
-        may_be_late = [_may_be_late(output) for output in node.outputs]
-        template = unify(first.world, second.world, surviving, may_be_late=may_be_late)
-    except Mismatch as mismatch:
+        may_be_late = [_may_be_unbacked(output) for output in node.outputs]
+        template = join_states(first.world, second.world, surviving, may_be_late=may_be_late)
+    except JoinError as mismatch:
         _split(machine, frame, node, condition, mismatch, rehearsals)
         return
     values = _cond(machine, frame, node, condition, [[way] for way in ways], template, rehearsals, surviving)
     machine.bind(frame.activation, node, values)
 
 
-def _way(frame: Frame, block: Block, owner: Node | None) -> Frame:
+def _path_frame(frame: Frame, block: Block, owner: Node | None) -> Frame:
     return Frame(frame.activation, block, block.return_node.next, owner, path=frame.path)
 
 
-def _enter(machine: Machine, frame: Frame, node: Node, taken: bool) -> None:
+def _enter(machine: SymbolicInterpreter, frame: Frame, node: Node, taken: bool) -> None:
     machine.enter_block(frame, node.blocks[0 if taken else 1], node)
 
 
-def _settle_raise(
-    machine: Machine, condition: Any, rehearsals: Sequence[Rehearsal], enter: Callable[[bool], None]
+def _assert_path_not_taken(
+    machine: SymbolicInterpreter, condition: Any, rehearsals: Sequence[DryRun], enter: Callable[[bool], None]
 ) -> bool:
     """Where a way raises: assert that the run does not take it, and go on with the other one."""
     first, second = (rehearsal.raised for rehearsal in rehearsals)
@@ -117,21 +117,23 @@ def _message_of(raised: ProgramRaises) -> str:
     return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
 
 
-def assert_true(machine: Machine, condition: Any, message: str, *, is_assumed: bool = False) -> None:
+def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, is_assumed: bool = False) -> None:
     """Have the exported program raise where ``condition`` does not hold; with ``is_assumed`` wherever it comes to."""
     machine.session.assertions += 1
     # What is checked of symbols PyTorch takes for true everywhere, not only behind the check.
-    if isinstance(condition, SymBool) and (is_assumed or machine.session.is_certain):
+    if isinstance(condition, SymBool) and (is_assumed or machine.session.is_unconditional):
         torch._check(condition, lambda: message)
     else:
         torch.ops.aten._assert_async.msg(scalar_ops.condition_tensor(condition), message)
 
 
-def _combine(machine: Machine, frame: Frame, node: Node, condition: Any) -> bool:
+def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: Any) -> bool:
     """``a and b``, ``a or b``: without a branch where computing both does no harm."""
     if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
         return False
-    if not all(inner.kind in _HARMLESS and not inner.blocks for block in node.blocks for inner in block.nodes):
+    if not all(
+        inner.kind in _SPECULATABLE_KINDS and not inner.blocks for block in node.blocks for inner in block.nodes
+    ):
         return False
     results: list[Any] = []
     for block in node.blocks:
@@ -155,33 +157,33 @@ def _combine(machine: Machine, frame: Frame, node: Node, condition: Any) -> bool
     return True
 
 
-def _may_be_late(value: Value) -> bool:
+def _may_be_unbacked(value: Value) -> bool:
     """Whether a number that only the run tells does as well for all that use ``value``."""
     return all(use.user.kind in _LATE_USES for use in value.uses)
 
 
 def _split(
-    machine: Machine,
+    machine: SymbolicInterpreter,
     frame: Frame,
     node: Node,
     condition: Any,
-    mismatch: Mismatch,
-    rehearsals: Sequence[Rehearsal],
+    mismatch: JoinError,
+    rehearsals: Sequence[DryRun],
 ) -> None:
     """Have each branch go on to the end of the region by itself."""
-    ways = [[*machine.frames, _way(frame, block, node)] for block in node.blocks]
+    ways = [[*machine.frames, _path_frame(frame, block, node)] for block in node.blocks]
     try:
-        if go_apart(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
+        if split_paths(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
             return
-    except Mismatch as later:
+    except JoinError as later:
         mismatch = later
     try:
         surviving = machine.surviving(machine.frames)
-        template = unify(rehearsals[0].world, rehearsals[1].world, surviving, is_strict=False)
-    except Mismatch:
+        template = join_states(rehearsals[0].world, rehearsals[1].world, surviving, is_strict=False)
+    except JoinError:
         pass
     else:
-        blocks = [[_way(frame, block, None)] for block in node.blocks]
+        blocks = [[_path_frame(frame, block, None)] for block in node.blocks]
         values = _cond(machine, frame, node, condition, blocks, template, rehearsals, surviving)
         machine.bind(frame.activation, node, values)
         return
@@ -196,8 +198,8 @@ def _split(
     )
 
 
-def go_apart(
-    machine: Machine,
+def split_paths(
+    machine: SymbolicInterpreter,
     frame: Frame,
     node: Node,
     condition: Any,
@@ -219,24 +221,24 @@ def go_apart(
     session.budget -= 1
     known = len(session.problems)
     lasting = machine.surviving([])
-    both = [rehearse(machine, way, lasting) for way in ways]
+    both = [dry_run(machine, way, lasting) for way in ways]
     if is_trial and len(session.problems) > known:
         return False
-    if _settle_raise(machine, condition, both, enter):
+    if _assert_path_not_taken(machine, condition, both, enter):
         return True
-    template = unify(both[0].world, both[1].world, lasting, is_strict=False)
+    template = join_states(both[0].world, both[1].world, lasting, is_strict=False)
     machine.result = _cond(machine, frame, node, condition, ways, template, both, lasting)
     return True
 
 
 def _cond(
-    machine: Machine,
+    machine: SymbolicInterpreter,
     frame: Frame,
     node: Node,
     condition: Any,
     ways: Sequence[Sequence[Frame]],
-    template: Template,
-    rehearsals: Sequence[Rehearsal],
+    template: JoinedState,
+    rehearsals: Sequence[DryRun],
     surviving: Sequence[Any],
 ) -> list[Any]:
     """The values that go on, from a ``torch.cond`` of both ways."""
@@ -250,15 +252,15 @@ def _cond(
             hint="write to a copy: x = x.clone()",
         )
     count = len(template.slots)
-    if machine.session.rehearsals:
-        results: Sequence[Tensor] = [supposed(info) for info in template.slots]
-        note_shared(machine, template, rehearsals, results, moment_of(frame, node))
+    if machine.session.dry_run_depth:
+        results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
+        note_shared(machine, template, rehearsals, results, execution_point(frame, node))
         return values_of(template, results)
     asserts = any(rehearsal.asserts for rehearsal in rehearsals)
     if not template.slots and not operands.written and not asserts:
         return values_of(template, [])  # nothing comes of it
     functions = [_branch_function(machine, way, template, operands, surviving, asserts) for way in ways]
-    predicate = condition.tensor if isinstance(condition, Late) else condition
+    predicate = condition.tensor if isinstance(condition, UnbackedScalar) else condition
     machine.session.places.enter(frame.activation.steps, node)
     given = operands.tensors()
     try:
@@ -278,24 +280,24 @@ def _cond(
         torch.ops.aten._assert_async.msg(passed, "a check in a branch has failed")
     operands.write_back(results[count:])
     results = without_gradients(template, results[:count])
-    note_shared(machine, template, rehearsals, results, moment_of(frame, node))
+    note_shared(machine, template, rehearsals, results, execution_point(frame, node))
     return values_of(template, results)
 
 
 def _branch_function(
-    machine: Machine,
+    machine: SymbolicInterpreter,
     frames: Sequence[Frame],
-    template: Template,
+    template: JoinedState,
     operands: Operands,
     surviving: Sequence[Any],
     asserts: bool,
 ) -> Callable[..., tuple[Tensor, ...]]:
     def run(*given: Any) -> tuple[Tensor, ...]:
         replacements = operands.replacements(given)
-        copier = Copier(replacements)
+        copier = StateCopier(replacements)
         copy = machine.fresh(machine.copied(frames, copier), copier, surviving)
         with machine.session.in_body():
-            world = World(copy.run(), copier)
+            world = AbstractState(copy.run(), copier)
         written = [replacements[key] for key in operands.written]
         # What checks something must give something that is used, or it would be thrown away as dead.
         passed = [scalar_ops.condition_tensor(True)] if asserts else []

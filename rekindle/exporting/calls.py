@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.errors import ExportProblem
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.module import ScriptModule
 
-Runner = Callable[[FunctionRecord, Sequence[Any]], Any]
+Runner = Callable[[GraphFunction, Sequence[Any]], Any]
 """Runs a function on values, and gives its result."""
 
 
@@ -18,8 +18,8 @@ Runner = Callable[[FunctionRecord, Sequence[Any]], Any]
 class Hooks:
     """What runs before and behind ``forward`` where Python calls a module, and what is against an export of that."""
 
-    before: tuple[FunctionRecord, ...] = ()
-    behind: tuple[FunctionRecord, ...] = ()
+    pre: tuple[GraphFunction, ...] = ()
+    post: tuple[GraphFunction, ...] = ()
     problems: tuple[ExportProblem, ...] = ()
 
 
@@ -39,17 +39,17 @@ def hooks_of(module: ScriptModule) -> Hooks:
 
 
 @dataclass(slots=True, frozen=True)
-class Call:
+class EntryCall:
     """A function of the program, or a method of ``owner``, with its hooks."""
 
     owner: ScriptModule | None
-    record: FunctionRecord
+    record: GraphFunction
     hooks: Hooks = Hooks()
 
     @property
-    def records(self) -> list[FunctionRecord]:
+    def records(self) -> list[GraphFunction]:
         """Everything that runs."""
-        return [*self.hooks.before, self.record, *self.hooks.behind]
+        return [*self.hooks.pre, self.record, *self.hooks.post]
 
     @property
     def argument_names(self) -> list[str]:
@@ -68,13 +68,13 @@ class Call:
         self, run: Runner, root: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], arguments: list[Any]
     ) -> Any:
         """The result for ``arguments``, which are ``args`` and ``kwargs`` as the function sees them."""
-        for hook in self.hooks.before:
+        for hook in self.hooks.pre:
             given = run(hook, [root, args])
             if given is not None:
                 args = given if isinstance(given, tuple) else (given,)
                 arguments = self.bound(root, args, kwargs)
         result = run(self.record, arguments)
-        for hook in self.hooks.behind:
+        for hook in self.hooks.post:
             changed = run(hook, [root, args, result])
             result = result if changed is None else changed
         return result

@@ -18,19 +18,19 @@ from torch._guards import detect_fake_mode
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from rekindle.exporting.scalar_ops import condition_tensor
-from rekindle.exporting.state_join import Growth, SlotInfo, Template, World, tensor_for, value_of
-from rekindle.exporting.symbolic_interpreter import Frame, Machine, Moment, ProgramRaises
-from rekindle.exporting.values import UNSET, Copier, Late, LeafKey, key_of, leaves, number_as_tensor
+from rekindle.exporting.state_join import AbstractState, AppendedRows, JoinedState, PhiInfo, tensor_for, value_of
+from rekindle.exporting.symbolic_interpreter import ExecutionPoint, Frame, ProgramRaises, SymbolicInterpreter
+from rekindle.exporting.values import UNSET, LeafKey, StateCopier, UnbackedScalar, key_of, leaves, number_as_tensor
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class DryRun:
     """What a way did: the world that it leaves, and the leaves of before that it read and wrote; or that it raises."""
 
-    world: World
-    touched: dict[LeafKey, Any] = field(default_factory=dict)
+    world: AbstractState
+    read_leaves: dict[LeafKey, Any] = field(default_factory=dict)
     written: dict[LeafKey, Tensor] = field(default_factory=dict)
-    graded: set[LeafKey] = field(default_factory=set)
+    differentiable_writes: set[LeafKey] = field(default_factory=set)
     """Those of the leaves written to that a gradient flows into."""
     raised: ProgramRaises | None = None
     memory: set[int] = field(default_factory=set)
@@ -40,24 +40,24 @@ class Rehearsal:
 
 
 @contextmanager
-def unrecorded(machine: Machine) -> Iterator[None]:
+def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
     """Within, nothing is recorded, and symbols that operators make are forgotten."""
     fake_mode = detect_fake_mode()
     shape_env = None if fake_mode is None else fake_mode.shape_env
     session = machine.session
-    touched, written = session.touched, session.written
-    session.touched, session.written = set(), set()
-    session.rehearsals += 1
+    touched, written = session.read_leaves, session.written
+    session.read_leaves, session.written = set(), set()
+    session.dry_run_depth += 1
     try:
         forgetting = nullcontext() if shape_env is None else shape_env.ignore_fresh_unbacked_symbols()
         with disable_proxy_modes_tracing(), forgetting:
             yield
     finally:
-        session.rehearsals -= 1
-        session.touched, session.written = touched, written
+        session.dry_run_depth -= 1
+        session.read_leaves, session.written = touched, written
 
 
-def stand_in(leaf: Any) -> Any:
+def surrogate(leaf: Any) -> Any:
     """A tensor of the same kind with memory of its own; a symbol stands for itself."""
     if not isinstance(leaf, Tensor):
         return leaf
@@ -67,25 +67,25 @@ def stand_in(leaf: Any) -> Any:
     return new
 
 
-Preparation = Callable[[list[Frame], Copier], object]
+Preparation = Callable[[list[Frame], StateCopier], object]
 """Changes copied frames before they run."""
 
 
-def rehearse(
-    machine: Machine, frames: Sequence[Frame], surviving: Sequence[Any], prepare: Preparation | None = None
-) -> Rehearsal:
+def dry_run(
+    machine: SymbolicInterpreter, frames: Sequence[Frame], surviving: Sequence[Any], prepare: Preparation | None = None
+) -> DryRun:
     """Walk a copy of ``frames`` to its end. ``surviving`` are the containers that matter then."""
     before = machine.leaves_of(frames)
     session = machine.session
-    with unrecorded(machine):
-        stand_ins = {key: stand_in(leaf) for key, leaf in before.items()}
-        copier = Copier(stand_ins)
-        world = World([], copier)
+    with without_recording(machine):
+        stand_ins = {key: surrogate(leaf) for key, leaf in before.items()}
+        copier = StateCopier(stand_ins)
+        world = AbstractState([], copier)
         for key, leaf in before.items():
             world.origins[key_of(stand_ins[key])] = leaf
         for leaf in leaves(list(surviving)):
             world.origins.setdefault(key_of(leaf), leaf)
-        result = Rehearsal(world)
+        result = DryRun(world)
         copied = machine.copied(frames, copier)
         if prepare is not None:
             prepare(copied, copier)
@@ -99,15 +99,15 @@ def rehearse(
         result.memory = set(session.written)
         for own, leaf in world.origins.items():
             key = key_of(leaf)
-            if own in session.touched:
-                result.touched[key] = leaf
+            if own in session.read_leaves:
+                result.read_leaves[key] = leaf
             new = stand_ins.get(key)
             if isinstance(new, Tensor) and new.untyped_storage()._cdata in session.written:
                 result.written[key] = leaf
                 if new.requires_grad:
-                    result.graded.add(key)
-    if session.rehearsals:
-        session.touched.update(result.touched)
+                    result.differentiable_writes.add(key)
+    if session.dry_run_depth:
+        session.read_leaves.update(result.read_leaves)
         session.written.update(leaf.untyped_storage()._cdata for leaf in result.written.values())
     return result
 
@@ -121,20 +121,20 @@ class Operands:
 
     leaves: dict[LeafKey, Any] = field(default_factory=dict)
     written: dict[LeafKey, Tensor] = field(default_factory=dict)
-    graded: set[LeafKey] = field(default_factory=set)
+    differentiable_writes: set[LeafKey] = field(default_factory=set)
 
     @classmethod
-    def of(cls, template: Template, rehearsals: Sequence[Rehearsal]) -> Operands:
+    def of(cls, template: JoinedState, rehearsals: Sequence[DryRun]) -> Operands:
         """What the ways read and write, and what they hand on."""
         found = cls()
         for rehearsal in rehearsals:
-            found.leaves.update(rehearsal.touched)
+            found.leaves.update(rehearsal.read_leaves)
             found.leaves.update(rehearsal.written)
             found.written.update(rehearsal.written)
-            found.graded |= rehearsal.graded
+            found.differentiable_writes |= rehearsal.differentiable_writes
             for value in template.leaves_of(rehearsal.world):
-                value = value.element if isinstance(value, Growth) else value
-                leaf = value.tensor if isinstance(value, Late) else value
+                value = value.element if isinstance(value, AppendedRows) else value
+                leaf = value.tensor if isinstance(value, UnbackedScalar) else value
                 origin = rehearsal.world.origin(leaf)
                 if origin is not None:
                     key = key_of(origin)
@@ -144,7 +144,7 @@ class Operands:
     def write_back(self, results: Sequence[Tensor]) -> None:
         """Write to the leaves what an operator says that they hold now."""
         for (key, tensor), new in zip(self.written.items(), results, strict=True):
-            tensor.copy_(new if key in self.graded else new.detach())
+            tensor.copy_(new if key in self.differentiable_writes else new.detach())
 
     def shared_memory(self) -> tuple[Tensor, Tensor] | None:
         """A tensor that is written to and another one that goes in and shares its memory."""
@@ -157,7 +157,7 @@ class Operands:
 
     def tensors(self) -> list[Any]:
         """The operands as ``torch.cond`` takes them: tensors, none of which share memory, and ints."""
-        return apart([as_operand(leaf) for leaf in self.leaves.values()])
+        return dealias([as_operand(leaf) for leaf in self.leaves.values()])
 
     def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
         """What stands for each leaf within the operator, which got ``given``; copies of those that it writes to."""
@@ -179,18 +179,18 @@ def as_operand(leaf: Any) -> Any:
 def from_operand(leaf: Any, given: Any) -> Any:
     """What ``given`` within an operator means for ``leaf`` outside."""
     if isinstance(leaf, SymFloat):
-        return Late("float", given)
-    return Late("bool", given) if isinstance(leaf, SymBool) else given
+        return UnbackedScalar("float", given)
+    return UnbackedScalar("bool", given) if isinstance(leaf, SymBool) else given
 
 
 # ------------------------------------------------------------------------------------------------------ what comes out
 
 
-def slot_tensors(template: Template, world: World, iteration: Tensor | None = None) -> list[Tensor]:
+def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor | None = None) -> list[Tensor]:
     """What a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
     found: list[Tensor] = []
     for info, value in zip(template.slots, template.leaves_of(world), strict=True):
-        if isinstance(value, Growth):
+        if isinstance(value, AppendedRows):
             assert iteration is not None
             at, row = iteration.reshape([1]), value.element.unsqueeze(0)
             found.append(torch.ops.aten.index_copy.default(value.rows.tensor, 0, at, row))
@@ -200,7 +200,7 @@ def slot_tensors(template: Template, world: World, iteration: Tensor | None = No
     return found
 
 
-def has_plain_strides(info: SlotInfo) -> bool:
+def has_plain_strides(info: PhiInfo) -> bool:
     """Whether the examples of a slot lie in memory in the same way."""
     a, b = info.examples
     if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
@@ -220,7 +220,7 @@ def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor,
     return tuple(found)
 
 
-def apart(operands: Sequence[Any]) -> list[Any]:
+def dealias(operands: Sequence[Any]) -> list[Any]:
     """``operands``, with a copy for each tensor that shares memory with one before it: an operator of a higher order
     takes no two such, though it writes to neither."""
     taken: set[int] = set()
@@ -234,7 +234,7 @@ def apart(operands: Sequence[Any]) -> list[Any]:
     return found
 
 
-def supposed(info: SlotInfo) -> Tensor:
+def phi_placeholder(info: PhiInfo) -> Tensor:
     """A tensor such as a slot holds, while nothing is recorded."""
     example = info.example
     a, b = info.examples
@@ -260,11 +260,11 @@ def _either_size(a: Any, b: Any) -> Any:
 
 
 def note_shared(
-    machine: Machine,
-    template: Template,
-    rehearsals: Sequence[Rehearsal],
+    machine: SymbolicInterpreter,
+    template: JoinedState,
+    rehearsals: Sequence[DryRun],
     results: Sequence[Tensor],
-    moment: Moment | None,
+    moment: ExecutionPoint | None,
 ) -> None:
     """Remember results that one way took from before: only the run tells whether they share memory with that."""
     for rehearsal in rehearsals:
@@ -275,18 +275,18 @@ def note_shared(
             if isinstance(stand, Tensor) and id(stand) in memory
         }
         for value, result in zip(template.leaves_of(rehearsal.world), results, strict=False):
-            if isinstance(value, Growth):
+            if isinstance(value, AppendedRows):
                 continue
-            tensor = value.tensor if isinstance(value, Late) else value
+            tensor = value.tensor if isinstance(value, UnbackedScalar) else value
             if not isinstance(tensor, Tensor) or value is UNSET:
                 continue
             source = by_storage.get(tensor.untyped_storage()._cdata)
             if source is not None:
                 for each in (source, result):
-                    machine.session.blurred[each.untyped_storage()._cdata] = (each, moment)
+                    machine.session.maybe_aliased[each.untyped_storage()._cdata] = (each, moment)
 
 
-def without_gradients(template: Template, results: Sequence[Tensor]) -> list[Tensor]:
+def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[Tensor]:
     """``results`` of an operator, all of which get gradients if one of them does; but not those that had none."""
     found: list[Tensor] = []
     for info, result in zip(template.slots, results, strict=True):
@@ -295,6 +295,6 @@ def without_gradients(template: Template, results: Sequence[Tensor]) -> list[Ten
     return found
 
 
-def values_of(template: Template, tensors: Sequence[Tensor]) -> list[Any]:
+def values_of(template: JoinedState, tensors: Sequence[Tensor]) -> list[Any]:
     """The values that go on, from what an operator gave for the slots."""
     return template.built([value_of(info.kind, tensor) for info, tensor in zip(template.slots, tensors, strict=True)])

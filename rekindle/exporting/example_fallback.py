@@ -25,13 +25,19 @@ from torch import SymBool, Tensor
 from rekindle.errors import ExportProblem
 from rekindle.exporting import branches, scalar_ops
 from rekindle.exporting.static_checks import static_problems
-from rekindle.exporting.symbolic_interpreter import Frame, Machine, Moment, ProgramRaises, moment_of
-from rekindle.exporting.values import Late, is_known, kind_of, with_items
+from rekindle.exporting.symbolic_interpreter import (
+    ExecutionPoint,
+    Frame,
+    ProgramRaises,
+    SymbolicInterpreter,
+    execution_point,
+)
+from rekindle.exporting.values import UnbackedScalar, is_known, kind_of, with_items
 from rekindle.ir.graph import Node
 
 
 @dataclass(slots=True, frozen=True)
-class Like:
+class TensorMeta:
     """What a tensor of the example was like."""
 
     shape: tuple[int, ...]
@@ -43,21 +49,21 @@ class Like:
 class Example:
     """What the program does with the arguments of the example."""
 
-    ways: dict[Moment, bool] = field(default_factory=dict)
+    branch_conditions: dict[ExecutionPoint, bool] = field(default_factory=dict)
     """The conditions of branches."""
-    turns: dict[Moment, int] = field(default_factory=dict)
+    trip_counts: dict[ExecutionPoint, int] = field(default_factory=dict)
     """How many iterations loops have."""
-    arguments: dict[Moment, list[Any]] = field(default_factory=dict)
+    arguments: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
     """What nodes are given; other than numbers and lists of them, None."""
-    results: dict[Moment, list[Any]] = field(default_factory=dict)
-    """What nodes give, with a :class:`Like` for each tensor."""
+    results: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
+    """What nodes give, with a :class:`TensorMeta` for each tensor."""
 
 
 class NeedsExample(Exception):
     """The export has to begin again, and to know what the program does with the example. ``decided`` is a branch or a
     loop that has to go as it does there, and why."""
 
-    def __init__(self, problem: ExportProblem, decided: Moment | None = None) -> None:
+    def __init__(self, problem: ExportProblem, decided: ExecutionPoint | None = None) -> None:
         self.problem = problem
         self.decided = decided
         super().__init__(problem.message)
@@ -71,7 +77,7 @@ _PYTHON: Final = (
 )
 
 
-def example_of(machine: Machine, problem: ExportProblem) -> Example:
+def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
     """The example.
 
     Raises:
@@ -82,20 +88,20 @@ def example_of(machine: Machine, problem: ExportProblem) -> Example:
     return machine.session.example
 
 
-def decided(machine: Machine, frame: Frame, node: Node) -> ExportProblem | None:
+def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
     """Why a branch or a loop goes as in the example, if it does."""
-    moment = moment_of(frame, node)
-    return None if moment is None else machine.session.decided.get(moment)
+    moment = execution_point(frame, node)
+    return None if moment is None else machine.session.forced_by_example.get(moment)
 
 
-def go_on_in_branch(machine: Machine, frame: Frame, node: Node, problem: ExportProblem) -> None:
+def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
     """Take the way through a ``prim::If`` that the example takes.
 
     Raises:
         ExportProblem: the example never comes here.
     """
-    moment = moment_of(frame, node)
-    way = None if moment is None else example_of(machine, problem).ways.get(moment)
+    moment = execution_point(frame, node)
+    way = None if moment is None else example_of(machine, problem).branch_conditions.get(moment)
     if way is None:
         raise problem
     for other in static_problems(node.blocks[1 if way else 0].nodes):
@@ -106,8 +112,8 @@ def go_on_in_branch(machine: Machine, frame: Frame, node: Node, problem: ExportP
     machine.enter_block(frame, node.blocks[0 if way else 1], node)
 
 
-def go_on_in_loop(
-    machine: Machine,
+def follow_example_loop(
+    machine: SymbolicInterpreter,
     frame: Frame,
     node: Node,
     iteration: int,
@@ -120,11 +126,11 @@ def go_on_in_loop(
     Raises:
         ExportProblem: the example never comes here.
     """
-    moment = moment_of(frame, node)
-    turns = None if moment is None else example_of(machine, problem).turns.get(moment)
+    moment = execution_point(frame, node)
+    turns = None if moment is None else example_of(machine, problem).trip_counts.get(moment)
     if moment is None or turns is None:
         raise problem
-    machine.session.decided[moment] = problem
+    machine.session.forced_by_example[moment] = problem
     machine.session.note(problem.with_draft(_WAY))
     limit = frame.activation.env[node.inputs[0]]
     goes_on = iteration < turns
@@ -137,26 +143,26 @@ def go_on_in_loop(
 
 
 def _at_most(limit: Any, iteration: int) -> Any:
-    if isinstance(limit, Late):
-        return Late("bool", torch.ops.aten.gt.Scalar(limit.tensor, iteration))
+    if isinstance(limit, UnbackedScalar):
+        return UnbackedScalar("bool", torch.ops.aten.gt.Scalar(limit.tensor, iteration))
     return scalar_ops.settled(limit > iteration)
 
 
-def _check(machine: Machine, node: Node, condition: Any, expected: bool) -> None:
+def _check(machine: SymbolicInterpreter, node: Node, condition: Any, expected: bool) -> None:
     if not isinstance(condition, bool):
         wanted = condition if expected else scalar_ops.negated(condition)
         message = f"a draft goes as its example went, and no other way ({node.range.place})"
         branches.assert_true(machine, wanted, message, is_assumed=True)
 
 
-def go_on_behind(machine: Machine, frame: Frame, node: Node, problem: ExportProblem) -> None:
+def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
     """Give the outputs of any other node values, so that the program goes on.
 
     Raises:
         ExportProblem: nothing is known of them.
         NeedsExample: the export has to begin again.
     """
-    moment = moment_of(frame, node)
+    moment = execution_point(frame, node)
     if moment is None:
         raise problem
     example = example_of(machine, problem)
@@ -191,10 +197,10 @@ def go_on_behind(machine: Machine, frame: Frame, node: Node, problem: ExportProb
     if moment not in example.results:
         raise problem
     machine.session.note(problem)
-    machine.bind(frame.activation, node, [_standing_for(value) for value in example.results[moment]])
+    machine.bind(frame.activation, node, [_placeholder_like(value) for value in example.results[moment]])
 
 
-def _as_in_example(machine: Machine, node: Node, value: Any, known: Any, told: list[str]) -> Any:
+def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, told: list[str]) -> Any:
     """``value`` with the example's number in place of each that only the run tells."""
     if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
         items = [_as_in_example(machine, node, x, y, told) for x, y in zip(value, known, strict=True)]
@@ -209,21 +215,21 @@ def _as_in_example(machine: Machine, node: Node, value: Any, known: Any, told: l
     return known
 
 
-def _standing_for(value: Any) -> Any:
+def _placeholder_like(value: Any) -> Any:
     """A value like one of the example."""
-    if isinstance(value, Like):
+    if isinstance(value, TensorMeta):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
     if isinstance(value, list):
-        return [_standing_for(item) for item in value]
+        return [_placeholder_like(item) for item in value]
     if isinstance(value, dict):
-        return {key: _standing_for(item) for key, item in value.items()}
-    return with_items(value, [_standing_for(item) for item in value]) if isinstance(value, tuple) else value
+        return {key: _placeholder_like(item) for key, item in value.items()}
+    return with_items(value, [_placeholder_like(item) for item in value]) if isinstance(value, tuple) else value
 
 
 def described(value: Any) -> Any:
-    """A value of the example, with a :class:`Like` for each tensor."""
+    """A value of the example, with a :class:`TensorMeta` for each tensor."""
     if isinstance(value, Tensor):
-        return Like(tuple(value.shape), value.dtype, value.device)
+        return TensorMeta(tuple(value.shape), value.dtype, value.device)
     if isinstance(value, list):
         return [described(item) for item in value]
     if isinstance(value, dict):

@@ -13,18 +13,18 @@ from torch.fx import traceback as fx_traceback
 from torch.utils import _pytree as pytree
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting.calls import Call
+from rekindle.exporting.calls import EntryCall
 from rekindle.exporting.example_fallback import Example, described, numbers_in
-from rekindle.exporting.module_state import State
-from rekindle.exporting.node_execution import Execution, step_of
-from rekindle.exporting.provenance import Places
+from rekindle.exporting.module_state import ProgramState
+from rekindle.exporting.node_execution import ExportInterpreter, step_of
+from rekindle.exporting.provenance import ProvenanceTable
 from rekindle.exporting.static_checks import constants_of
-from rekindle.exporting.symbolic_interpreter import Activation, Frame, ProgramRaises, Session
-from rekindle.exporting.values import Late
+from rekindle.exporting.symbolic_interpreter import Activation, ExportSession, Frame, ProgramRaises
+from rekindle.exporting.values import UnbackedScalar
 from rekindle.ir.graph import Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 
-MOST_NODES: Final = 200_000
+MAX_NODES: Final = 200_000
 """So many nodes of a run are looked at, and no more."""
 
 _SILENT: Final = frozenset({"prim::Print", "archive::Print", "aten::warn", "aten::save"})
@@ -34,20 +34,20 @@ class _LongEnough(Exception):
     """As much is known of the example as will be."""
 
 
-def run_example(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:
+def run_example(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Example:
     """What a call does, as far as it comes. It runs on copies of all tensors: nothing changes."""
     example = Example()
-    state = State(call.owner, frozenset(), {})
+    state = ProgramState(call.owner, frozenset(), {})
     state.hold_constants(constants_of(call.records))
     state.copy_tensors()
     root = None if state.root is None else state.load(state.root, {})
     constants = state.constants()
     given, named = pytree.tree_map_only(Tensor, _copied, (args, dict(kwargs)))
-    session = Session(Places(), example=example)
+    session = ExportSession(ProvenanceTable(), example=example)
 
-    def run(function: FunctionRecord, values: Sequence[Any]) -> Any:
+    def run(function: GraphFunction, values: Sequence[Any]) -> Any:
         steps = (step_of(function, root, None),)
-        results = _Run.of_graph(session, function.graph, values, steps, constants).run()
+        results = _ConcreteInterpreter.of_graph(session, function.graph, values, steps, constants).run()
         return results[0] if len(results) == 1 else tuple(results)
 
     saved = fx_traceback.current_meta
@@ -73,7 +73,7 @@ def _copied(tensor: Tensor) -> Tensor:
     return tensor.detach().clone().requires_grad_(tensor.requires_grad)
 
 
-class _Run(Execution):
+class _ConcreteInterpreter(ExportInterpreter):
     """A machine that runs on tensors, where every number is known, and writes down what happens."""
 
     count = 0
@@ -86,14 +86,14 @@ class _Run(Execution):
 
     def execute(self, frame: Frame, node: Node) -> None:
         self.count += 1
-        if self.count > MOST_NODES:
+        if self.count > MAX_NODES:
             raise _LongEnough
         try:
             self.step(frame, node)
         except (ExportProblem, ProgramRaises, _LongEnough):
             raise
         except Exception as error:
-            raise self.as_problem(frame, node, error) from error
+            raise self.to_export_problem(frame, node, error) from error
 
     def step(self, frame: Frame, node: Node) -> None:
         if node.kind != "prim::If":
@@ -101,7 +101,7 @@ class _Run(Execution):
             return
         assert frame.path is not None
         way = bool(frame.activation.env[node.inputs[0]])
-        self.example.ways[frame.path, id(node)] = way
+        self.example.branch_conditions[frame.path, id(node)] = way
         self.enter_block(frame, node.blocks[0 if way else 1], node)
 
     def refuse(self, frame: Frame, node: Node) -> None:
@@ -109,7 +109,7 @@ class _Run(Execution):
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
         assert frame.path is not None
-        self.example.turns[frame.path, id(node)] = iteration
+        self.example.trip_counts[frame.path, id(node)] = iteration
         if condition and iteration < frame.activation.env[node.inputs[0]]:
             self.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
         else:
@@ -139,6 +139,6 @@ _REAL: Final = frozenset({"prim::PythonOp", "aten::backward", "aten::grad"})
 
 def _known(value: Any) -> Any:
     """A number as one that is known, since it is."""
-    if not isinstance(value, Late):
+    if not isinstance(value, UnbackedScalar):
         return value
     return {"int": int, "float": float, "bool": bool}[value.kind](value.tensor.item())

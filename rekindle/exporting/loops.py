@@ -25,67 +25,79 @@ from rekindle.errors import ExportProblem
 from rekindle.exporting import branches, scalar_ops
 from rekindle.exporting.appended_lists import GROWING
 from rekindle.exporting.dry_run import (
+    DryRun,
     Operands,
-    Rehearsal,
-    apart,
     as_operand,
+    dealias,
+    dry_run,
     from_operand,
     has_plain_strides,
     note_shared,
-    rehearse,
+    phi_placeholder,
     slot_tensors,
-    stand_in,
-    supposed,
+    surrogate,
     unaliased,
-    unrecorded,
     values_of,
     without_gradients,
+    without_recording,
 )
 from rekindle.exporting.example_fallback import NeedsExample
-from rekindle.exporting.state_join import Mismatch, Same, Slot, SlotInfo, Template, World, tensor_for, unify, value_of
+from rekindle.exporting.state_join import (
+    AbstractState,
+    JoinedState,
+    JoinError,
+    Phi,
+    PhiInfo,
+    Unchanged,
+    join_states,
+    tensor_for,
+    value_of,
+)
 from rekindle.exporting.static_checks import reachable
-from rekindle.exporting.symbolic_interpreter import Activation, Frame, Machine, moment_of
-from rekindle.exporting.unbacked_arithmetic import late_arithmetic
-from rekindle.exporting.values import Copier, Late, LeafKey, number_as_tensor, plain
+from rekindle.exporting.symbolic_interpreter import Activation, Frame, SymbolicInterpreter, execution_point
+from rekindle.exporting.unbacked_arithmetic import unbacked_arithmetic
+from rekindle.exporting.values import LeafKey, StateCopier, UnbackedScalar, number_as_tensor, with_symbols
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.runtime.lowering import UNBOUNDED
+from rekindle.runtime.lowering import MAX_TRIP_COUNT
 
-ROUNDS: Final = 8
+MAX_FIXPOINT_ROUNDS: Final = 8
 """So often a body is rehearsed to find out what it changes."""
 
-FEW: Final = 16
+MAX_SPECULATIVE_UNROLL: Final = 16
 """Loops of so many iterations at most are unrolled, though only the run may tell whether they are left early."""
 
-PEELED: Final = 2
+MAX_PEELED: Final = 2
 """So many first iterations may stand before the operator, where they make variables what they stay from then on."""
 
-MOST: Final = 4096
+MAX_UNROLLED: Final = 4096
 """No more iterations than these are unrolled."""
 
 
-def start(machine: Machine, frame: Frame, node: Node) -> None:
+def start(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
     """Reach the head of a loop for the first time."""
     env = frame.activation.env
     condition = env[node.inputs[1]]
     machine.iterate(frame, node, 0, condition, [env[value] for value in node.inputs[2:]])
 
 
-def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
+def iterate(
+    machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
+) -> None:
     """Reach the head of a loop, before iteration number ``iteration``."""
     limit = frame.activation.env[node.inputs[0]]
     machine.note_reads([limit, condition])
     condition = scalar_ops.settled(condition)
-    within = limit if isinstance(limit, Late) else scalar_ops.settled(plain(limit) > iteration)
+    within = limit if isinstance(limit, UnbackedScalar) else scalar_ops.settled(with_symbols(limit) > iteration)
     if condition is False or within is False:
         machine.bind(frame.activation, node, carried)
         return
     is_known = condition is True and within is True
     if is_known and (iteration > 0 or _is_to_unroll(machine, frame, node, limit, carried)):
-        if iteration >= MOST:
+        if iteration >= MAX_UNROLLED:
             raise machine.problem(
                 frame,
                 node,
-                f"this loop has more than {MOST} iterations, which is too many to unroll",
+                f"this loop has more than {MAX_UNROLLED} iterations, which is too many to unroll",
                 hint="make its number of iterations an argument, an int that dynamic_shapes names, and keep what it"
                 " carries of one kind and shape: it becomes a while_loop then",
             )
@@ -93,11 +105,11 @@ def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, conditio
         return
     try:
         while_loop(machine, frame, node, iteration, condition, carried)
-    except Mismatch as mismatch:
-        if is_known and iteration < PEELED:
+    except JoinError as mismatch:
+        if is_known and iteration < MAX_PEELED:
             machine.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
             return
-        if iteration < PEELED and _peel(machine, frame, node, iteration, condition, carried):
+        if iteration < MAX_PEELED and _peel(machine, frame, node, iteration, condition, carried):
             return
         raise machine.problem(
             frame,
@@ -109,13 +121,15 @@ def iterate(machine: Machine, frame: Frame, node: Node, iteration: int, conditio
         ) from None
 
 
-def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> bool:
+def _peel(
+    machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
+) -> bool:
     """Take an iteration out of a loop, of which only the run tells whether it runs at all: with it and without it the
     program goes on by itself. False where that does not help."""
     session = machine.session
-    known, decided = len(session.problems), dict(session.decided)
+    known, decided = len(session.problems), dict(session.forced_by_example)
     limit = frame.activation.env[node.inputs[0]]
-    within = late_arithmetic("aten::gt", limit, iteration) or scalar_ops.settled(plain(limit) > iteration)
+    within = unbacked_arithmetic("aten::gt", limit, iteration) or scalar_ops.settled(with_symbols(limit) > iteration)
     machine.bind(frame.activation, node, carried)
     frame.activation.env.update(zip(node.blocks[0].inputs, [iteration, *carried], strict=True))
     path = None if frame.path is None else (*frame.path, iteration)
@@ -129,24 +143,24 @@ def _peel(machine: Machine, frame: Frame, node: Node, iteration: int, condition:
     try:
         ways = [[*machine.frames, inner], [*machine.frames]]
         goes_on = scalar_ops.both(condition, within)
-        if branches.go_apart(machine, frame, node, goes_on, ways, enter, is_trial=True):
+        if branches.split_paths(machine, frame, node, goes_on, ways, enter, is_trial=True):
             return True
-    except (Mismatch, ExportProblem, NeedsExample):
+    except (JoinError, ExportProblem, NeedsExample):
         pass
     del session.problems[known:]
-    session.decided = decided
+    session.forced_by_example = decided
     return False
 
 
-def _is_to_unroll(machine: Machine, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
+def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
     """Whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
     case."""
-    if isinstance(limit, int) and limit <= FEW:
+    if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
     body = node.blocks[0]
     if _is_constant(body.outputs[0], True):
         return isinstance(limit, int)
-    rehearsal = rehearse(machine, [_body_frame(frame, node, [0, *carried])], machine.surviving(machine.frames))
+    rehearsal = dry_run(machine, [_body_frame(frame, node, [0, *carried])], machine.surviving(machine.frames))
     return rehearsal.raised is not None or isinstance(scalar_ops.settled(rehearsal.world.values[0]), bool)
 
 
@@ -175,9 +189,9 @@ class _Loop:
 
     frame: Frame
     """Stands at the start of the body."""
-    template: Template
+    template: JoinedState
     """What the values before and after an iteration have in common; its first value is the condition."""
-    rehearsal: Rehearsal
+    rehearsal: DryRun
     surviving: list[Any]
     """The containers that matter behind an iteration."""
     first: list[Any]
@@ -193,7 +207,9 @@ class _Loop:
         return self.template.values[0]
 
 
-def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
+def while_loop(
+    machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
+) -> None:
     """What remains of a loop, as one operator.
 
     Raises:
@@ -202,23 +218,23 @@ def while_loop(machine: Machine, frame: Frame, node: Node, iteration: int, condi
     state = [condition, *carried]
     start = _body_frame(frame, node, [iteration, *carried])
     surviving = machine.surviving([*machine.frames, start])
-    outside = World(state, Copier({}))
-    template = Template([Same(value) for value in state])
+    outside = AbstractState(state, StateCopier({}))
+    template = JoinedState([Unchanged(value) for value in state])
     limit = frame.activation.env[node.inputs[0]]
-    limit = None if isinstance(limit, int) and limit >= UNBOUNDED else limit
+    limit = None if isinstance(limit, int) and limit >= MAX_TRIP_COUNT else limit
     capacity = _capacity(frame, node, limit, iteration, carried)
-    for _ in range(ROUNDS):
-        before, rehearsal = _rehearsed(machine, start, node, iteration, template, limit, surviving)
+    for _ in range(MAX_FIXPOINT_ROUNDS):
+        before, rehearsal = _dry_run_iteration(machine, start, node, iteration, template, limit, surviving)
         if rehearsal.raised is not None:
             raise rehearsal.raised
-        with unrecorded(machine):
-            found = unify(before, rehearsal.world, surviving, is_strict=False, capacity=capacity)
+        with without_recording(machine):
+            found = join_states(before, rehearsal.world, surviving, is_strict=False, capacity=capacity)
         _check_slots(found)
         if found.signature() == template.signature():
             break
         template = found
     else:
-        raise Mismatch("values that differ in another way each time")
+        raise JoinError("values that differ in another way each time")
     outside.copier.copies = {id(container): (container, container) for container in surviving}
     first = found.leaves_of(outside)
     operands = Operands.of(found, [rehearsal])
@@ -281,49 +297,51 @@ def _step(given: Value, made: Value) -> int:
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
-def _rehearsed(
-    machine: Machine,
+def _dry_run_iteration(
+    machine: SymbolicInterpreter,
     start: Frame,
     node: Node,
     iteration: int,
-    template: Template,
+    template: JoinedState,
     limit: Any,
     surviving: Sequence[Any],
-) -> tuple[World, Rehearsal]:
+) -> tuple[AbstractState, DryRun]:
     """The world before an iteration, of which nothing is known that ``template`` has a slot for, and the rehearsal of
     the iteration."""
-    with unrecorded(machine):
-        counter = Late(
-            "int", stand_in(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
+    with without_recording(machine):
+        counter = UnbackedScalar(
+            "int", surrogate(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
         )
         counters = _counters(node, template, start)
-        leaves = [_begun(info, supposed(info), index in counters) for index, info in enumerate(template.slots)]
+        leaves = [
+            _initial_value(info, phi_placeholder(info), index in counters) for index, info in enumerate(template.slots)
+        ]
     before: list[Any] = []
 
-    def prepare(frames: list[Frame], copier: Copier) -> None:
+    def prepare(frames: list[Frame], copier: StateCopier) -> None:
         _begin(frames[0], node, counter, template.built(leaves, copier))
-        untouched = Copier(copier.replacements)
+        untouched = StateCopier(copier.replacements)
         machine.copied([start], untouched)
         before.extend((template.built(leaves, untouched), untouched))
 
-    rehearsal = rehearse(machine, [start], surviving, prepare)
-    return World(before[0], before[1], rehearsal.world.origins), rehearsal
+    rehearsal = dry_run(machine, [start], surviving, prepare)
+    return AbstractState(before[0], before[1], rehearsal.world.origins), rehearsal
 
 
-def _begun(info: SlotInfo, tensor: Tensor, is_counter: bool) -> Any:
+def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
     """What an iteration begins with in a slot."""
     if info.kind == "rows":
-        return Late("rows", tensor, GROWING)
-    return Late("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
+        return UnbackedScalar("rows", tensor, GROWING)
+    return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
 
 
-def _counters(node: Node, template: Template, start: Frame) -> set[int]:
+def _counters(node: Node, template: JoinedState, start: Frame) -> set[int]:
     """The slots of ints that begin at 0 or above and only grow."""
     body = node.blocks[0]
     found: set[int] = set()
     for value, given, made in zip(template.values[1:], body.inputs[1:], body.outputs[1:], strict=True):
         first = start.activation.env.get(given)
-        if isinstance(value, Slot) and isinstance(first, int) and first >= 0 and _step(given, made) > 0:
+        if isinstance(value, Phi) and isinstance(first, int) and first >= 0 and _step(given, made) > 0:
             found.add(value.index)
     return found
 
@@ -333,12 +351,12 @@ def _begin(frame: Frame, node: Node, counter: Any, state: Sequence[Any]) -> None
     frame.activation.env.update(zip(body.inputs, [counter, *state[1:]], strict=True))
 
 
-def _check_slots(template: Template) -> None:
+def _check_slots(template: JoinedState) -> None:
     for info in template.slots:
         a, b = info.examples
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             if any(not _is_same_size(x, y) for x, y in zip(a.shape, b.shape, strict=True)):
-                raise Mismatch(f"a tensor of shape {_shape(a)} before an iteration and {_shape(b)} after it")
+                raise JoinError(f"a tensor of shape {_shape(a)} before an iteration and {_shape(b)} after it")
 
 
 def _is_same_size(a: Any, b: Any) -> bool:
@@ -351,12 +369,12 @@ def _shape(tensor: Tensor) -> str:
     return "[" + ", ".join(str(size) for size in tensor.shape) + "]"
 
 
-def _check_writes(machine: Machine, frame: Frame, node: Node, loop: _Loop) -> None:
+def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: _Loop) -> None:
     """Refuse a body that writes to what others can see in a way that cannot be carried."""
     shared = loop.operands.shared_memory() is not None
     seen = {
         leaf.untyped_storage()._cdata for leaf in machine.leaves_of(machine.frames).values() if isinstance(leaf, Tensor)
-    } | machine.session.foreign
+    } | machine.session.external_storages
     for info, value in zip(loop.template.slots, loop.first, strict=True):
         before = info.examples[0]
         if isinstance(before, Tensor) and before.untyped_storage()._cdata in loop.rehearsal.memory:
@@ -371,12 +389,12 @@ def _check_writes(machine: Machine, frame: Frame, node: Node, loop: _Loop) -> No
         )
 
 
-def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
+def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
     """The condition and the carried values behind the loop."""
     template, session = loop.template, machine.session
-    if session.rehearsals:
-        results: Sequence[Tensor] = [supposed(info) for info in template.slots]
-        note_shared(machine, template, [loop.rehearsal], results, moment_of(frame, node))
+    if session.dry_run_depth:
+        results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
+        note_shared(machine, template, [loop.rehearsal], results, execution_point(frame, node))
         return values_of(template, results)
     functions = _Functions(machine, node, loop, iteration)
     session.places.enter(frame.activation.steps, node)
@@ -397,17 +415,17 @@ def _operator(machine: Machine, frame: Frame, node: Node, iteration: int, loop: 
     session.places.enter(frame.activation.steps, node)
     count = len(template.slots)
     loop.operands.write_back(results[1 + count :])
-    passed = Late("int", results[0])
+    passed = UnbackedScalar("int", results[0])
     results = without_gradients(template, results[1 : 1 + count])
-    if isinstance(loop.condition, Slot):
+    if isinstance(loop.condition, Phi):
         for index, info in enumerate(template.slots):
             if info.kind == "rows":
                 results[index] = _as_many(results[index], passed, iteration)
-    note_shared(machine, template, [loop.rehearsal], results, moment_of(frame, node))
+    note_shared(machine, template, [loop.rehearsal], results, execution_point(frame, node))
     return values_of(template, results)
 
 
-def _as_many(rows: Tensor, passed: Late, iteration: int) -> Tensor:
+def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
     """The rows that iterations have written, of a loop that may have been left before its last one."""
     count = passed.number - iteration
     torch._check(count >= 0)
@@ -419,7 +437,7 @@ class _Functions:
     """The functions that ``while_loop`` takes. What it carries: the number of the iteration, the slots, the tensors
     that the body writes to; behind them comes what each iteration gets as it is."""
 
-    def __init__(self, machine: Machine, node: Node, loop: _Loop, iteration: int) -> None:
+    def __init__(self, machine: SymbolicInterpreter, node: Node, loop: _Loop, iteration: int) -> None:
         self.iteration = iteration
         self.machine = machine
         self.node = node
@@ -458,7 +476,7 @@ class _Functions:
         written = list(self.loop.operands.written.values())
         return unaliased([number_as_tensor(self.iteration), *tensors, *written], list(self.read.values()))
 
-    def _no_rows(self, info: SlotInfo) -> Tensor:
+    def _no_rows(self, info: PhiInfo) -> Tensor:
         """Room for the elements that the iterations append to a list."""
         shape = [self.loop.capacity, *info.example.shape[1:]]
         made: Tensor = torch.ops.aten.full.default(shape, 0, dtype=info.example.dtype, device=info.example.device)
@@ -466,8 +484,8 @@ class _Functions:
 
     def additional(self) -> list[Any]:
         """What every iteration gets as it is; the limit stands last, where only the run tells it."""
-        given = apart([as_operand(leaf) for leaf in self.read.values()])
-        if isinstance(self.loop.limit, (Late, SymInt)):
+        given = dealias([as_operand(leaf) for leaf in self.read.values()])
+        if isinstance(self.loop.limit, (UnbackedScalar, SymInt)):
             limit = self.loop.limit
             given.append(number_as_tensor(limit))
         return given
@@ -476,12 +494,12 @@ class _Functions:
         """Whether there is another iteration."""
         limit, condition = self.loop.limit, self.loop.condition
         result: Any = True
-        if isinstance(limit, (Late, SymInt)):
-            result = Late("bool", torch.ops.aten.lt.Tensor(counter, rest[-1]))
+        if isinstance(limit, (UnbackedScalar, SymInt)):
+            result = UnbackedScalar("bool", torch.ops.aten.lt.Tensor(counter, rest[-1]))
         elif limit is not None:
-            result = Late("bool", torch.ops.aten.lt.Scalar(counter, limit))
-        if isinstance(condition, Slot):
-            result = scalar_ops.both(result, Late("bool", rest[condition.index]))
+            result = UnbackedScalar("bool", torch.ops.aten.lt.Scalar(counter, limit))
+        if isinstance(condition, Phi):
+            result = scalar_ops.both(result, UnbackedScalar("bool", rest[condition.index]))
         return unaliased([scalar_ops.condition_tensor(result)], [counter, *rest])[0]
 
     def body(self, counter: Tensor, *rest: Any) -> tuple[Tensor, ...]:
@@ -494,12 +512,12 @@ class _Functions:
         }
         replacements.update(self._computed(replacements))
         replacements.update((key, tensor.clone()) for key, tensor in zip(self.written, written, strict=True))
-        copier = Copier(replacements)
+        copier = StateCopier(replacements)
         frames = machine.copied([loop.frame], copier)
         state = template.built(self._slot_values(slots), copier)
-        _begin(frames[0], self.node, Late("int", counter, self._limit()), state)
+        _begin(frames[0], self.node, UnbackedScalar("int", counter, self._limit()), state)
         with machine.session.in_body():
-            world = World(machine.fresh(frames, copier, loop.surviving).run(), copier)
+            world = AbstractState(machine.fresh(frames, copier, loop.surviving).run(), copier)
         changed = [replacements[key] for key in self.written]
         following = torch.ops.aten.add.Tensor(counter, 1)
         number = counter if self.iteration == 0 else torch.ops.aten.sub.Tensor(counter, self.iteration)
@@ -516,5 +534,5 @@ class _Functions:
             before = info.examples[0]
             if isinstance(before, Tensor) and before.untyped_storage()._cdata in self.loop.rehearsal.memory:
                 tensor = tensor.clone()  # operators of a higher order may not write to what they are given
-            values.append(_begun(info, tensor, index in counters))
+            values.append(_initial_value(info, tensor, index in counters))
         return values

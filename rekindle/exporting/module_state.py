@@ -16,7 +16,14 @@ import torch
 from torch import Tensor
 
 from rekindle.errors import UNKNOWN_RANGE, ExportProblem
-from rekindle.exporting.values import DTYPE_OF_KIND, Late, Object, kind_of, number_as_tensor, with_items
+from rekindle.exporting.values import (
+    DTYPE_OF_KIND,
+    SymbolicObject,
+    UnbackedScalar,
+    kind_of,
+    number_as_tensor,
+    with_items,
+)
 from rekindle.ir.types import ClassType, InterfaceType
 from rekindle.ops.values import script_class
 
@@ -26,7 +33,7 @@ class ModuleShell(torch.nn.Module):
 
 
 @dataclass(slots=True)
-class HeldTensor:
+class TensorSlot:
     """A tensor that is a parameter or a buffer of a shell."""
 
     shell: torch.nn.Module
@@ -42,7 +49,7 @@ class HeldTensor:
 
 
 @dataclass(slots=True)
-class HeldNumber:
+class ScalarSlot:
     """A number in an attribute. ``key`` names it; it is a buffer of the shell once it is known to change. A
     float's has one dimension: PyTorch's compilers take the float in a tensor without dimensions for a constant."""
 
@@ -62,11 +69,11 @@ class HeldNumber:
         assert tensor is not None
         assert kind is not None
         self.loaded = torch.ops.aten.reshape.default(tensor, []) if tensor.dim() else tensor
-        return Late(kind, self.loaded)
+        return UnbackedScalar(kind, self.loaded)
 
 
 @dataclass(slots=True)
-class HeldItems:
+class ContainerSlot:
     """A container in an attribute, a module or an object: what it is like, and what its parts are."""
 
     like: Any
@@ -75,7 +82,7 @@ class HeldItems:
 
 
 @dataclass(slots=True)
-class Constant:
+class ConstantSlot:
     """Anything else."""
 
     value: Any
@@ -89,7 +96,7 @@ class NeedsState(Exception):
         super().__init__(", ".join(sorted(self.keys)))
 
 
-class State:
+class ProgramState:
     """What a program keeps between calls: ``shell`` for the exporter, and the way from there to the values that the
     program sees and back. ``changing`` names the numbers that are known to change; ``numbers`` has their buffers."""
 
@@ -97,13 +104,13 @@ class State:
         self.shell = ModuleShell()
         self.changing = changing
         self.numbers = numbers
-        self.values: dict[int, HeldItems] = {}
+        self.values: dict[int, ContainerSlot] = {}
         self._keep_alive: list[Any] = []
         self.paths: list[tuple[str, str]] = []
-        self.homes: dict[int, HeldTensor] = {}
+        self.homes: dict[int, TensorSlot] = {}
         """Where each parameter and buffer is held, by its id: attributes may hold it once more."""
         self.shells: dict[str, torch.nn.Module] = {"": self.shell}
-        self._constants: dict[int, HeldTensor] = {}
+        self._constants: dict[int, TensorSlot] = {}
         if module is not None:
             self._find_homes(module, self.shell, "", set())
         self.root = None if module is None else self._module(module, self.shell, "")
@@ -114,7 +121,7 @@ class State:
         """Have the shell hold the tensors that stand in the program itself."""
         for index, tensor in enumerate(tensors):
             name = f"constant_{index}"
-            self._constants[id(tensor)] = HeldTensor(self.shell, name)
+            self._constants[id(tensor)] = TensorSlot(self.shell, name)
             self._buffer(self.shell, name, tensor, False)
 
     def constants(self) -> dict[int, Tensor]:
@@ -139,14 +146,14 @@ class State:
         for is_parameter, table in ((True, module._parameters), (False, module._buffers)):
             for name, tensor in table.items():
                 if tensor is not None:
-                    self.homes.setdefault(id(tensor), HeldTensor(shell, name, is_parameter))
+                    self.homes.setdefault(id(tensor), TensorSlot(shell, name, is_parameter))
         for name, child in module._modules.items():
             if child is not None and id(child) not in seen:
                 self._find_homes(child, ModuleShell(), f"{path}.{name}" if path else name, seen)
 
-    def _module(self, module: Any, shell: torch.nn.Module, path: str) -> HeldItems:
+    def _module(self, module: Any, shell: torch.nn.Module, path: str) -> ContainerSlot:
         type = module.script_type
-        held = HeldItems(Object(type, {}, path, getattr(module, "_rekindle_python_class", None)), path=path)
+        held = ContainerSlot(SymbolicObject(type, {}, path, getattr(module, "_rekindle_python_class", None)), path=path)
         self.values[id(module)] = held
         self._keep_alive.append(module)
         shell.training = bool(getattr(module, "training", False))
@@ -176,13 +183,13 @@ class State:
             return self._module(child, inner, joined)
         if name in module._parameters:
             if module._parameters[name] is None:
-                return Constant(None)
+                return ConstantSlot(None)
             shell._parameters[name] = module._parameters[name]
-            return HeldTensor(shell, name, is_parameter=True)
+            return TensorSlot(shell, name, is_parameter=True)
         value = getattr(module, name)
         if name in module._buffers and isinstance(value, Tensor):
             self._buffer(shell, name, value, name not in module._non_persistent_buffers_set)
-            return HeldTensor(shell, name)
+            return TensorSlot(shell, name)
         return self._value(value, shell, name, joined)
 
     def _buffer(self, shell: torch.nn.Module, name: str, tensor: Tensor, is_persistent: bool) -> None:
@@ -197,7 +204,7 @@ class State:
             if home is not None:
                 return home
             self._buffer(shell, name, value, False)
-            return HeldTensor(shell, name)
+            return TensorSlot(shell, name)
         if kind_of(value) is not None:
             is_state = key in self.changing
             if is_state:
@@ -205,21 +212,21 @@ class State:
                     held_value = [value] if isinstance(value, float) else value
                     self.numbers[key] = torch.tensor(held_value, dtype=DTYPE_OF_KIND[kind_of(value) or "int"])
                 self._buffer(shell, name, self.numbers[key], True)
-            return HeldNumber(value, key, shell, name, is_state)
+            return ScalarSlot(value, key, shell, name, is_state)
         if isinstance(value, (list, tuple)):
             like: Any = list(value) if isinstance(value, list) else value
             items: Iterable[tuple[Any, Any]] = enumerate(value)
         elif isinstance(value, dict):
             like, items = dict(value), value.items()
-        elif isinstance(type := script_class(value), ClassType) and not type.is_library_class:
+        elif isinstance(type := script_class(value), ClassType) and not type.is_torchbind_class:
             known = self.values.get(id(value))
             if known is not None:
                 return known
             slots = {each: getattr(value, each) for each in type.attributes if hasattr(value, each)}
-            like, items = Object(type, dict.fromkeys(slots), None, None), slots.items()
+            like, items = SymbolicObject(type, dict.fromkeys(slots), None, None), slots.items()
         else:
-            return Constant(value)
-        held = HeldItems(like)
+            return ConstantSlot(value)
+        held = ContainerSlot(like)
         self.values[id(value)] = held
         self._keep_alive.append(value)
         held.parts = [self._value(item, shell, f"{name}_{_word(at)}", f"{key}.{at}") for at, item in items]
@@ -229,11 +236,11 @@ class State:
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
         """The value that the program sees. One container is one value: ``made`` knows those that are there already."""
-        if isinstance(held, HeldTensor):
+        if isinstance(held, TensorSlot):
             return held.tensor
-        if isinstance(held, HeldNumber):
+        if isinstance(held, ScalarSlot):
             return held.load()
-        if isinstance(held, Constant):
+        if isinstance(held, ConstantSlot):
             return held.value
         found = made.get(id(held))
         if found is not None:
@@ -241,7 +248,11 @@ class State:
         like = held.like
         if isinstance(like, tuple):
             return with_items(like, [self.load(part, made) for part in held.parts])
-        new: Any = Object(like.type, {}, like.path, like.python_class) if isinstance(like, Object) else type(like)()
+        new: Any = (
+            SymbolicObject(like.type, {}, like.path, like.python_class)
+            if isinstance(like, SymbolicObject)
+            else type(like)()
+        )
         made[id(held)] = new
         items = [self.load(part, made) for part in held.parts]
         if isinstance(new, list):
@@ -252,16 +263,16 @@ class State:
             new.slots.update(zip(like.slots, items, strict=True))
         return new
 
-    def changes(self, now: Any) -> Changes:
+    def changes(self, now: Any) -> StateChanges:
         """What of the state is different in ``now``, the value of the root when the program has ended."""
-        found = Changes()
+        found = StateChanges()
         if self.root is not None:
             _compare(self.root, now, "self", found, set())
         return found
 
 
 @dataclass(slots=True)
-class Changes:
+class StateChanges:
     """What a call has changed: buffers with their new values; numbers that have to become buffers; what cannot be kept,
     by the name of the attribute."""
 
@@ -270,8 +281,8 @@ class Changes:
     refused: list[tuple[str, str]] = field(default_factory=list)
 
 
-def _compare(held: Any, now: Any, where: str, found: Changes, seen: set[int]) -> None:
-    if isinstance(held, HeldTensor):
+def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int]) -> None:
+    if isinstance(held, TensorSlot):
         before = held.tensor
         if before is now:
             return
@@ -284,9 +295,9 @@ def _compare(held: Any, now: Any, where: str, found: Changes, seen: set[int]) ->
             found.refused.append((where, "a parameter is assigned"))
         else:
             found.tensors.append((before, now))
-    elif isinstance(held, HeldNumber):
+    elif isinstance(held, ScalarSlot):
         _compare_number(held, now, where, found)
-    elif isinstance(held, Constant):
+    elif isinstance(held, ConstantSlot):
         if held.value is not now and not (type(held.value) is type(now) and bool(held.value == now)):
             found.refused.append((where, f"{_told(held.value)} gives way to {_told(now)}"))
     elif id(held) not in seen:
@@ -296,11 +307,11 @@ def _compare(held: Any, now: Any, where: str, found: Changes, seen: set[int]) ->
             found.refused.append((where, "a container gets more elements or fewer, or gives way to another one"))
             return
         for part, (name, value) in zip(held.parts, parts, strict=True):
-            inner = f"{where}.{name}" if isinstance(held.like, Object) else f"{where}[{name!r}]"
+            inner = f"{where}.{name}" if isinstance(held.like, SymbolicObject) else f"{where}[{name!r}]"
             _compare(part, value, inner, found, seen)
 
 
-def _compare_number(held: HeldNumber, now: Any, where: str, found: Changes) -> None:
+def _compare_number(held: ScalarSlot, now: Any, where: str, found: StateChanges) -> None:
     if kind_of(now) != kind_of(held.value):
         found.refused.append((where, f"{_told(held.value)} gives way to {_told(now)}"))
     elif not held.is_state:
@@ -310,15 +321,17 @@ def _compare_number(held: HeldNumber, now: Any, where: str, found: Changes) -> N
     else:
         tensor = held.shell._buffers[held.name]
         assert tensor is not None
-        if not (isinstance(now, Late) and now.tensor is held.loaded):
+        if not (isinstance(now, UnbackedScalar) and now.tensor is held.loaded):
             new = number_as_tensor(now)
             found.tensors.append((tensor, torch.ops.aten.reshape.default(new, [1]) if tensor.dim() else new))
 
 
 def _parts_of(like: Any, now: Any) -> list[tuple[Any, Any]] | None:
-    if isinstance(like, Object):
+    if isinstance(like, SymbolicObject):
         return (
-            [(name, now.slots[name]) for name in like.slots if name in now.slots] if isinstance(now, Object) else None
+            [(name, now.slots[name]) for name in like.slots if name in now.slots]
+            if isinstance(now, SymbolicObject)
+            else None
         )
     if isinstance(like, dict):
         return list(now.items()) if isinstance(now, dict) and list(now) == list(like) else None
@@ -335,7 +348,7 @@ def _word(at: Any) -> str:
     return "".join(char if char.isalnum() else "_" for char in str(at))
 
 
-def refused_changes(changes: Changes, places: dict[tuple[str, str], ExportProblem]) -> list[ExportProblem]:
+def refused_changes(changes: StateChanges, places: dict[tuple[str, str], ExportProblem]) -> list[ExportProblem]:
     """The changes that cannot be kept, as reasons against the export, with the place of an assignment where one is
     known."""
     found: list[ExportProblem] = []

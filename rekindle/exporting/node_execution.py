@@ -12,23 +12,29 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from rekindle.errors import ExportProblem
 from rekindle.exporting import appended_lists, branches, example_fallback, guards, loops, node_handlers, unbacked_math
 from rekindle.exporting.example_fallback import NeedsExample
-from rekindle.exporting.provenance import Step
+from rekindle.exporting.provenance import CallFrame
 from rekindle.exporting.static_checks import static_problem
-from rekindle.exporting.symbolic_interpreter import Frame, Machine, ProgramRaises, callers_of, moment_of
+from rekindle.exporting.symbolic_interpreter import (
+    Frame,
+    ProgramRaises,
+    SymbolicInterpreter,
+    callers_of,
+    execution_point,
+)
 from rekindle.exporting.values import (
     SYMBOLS,
     UNSET,
-    Finished,
-    Late,
-    Object,
+    CompletedFuture,
+    SymbolicObject,
+    UnbackedScalar,
     has_rows,
     leaf_key,
     parts,
-    plain,
+    with_symbols,
 )
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import Operator
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.runtime.lowering import is_writable
@@ -46,7 +52,7 @@ _OTHERWISE: Final = (
 )
 
 
-class Execution(Machine):
+class ExportInterpreter(SymbolicInterpreter):
     """A machine that knows every kind of node."""
 
     def execute(self, frame: Frame, node: Node) -> None:
@@ -59,11 +65,11 @@ class Execution(Machine):
             raise
         except Exception as error:
             del self.frames[depth:]
-            problem = self.as_problem(frame, node, error)
+            problem = self.to_export_problem(frame, node, error)
             if node.kind == "prim::If":
-                example_fallback.go_on_in_branch(self, frame, node, problem)
+                example_fallback.follow_example_branch(self, frame, node, problem)
             else:
-                example_fallback.go_on_behind(self, frame, node, problem)
+                example_fallback.substitute_example_results(self, frame, node, problem)
 
     def step(self, frame: Frame, node: Node) -> None:
         env = frame.activation.env
@@ -71,7 +77,7 @@ class Execution(Machine):
             case "prim::Constant":
                 env[node.output] = self.constant(node)
             case "prim::If":
-                self.undecided(frame, node)
+                self.check_not_forced(frame, node)
                 branches.branch(self, frame, node)
             case "prim::Loop":
                 loops.start(self, frame, node)
@@ -89,14 +95,14 @@ class Execution(Machine):
                 results = self.operation(frame, node, [env[value] for value in node.inputs])
                 self.bind(frame.activation, node, results)
 
-    def undecided(self, frame: Frame, node: Node) -> None:
+    def check_not_forced(self, frame: Frame, node: Node) -> None:
         """See to it that a branch or loop is not one that goes as in the example.
 
         Raises:
             ExportProblem: it is.
         """
-        moment = moment_of(frame, node)
-        known = None if moment is None else self.session.decided.get(moment)
+        moment = execution_point(frame, node)
+        known = None if moment is None else self.session.forced_by_example.get(moment)
         if known is not None:
             raise known
 
@@ -112,7 +118,7 @@ class Execution(Machine):
             raise problem
         self.session.note(problem)
 
-    def as_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
+    def to_export_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
         """What comes out of a node as a reason against the export."""
         if isinstance(error, ExportProblem):
             return error
@@ -131,19 +137,19 @@ class Execution(Machine):
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
         depth = len(self.frames)
         try:
-            self.undecided(frame, node)
+            self.check_not_forced(frame, node)
             loops.iterate(self, frame, node, iteration, condition, carried)
         except (ProgramRaises, NeedsExample):
             raise
         except Exception as error:
             del self.frames[depth:]
-            problem = self.as_problem(frame, node, error)
-            example_fallback.go_on_in_loop(self, frame, node, iteration, condition, carried, problem)
+            problem = self.to_export_problem(frame, node, error)
+            example_fallback.follow_example_loop(self, frame, node, iteration, condition, carried, problem)
 
     def returned(self, frame: Frame, owner: Node, values: list[Any]) -> None:
         assert frame.caller is not None
         if owner.kind in ("prim::fork", "prim::awaitable"):
-            values = [Finished(values[0] if len(values) == 1 else tuple(values))]
+            values = [CompletedFuture(values[0] if len(values) == 1 else tuple(values))]
         elif owner.kind == "prim::Try":
             values = [*values, None]  # nothing was caught
         self.bind(frame.caller, owner, values)
@@ -163,14 +169,14 @@ class Execution(Machine):
         if node.kind == "prim::CallFunction":
             type = node.inputs[0].type
             assert isinstance(type, FunctionType)
-            record: FunctionRecord | None = type.function
+            record: GraphFunction | None = type.function
             arguments = [env[value] for value in node.inputs[1:]]
             owner = None
         else:
             arguments = [env[value] for value in node.inputs]
             owner = arguments[0]
             name = node.get_string("name")
-            class_type = owner.type if isinstance(owner, Object) else node.inputs[0].type
+            class_type = owner.type if isinstance(owner, SymbolicObject) else node.inputs[0].type
             record = class_type.find_method(name) if isinstance(class_type, ClassType) else None
         if record is None:
             raise self.problem(
@@ -186,7 +192,7 @@ class Execution(Machine):
         """A with statement is entered or left: a method of the context manager is called."""
         manager = frame.activation.env[node.inputs[0]]
         record = None
-        if isinstance(manager, Object) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
+        if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
             record = manager.type.find_method("__enter__" if node.kind == "prim::Enter" else "__exit__")
         if record is None:
             problem = self.problem(
@@ -220,7 +226,7 @@ class Execution(Machine):
         if kind == "prim::isinstance":
             return (node_handlers.is_of_types(node, args[0]),)
         if kind == "aten::warn":
-            if not self.session.rehearsals:
+            if not self.session.dry_run_depth:
                 warnings.warn(str(args[0]), UserWarning, stacklevel=2)
             return ()
         if kind in _LEFT_OUT or kind in _REFUSED:
@@ -244,11 +250,11 @@ class Execution(Machine):
         if any(has_rows(value) for value in args):
             return self.of_rows(frame, node, args)
         for value in node_handlers.written_containers(operator, args):
-            self.session.refilled[id(value)] = (value, self.problem(frame, node, "", hint=""))
+            self.session.mutated_containers[id(value)] = (value, self.problem(frame, node, "", hint=""))
         written = node_handlers.written_arguments(operator, args)
         if written:
             self.note_writes(frame, node, written)
-        if node.kind == "aten::set_grad_enabled" and self.session.rehearsals:
+        if node.kind == "aten::set_grad_enabled" and self.session.dry_run_depth:
             with torch._C.DisableTorchFunction():  # or the tracer would record it
                 torch._C._set_grad_enabled(args[0])
             return (None,) * len(node.outputs)
@@ -261,12 +267,12 @@ class Execution(Machine):
         elif node.kind in node_handlers.KEEPS_LATE:
             formals = operator.schema.arguments
             kept = [
-                plain(value) if index < len(formals) and formals[index].type.kind == "IntType" else value
+                with_symbols(value) if index < len(formals) and formals[index].type.kind == "IntType" else value
                 for index, value in enumerate(args)
             ]
             result = operator.operation_of(node)(*kept)
         else:
-            result = self.run_now(frame, node, operator, [plain(value) for value in args])
+            result = self.run_now(frame, node, operator, [with_symbols(value) for value in args])
         if len(node.outputs) == 1:
             return (result,)
         return result if node.outputs else ()
@@ -303,7 +309,7 @@ class Execution(Machine):
     def attribute(self, frame: Frame, node: Node, owner: Any) -> Any:
         """``owner.name``."""
         name = node.get_string("name")
-        if not isinstance(owner, Object):
+        if not isinstance(owner, SymbolicObject):
             raise self.problem(
                 frame,
                 node,
@@ -319,7 +325,7 @@ class Execution(Machine):
     def set_attribute(self, frame: Frame, node: Node, owner: Any, value: Any) -> None:
         """``owner.name = value``."""
         name = node.get_string("name")
-        if not isinstance(owner, Object):
+        if not isinstance(owner, SymbolicObject):
             raise self.problem(
                 frame,
                 node,
@@ -334,15 +340,15 @@ class Execution(Machine):
 
     def note_reads(self, args: list[Any]) -> None:
         """Remember which leaves are read, for whoever rehearses a branch."""
-        if not self.session.rehearsals:
+        if not self.session.dry_run_depth:
             return
         for value in args:
             for leaf in (value, *parts(value)):
-                if isinstance(leaf, Late):
+                if isinstance(leaf, UnbackedScalar):
                     leaf = leaf.tensor
                 key = leaf_key(leaf)
                 if key is not None:
-                    self.session.touched.add(key)
+                    self.session.read_leaves.add(key)
 
     def note_writes(self, frame: Frame, node: Node, written: list[Tensor]) -> None:
         """Remember which memory is written to.
@@ -352,29 +358,29 @@ class Execution(Machine):
         """
         for tensor in written:
             memory = tensor.untyped_storage()._cdata
-            if memory in self.session.blurred:
+            if memory in self.session.maybe_aliased:
                 problem = self.problem(
                     frame,
                     node,
                     "this writes to a tensor of which only the run tells whether it shares memory with another one",
                     hint="write to a copy: x = x.clone()",
                 )
-                moment = self.session.blurred[memory][1]
-                if moment is None or moment in self.session.decided:
+                moment = self.session.maybe_aliased[memory][1]
+                if moment is None or moment in self.session.forced_by_example:
                     raise problem
                 raise NeedsExample(problem, moment)
             self.session.written.add(memory)
 
 
-def step_of(record: FunctionRecord, owner: Any, node: Node | None) -> Step:
+def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
     """A call of ``record`` as it stands in stack traces."""
     called_from = None if node is None else node.range
-    if isinstance(owner, Object) and owner.path is not None:
-        return Step(record.basename, record.name, called_from, owner.path, class_name_of(owner))
-    return Step(record.basename, record.name, called_from)
+    if isinstance(owner, SymbolicObject) and owner.path is not None:
+        return CallFrame(record.basename, record.name, called_from, owner.path, class_name_of(owner))
+    return CallFrame(record.basename, record.name, called_from)
 
 
-def class_name_of(module: Object) -> str:
+def class_name_of(module: SymbolicObject) -> str:
     """The qualified name of the Python class of a module; that of its type where the class is not known."""
     python_class = module.python_class
     if python_class is not None:

@@ -12,16 +12,16 @@ from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statica
 from torch.utils._python_dispatch import _disable_current_modes
 
 from rekindle.exporting import scalar_operands, scalar_ops
-from rekindle.exporting.unbacked_arithmetic import late_arithmetic, negative
+from rekindle.exporting.unbacked_arithmetic import negative, unbacked_arithmetic
 from rekindle.exporting.values import (
     SYMBOLS,
-    Finished,
-    Late,
-    Object,
+    CompletedFuture,
+    SymbolicObject,
+    UnbackedScalar,
     full,
     is_known,
     kind_of,
-    plain,
+    with_symbols,
 )
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import Operator
@@ -33,16 +33,16 @@ Handler = Callable[[Sequence[Any]], Any]
 
 
 def _size_at(args: Sequence[Any]) -> Any:
-    return args[0].shape[plain(args[1])]
+    return args[0].shape[with_symbols(args[1])]
 
 
 def _binary(kind: str, function: Callable[[Any, Any], Any]) -> Handler:
     def run(args: Sequence[Any]) -> Any:
         a, b = args[0], args[1]
-        late = late_arithmetic(kind, a, b)
+        late = unbacked_arithmetic(kind, a, b)
         if late is not None:
             return late
-        a, b = plain(a), plain(b)
+        a, b = with_symbols(a), with_symbols(b)
         if kind_of(a) == "bool" and not is_known(a):
             a = scalar_ops.as_int(a)
         if kind_of(b) == "bool" and not is_known(b):
@@ -58,7 +58,7 @@ def _append(args: Sequence[Any]) -> Any:
 
 
 def _set_item(args: Sequence[Any]) -> Any:
-    args[0][plain(args[1])] = args[2]
+    args[0][with_symbols(args[1])] = args[2]
     return args[0]
 
 
@@ -100,7 +100,7 @@ def _stacked(data: Any) -> Tensor:
         return torch.stack([_stacked(item) for item in data])
     if isinstance(data, Tensor):
         return data
-    if isinstance(data, Late):
+    if isinstance(data, UnbackedScalar):
         return data.tensor
     return scalar_ops.condition_tensor(data) if kind_of(data) == "bool" else numbers_as_tensor(data)
 
@@ -109,7 +109,7 @@ def numbers_as_tensor(value: Any) -> Tensor:
     """An int, a float or a complex, known or not, as a tensor without dimensions."""
     if isinstance(value, complex):
         return full(value)
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return value.tensor
     return full(value, torch.int64 if kind_of(value) == "int" else torch.float64)
 
@@ -117,7 +117,7 @@ def numbers_as_tensor(value: Any) -> Tensor:
 def _has_unknown(data: Any) -> bool:
     if isinstance(data, (list, tuple)):
         return any(_has_unknown(item) for item in data)
-    return isinstance(data, (Late, Tensor)) or not is_known(data)
+    return isinstance(data, (UnbackedScalar, Tensor)) or not is_known(data)
 
 
 def _number_to_tensor(args: Sequence[Any]) -> Any:
@@ -144,19 +144,19 @@ def _module_at(args: Sequence[Any]) -> Any:
 def _select(args: Sequence[Any]) -> Any:
     """``tensor.select(dim, index)``, an index that only the run tells being made one from 0: what writes to such a part
     has to know that in its functional form."""
-    tensor, dim, index = args[0], plain(args[1]), args[2]
+    tensor, dim, index = args[0], with_symbols(args[1]), args[2]
     if _may_be_negative(index):
         size, given = tensor.shape[dim], numbers_as_tensor(index)
         from_end = torch.ops.aten.add.Tensor(given, size)
         at = torch.ops.aten.where.self(torch.ops.aten.lt.Scalar(given, 0), from_end, given)
         fits = torch.ops.aten.logical_and.default(torch.ops.aten.ge.Scalar(at, 0), torch.ops.aten.lt.Scalar(at, size))
         torch.ops.aten._assert_async.msg(fits, "IndexError: index out of range")
-        index = Late("int", at, size)
-    return torch.ops.aten.select.int(tensor, dim, plain(index))
+        index = UnbackedScalar("int", at, size)
+    return torch.ops.aten.select.int(tensor, dim, with_symbols(index))
 
 
 def _may_be_negative(index: Any) -> bool:
-    if isinstance(index, Late):
+    if isinstance(index, UnbackedScalar):
         if index.symbol is not None and statically_known_true(index.number >= 0):
             return False
         return index.limit is None
@@ -165,7 +165,7 @@ def _may_be_negative(index: Any) -> bool:
 
 def _range_length(args: Sequence[Any]) -> Any:
     """How many numbers a range has. Its step is known."""
-    low, high, step = (plain(value) for value in args)
+    low, high, step = (with_symbols(value) for value in args)
     if not any(isinstance(value, SymInt) for value in (low, high, step)):
         return len(range(low, high, step))
     span = high - low if step > 0 else low - high
@@ -176,10 +176,10 @@ def _range_length(args: Sequence[Any]) -> Any:
 def _derive_index(args: Sequence[Any]) -> Any:
     """Number ``index`` of a range."""
     index, start, step = args
-    if isinstance(index, Late) and isinstance(step, int):
-        past = index if step == 1 else late_arithmetic("aten::mul", index, step)
-        return past if isinstance(start, int) and start == 0 else late_arithmetic("aten::add", past, start)
-    return plain(start) + plain(index) * plain(step)
+    if isinstance(index, UnbackedScalar) and isinstance(step, int):
+        past = index if step == 1 else unbacked_arithmetic("aten::mul", index, step)
+        return past if isinstance(start, int) and start == 0 else unbacked_arithmetic("aten::add", past, start)
+    return with_symbols(start) + with_symbols(index) * with_symbols(step)
 
 
 def _copy_into(args: Sequence[Any]) -> Any:
@@ -187,7 +187,7 @@ def _copy_into(args: Sequence[Any]) -> Any:
     tensor, source = args[0], args[1]
     if source.dim() == 0 and tensor.dim() > 0:
         return tensor.fill_(source)
-    return tensor.copy_(source, *(plain(value) for value in args[2:]))
+    return tensor.copy_(source, *(with_symbols(value) for value in args[2:]))
 
 
 HANDLERS: Final[dict[str, Handler]] = {
@@ -247,9 +247,9 @@ HANDLERS: Final[dict[str, Handler]] = {
     "prim::max.self_int": lambda args: scalar_ops.largest(args[0]),
     "aten::append.t": _append,
     "aten::_set_item.t": _set_item,
-    "aten::wait": lambda args: args[0].value if isinstance(args[0], Finished) else args[0],
-    "prim::awaitable_wait": lambda args: args[0].value if isinstance(args[0], Finished) else args[0],
-    "prim::awaitable_nowait": lambda args: Finished(args[0]),
+    "aten::wait": lambda args: args[0].value if isinstance(args[0], CompletedFuture) else args[0],
+    "prim::awaitable_wait": lambda args: args[0].value if isinstance(args[0], CompletedFuture) else args[0],
+    "prim::awaitable_nowait": lambda args: CompletedFuture(args[0]),
     "aten::set_grad_enabled": _set_grad_mode,
     "prim::unchecked_cast": lambda args: args[0],
     "prim::unchecked_unwrap_optional": lambda args: args[0],
@@ -342,7 +342,7 @@ def as_written(operator: Operator) -> Any:
 def call_overload(overload: Any, args: Sequence[Any]) -> Any:
     """Call an operator of the dispatcher with all arguments in the order of its schema; those that are their defaults
     are left out, as whoever writes the call by hand does."""
-    if any(isinstance(value, Late) for value in args):
+    if any(isinstance(value, UnbackedScalar) for value in args):
         fill = scalar_operands.filled(overload, args)
         if fill is not None:
             return torch.ops.aten.fill.Tensor(call_overload(overload, fill[0]), fill[1])
@@ -351,7 +351,7 @@ def call_overload(overload: Any, args: Sequence[Any]) -> Any:
     named: dict[str, Any] = {}
     pending: list[Any] = []
     for argument, value in zip(overload._schema.arguments, args, strict=True):
-        value = plain(value)
+        value = with_symbols(value)
         table = _BY_NUMBER.get(_type_name(argument.real_type))
         if table is not None and isinstance(value, int):
             value = table[value]
@@ -403,17 +403,17 @@ def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
     ]
 
 
-def new_of_class(node: Node) -> Object:
+def new_of_class(node: Node) -> SymbolicObject:
     """``prim::CreateObject``: an object without slots yet."""
     type = node.output.type
-    return Object(type, {}, None, None)  # type: ignore[arg-type]
+    return SymbolicObject(type, {}, None, None)  # type: ignore[arg-type]
 
 
 def is_of_types(node: Node, value: Any) -> bool:
     """``prim::isinstance``."""
     types = node["types"]
     assert isinstance(types, list)
-    if isinstance(value, Object):
+    if isinstance(value, SymbolicObject):
         return any(type is value.type for type in types)
     if kind_of(value) is not None and not is_known(value):
         example = {"int": 1, "float": 1.0, "bool": True}[kind_of(value) or "int"]

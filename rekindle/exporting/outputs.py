@@ -8,10 +8,10 @@ from typing import Any
 from torch import Tensor
 
 from rekindle.errors import ExportProblem
-from rekindle.exporting.pytree_registry import know_named_tuple
-from rekindle.exporting.symbolic_interpreter import Session
-from rekindle.exporting.values import UNSET, Finished, Late, Object, has_rows, with_items
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.exporting.pytree_registry import register_named_tuple
+from rekindle.exporting.symbolic_interpreter import ExportSession
+from rekindle.exporting.values import UNSET, CompletedFuture, SymbolicObject, UnbackedScalar, has_rows, with_items
+from rekindle.ir.graph_function import GraphFunction
 
 
 @dataclass(slots=True, frozen=True)
@@ -19,8 +19,8 @@ class Results:
     """Takes what a function returns. ``written`` is the memory of buffers that change later: what has that is copied
     before."""
 
-    session: Session
-    record: FunctionRecord
+    session: ExportSession
+    record: GraphFunction
     written: set[int]
 
     def taken(self, value: Any) -> Any:
@@ -29,11 +29,11 @@ class Results:
         Raises:
             ExportProblem: there is no such form.
         """
-        if isinstance(value, Late):
+        if isinstance(value, UnbackedScalar):
             return value.number
         if isinstance(value, Tensor):
             return value.clone() if value.untyped_storage()._cdata in self.written else value
-        if isinstance(value, Finished):
+        if isinstance(value, CompletedFuture):
             return self.taken(value.value)
         if has_rows(value):
             raise self.problem(
@@ -44,11 +44,11 @@ class Results:
             return [self.taken(item) for item in value]
         if isinstance(value, tuple):
             if hasattr(value, "_fields"):
-                know_named_tuple(type(value))
+                register_named_tuple(type(value))
             return with_items(value, [self.taken(item) for item in value])
         if isinstance(value, dict):
             return {key: self.taken(item) for key, item in value.items()}
-        if isinstance(value, Object):
+        if isinstance(value, SymbolicObject):
             self.session.note(
                 self.problem(
                     f"the program returns an object of the class {value.type.basename}",

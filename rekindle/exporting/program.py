@@ -29,19 +29,25 @@ from torch import Tensor
 from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProblem
-from rekindle.exporting.calls import Call, Hooks, hooks_of
+from rekindle.exporting.calls import EntryCall, Hooks, hooks_of
 from rekindle.exporting.example_fallback import Example, NeedsExample
 from rekindle.exporting.example_run import run_example
 from rekindle.exporting.guards import check_dtypes, guards_of, leaves_with_sources
-from rekindle.exporting.module_state import NeedsState, State, refused_changes
-from rekindle.exporting.node_execution import Execution, step_of
+from rekindle.exporting.module_state import NeedsState, ProgramState, refused_changes
+from rekindle.exporting.node_execution import ExportInterpreter, step_of
 from rekindle.exporting.outputs import Results
-from rekindle.exporting.provenance import Places, write_places
-from rekindle.exporting.pytree_registry import copied, is_same, know_structures
+from rekindle.exporting.provenance import ProvenanceTable, write_provenance
+from rekindle.exporting.pytree_registry import copied, is_same, register_pytrees
 from rekindle.exporting.static_checks import constants_of, static_problems
-from rekindle.exporting.symbolic_interpreter import Moment, ProgramRaises, Session, callers_of, forget_uses
-from rekindle.exporting.values import Object, parts
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.exporting.symbolic_interpreter import (
+    ExecutionPoint,
+    ExportSession,
+    ProgramRaises,
+    callers_of,
+    forget_uses,
+)
+from rekindle.exporting.values import SymbolicObject, parts
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.arguments import binder_of
@@ -79,11 +85,11 @@ def to_exported(
     hooks = hooks_of(program) if isinstance(program, ScriptModule) else Hooks()
     given = tuple(args) if owner is None else (owner, *args)
     binder_of(record).bind(given, kwargs)
-    know_structures([*args, kwargs])
+    register_pytrees([*args, kwargs])
     with warnings.catch_warnings():
         for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
             warnings.simplefilter("ignore", category)
-        return _Exporter(Call(owner, record, hooks), draft, {}).export(tuple(args), kwargs, dynamic_shapes)
+        return _Exporter(EntryCall(owner, record, hooks), draft, {}).export(tuple(args), kwargs, dynamic_shapes)
 
 
 def to_exported_methods(
@@ -116,7 +122,7 @@ def to_exported_methods(
             with warnings.catch_warnings():
                 for category in (FutureWarning, DeprecationWarning):
                     warnings.simplefilter("ignore", category)
-                exporter = _Exporter(Call(owner, record), draft, numbers)
+                exporter = _Exporter(EntryCall(owner, record), draft, numbers)
                 programs[name] = exporter.export(tuple(args), {}, shapes.get(name))
     shared: dict[str, Any] = {}
     for program in programs.values():
@@ -126,7 +132,7 @@ def to_exported_methods(
     return programs
 
 
-def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ScriptModule | None, FunctionRecord]:
+def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[ScriptModule | None, GraphFunction]:
     if isinstance(program, ScriptModule):
         program = program.forward
     if isinstance(program, Overloaded):
@@ -146,7 +152,7 @@ def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
 
 
 class _Exporter:
-    def __init__(self, call: Call, is_draft: bool, numbers: dict[str, Tensor]) -> None:
+    def __init__(self, call: EntryCall, is_draft: bool, numbers: dict[str, Tensor]) -> None:
         self.call = call
         self.is_draft = is_draft
         self.numbers = numbers
@@ -157,10 +163,10 @@ class _Exporter:
     ) -> torch.export.ExportedProgram:
         changing = frozenset(self.numbers)
         example: Example | None = None
-        decided: dict[Moment, ExportProblem] = {}
+        decided: dict[ExecutionPoint, ExportProblem] = {}
         for _ in range(ROUNDS):
-            run = _Run(self, State(self.call.owner, changing, self.numbers))
-            run.session.example, run.session.decided = example, dict(decided)
+            run = _Run(self, ProgramState(self.call.owner, changing, self.numbers))
+            run.session.example, run.session.forced_by_example = example, dict(decided)
             try:
                 program = run.traced(args, kwargs, dynamic_shapes)
             except NeedsState as needs:
@@ -226,10 +232,10 @@ class _Stopped(BaseException):
 class _Run:
     """One attempt."""
 
-    def __init__(self, exporter: _Exporter, state: State) -> None:
+    def __init__(self, exporter: _Exporter, state: ProgramState) -> None:
         self.exporter = exporter
         self.state = state
-        self.session = Session(Places(), problems=[*exporter.call.hooks.problems])
+        self.session = ExportSession(ProvenanceTable(), problems=[*exporter.call.hooks.problems])
         self.failure: Exception | None = None
         state.hold_constants(constants_of(exporter.call.records))
 
@@ -267,7 +273,7 @@ class _Run:
             functional: torch.export.ExportedProgram = program.run_decompositions({})
         except Exception as error:
             raise self.exporter.refusal([*self.session.problems, _of_exporter(error)]) from error
-        write_places(functional, self.session.places)
+        write_provenance(functional, self.session.places)
         functional.validate()
         return functional
 
@@ -300,17 +306,17 @@ class _Run:
         constants = state.constants()
         arguments = call.bound(root, args, kwargs)
         for tensor in _tensors_of([*state.shell.parameters(), *state.shell.buffers(), *args, *kwargs.values()]):
-            session.foreign.add(tensor.untyped_storage()._cdata)
+            session.external_storages.add(tensor.untyped_storage()._cdata)
 
-        def run(function: FunctionRecord, values: Sequence[Any]) -> Any:
+        def run(function: GraphFunction, values: Sequence[Any]) -> Any:
             steps = (step_of(function, root, None),)
-            results = Execution.of_graph(session, function.graph, values, steps, constants).run()
+            results = ExportInterpreter.of_graph(session, function.graph, values, steps, constants).run()
             return results[0] if len(results) == 1 else tuple(results)
 
         before = [copied(value) for value in arguments]
         outputs = call.result(run, root, args, kwargs, arguments)
         for value, known, argument in zip(arguments, before, call.record.schema.arguments, strict=True):
-            if not isinstance(value, Object) and not is_same(value, known):
+            if not isinstance(value, SymbolicObject) and not is_same(value, known):
                 session.note(_changed_argument(argument.name, _refilled_in(value, session)))
         changes = state.changes(root)
         for problem in refused_changes(changes, session.assigned):
@@ -366,9 +372,9 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def _refilled_in(value: Any, session: Session) -> ExportProblem | None:
+def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
     """Where the program has changed the elements of an argument, or of a container in it."""
-    found = session.refilled.get(id(value))
+    found = session.mutated_containers.get(id(value))
     if found is not None:
         return found[1]
     return next((place for part in parts(value) if (place := _refilled_in(part, session)) is not None), None)
@@ -388,7 +394,7 @@ def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
 _TAKEN: Final = (Tensor, bool, int, float, str, type(None), enum.Enum, torch.device)
 
 
-def _unknown_arguments(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
+def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
     """The arguments that no exported program takes."""
     found = []
     for source, leaf in leaves_with_sources(call.argument_names, args, dict(kwargs)):

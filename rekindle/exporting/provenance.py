@@ -2,7 +2,7 @@
 
 The tracer copies the dict ``custom`` of :mod:`torch.fx.traceback` to every node that it makes, whatever passes and
 decompositions make of it later. While the program runs, the number of its present place stands there; in the end
-:func:`write_places` puts what the specification promises in its stead: ``stack_trace``, ``nn_module_stack`` and
+:func:`write_provenance` puts what the specification promises in its stead: ``stack_trace``, ``nn_module_stack`` and
 ``source_fn_stack``.
 """
 
@@ -24,7 +24,7 @@ MARK: Final = "rekindle"
 
 
 @dataclass(slots=True, frozen=True, eq=False)
-class Step:
+class CallFrame:
     """A function on the way to a node: its name, where it was called, and the module whose method it is."""
 
     name: str
@@ -35,13 +35,13 @@ class Step:
 
 
 @dataclass(slots=True)
-class Places:
+class ProvenanceTable:
     """The places that nodes have come from so far, by number."""
 
-    known: list[tuple[tuple[Step, ...], Node]] = field(default_factory=list)
+    known: list[tuple[tuple[CallFrame, ...], Node]] = field(default_factory=list)
     _numbers: dict[tuple[int, int], int] = field(default_factory=dict)
 
-    def enter(self, steps: tuple[Step, ...], node: Node) -> None:
+    def enter(self, steps: tuple[CallFrame, ...], node: Node) -> None:
         """Mark what is recorded from now on as coming from ``node``."""
         key = (id(steps), id(node))
         number = self._numbers.get(key)
@@ -51,7 +51,7 @@ class Places:
         fx_traceback.current_meta["custom"] = {MARK: number}
 
 
-def write_places(program: torch.export.ExportedProgram, places: Places) -> None:
+def write_provenance(program: torch.export.ExportedProgram, places: ProvenanceTable) -> None:
     """Give every node of ``program`` the metadata of the place that it came from."""
     for module in _graph_modules(program.graph_module):
         last = _first_mark(module)
@@ -96,13 +96,13 @@ def _graph_modules(root: torch.fx.GraphModule) -> Iterator[torch.fx.GraphModule]
             yield module
 
 
-def _write(made: torch.fx.Node, steps: tuple[Step, ...], node: Node) -> None:
+def _write(made: torch.fx.Node, steps: tuple[CallFrame, ...], node: Node) -> None:
     made.meta["stack_trace"] = stack_trace(steps, node.range)
     made.meta["nn_module_stack"] = _module_stack(steps)
     made.meta["source_fn_stack"] = _source_functions(steps, made, node)
 
 
-def stack_trace(steps: tuple[Step, ...], range: SourceRange) -> str:
+def stack_trace(steps: tuple[CallFrame, ...], range: SourceRange) -> str:
     """The lines of the author's source that led to a place, as Python's tracebacks tell them."""
     lines: list[str] = []
     ranges = [*(step.called_from for step in steps[1:]), range]
@@ -118,7 +118,7 @@ def stack_trace(steps: tuple[Step, ...], range: SourceRange) -> str:
     return "".join(lines)
 
 
-def _module_stack(steps: tuple[Step, ...]) -> dict[str, tuple[str, str]]:
+def _module_stack(steps: tuple[CallFrame, ...]) -> dict[str, tuple[str, str]]:
     found: dict[str, tuple[str, str]] = {}
     for step in steps:
         if step.path is not None:
@@ -127,7 +127,7 @@ def _module_stack(steps: tuple[Step, ...]) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _source_functions(steps: tuple[Step, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
+def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
     """The functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
     outermost first; the operator itself where there are none."""
     found: list[tuple[str, Any]] = []

@@ -8,7 +8,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 
-def know_named_tuple(cls: Any) -> None:
+def register_named_tuple(cls: Any) -> None:
     """Have files name a class of NamedTuples, unless they can do so already."""
     if cls in pytree.SUPPORTED_SERIALIZED_TYPES and _has_name(cls):
         return
@@ -20,16 +20,16 @@ def _has_name(cls: Any) -> bool:
     return found != pytree.NO_SERIALIZED_TYPE_NAME_FOUND
 
 
-def know_structures(value: Any) -> None:
-    """:func:`know_named_tuple` for every NamedTuple in an argument."""
+def register_pytrees(value: Any) -> None:
+    """:func:`register_named_tuple` for every NamedTuple in an argument."""
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        know_named_tuple(type(value))
+        register_named_tuple(type(value))
     if isinstance(value, (list, tuple)):
         for item in value:
-            know_structures(item)
+            register_pytrees(item)
     elif isinstance(value, dict):
         for item in value.values():
-            know_structures(item)
+            register_pytrees(item)
 
 
 def copied(value: Any) -> Any:

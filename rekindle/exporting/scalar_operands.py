@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from rekindle.exporting.values import Late, kind_of, number_as_tensor
+from rekindle.exporting.values import UnbackedScalar, kind_of, number_as_tensor
 
 _aten: Final = torch.ops.aten
 _EXAMPLES: Final[dict[str, Any]] = {"int": 1, "float": 1.0, "bool": True}
@@ -33,7 +33,7 @@ def as_tensor(value: Any, other: Tensor | None) -> Tensor:
 def with_tensors(overload: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """An operator and its arguments, with tensors for late numbers where there is an overload that takes tensors."""
     args = _unscaled(overload, args)
-    late = [index for index, value in enumerate(args) if isinstance(value, Late)]
+    late = [index for index, value in enumerate(args) if isinstance(value, UnbackedScalar)]
     formals = overload._schema.arguments
     if any(_is_scalar(formals[index].type) for index in late):
         overload = _sibling(overload, tuple(late)) or overload
@@ -83,10 +83,10 @@ def _is_tensor(type: Any) -> bool:
 def _scaled(overload: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
     """``add(x, y, alpha=n)``: the product of ``y`` and ``n`` is added."""
     x, y, alpha = args
-    if isinstance(alpha, Late):
+    if isinstance(alpha, UnbackedScalar):
         y = _aten.mul.Tensor(y, as_tensor(alpha, y)) if isinstance(y, Tensor) else y
         alpha = 1
-    return overload, (x, as_tensor(y, x) if isinstance(y, Late) else y, alpha)
+    return overload, (x, as_tensor(y, x) if isinstance(y, UnbackedScalar) else y, alpha)
 
 
 _SCALED: Final = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"})
@@ -94,7 +94,7 @@ _SCALED: Final = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"
 
 def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
     """``add(x, y, alpha=n)`` adds the product of ``y`` and ``n``."""
-    if overload._schema.name not in _SCALED or not isinstance(args[2], Late):
+    if overload._schema.name not in _SCALED or not isinstance(args[2], UnbackedScalar):
         return args
     x, y, alpha = args
     return x, _aten.mul.Tensor(y if isinstance(y, Tensor) else as_tensor(y, x), as_tensor(alpha, x)), 1
@@ -102,7 +102,7 @@ def _unscaled(overload: Any, args: Sequence[Any]) -> Sequence[Any]:
 
 def filled(overload: Any, args: Sequence[Any]) -> tuple[Sequence[Any], Tensor] | None:
     """What ``full(size, n)`` fills: arguments that make zeros, and a tensor that holds ``n``. None for other calls."""
-    if overload._schema.name not in _FILLS or not isinstance(args[1], Late):
+    if overload._schema.name not in _FILLS or not isinstance(args[1], UnbackedScalar):
         return None
     value = args[1]
     return [args[0], type(_EXAMPLES[value.kind])(0), *args[2:]], value.tensor

@@ -10,8 +10,8 @@ import torch
 from torch import SymBool, SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from rekindle.exporting.unbacked_arithmetic import late_arithmetic
-from rekindle.exporting.values import SYMBOLS, Late, full, is_known, kind_of, plain
+from rekindle.exporting.unbacked_arithmetic import unbacked_arithmetic
+from rekindle.exporting.values import SYMBOLS, UnbackedScalar, full, is_known, kind_of, with_symbols
 
 
 def settled(condition: Any) -> Any:
@@ -26,8 +26,8 @@ def settled(condition: Any) -> Any:
 
 def negated(condition: Any) -> Any:
     """``not condition``."""
-    if isinstance(condition, Late):
-        return Late("bool", torch.ops.aten.logical_not.default(condition.tensor))
+    if isinstance(condition, UnbackedScalar):
+        return UnbackedScalar("bool", torch.ops.aten.logical_not.default(condition.tensor))
     if isinstance(condition, SymBool):
         return settled(torch.sym_not(condition))
     return not condition
@@ -51,12 +51,12 @@ def _joined(
             return absorbing if known is absorbing else other
     if isinstance(a, SymBool) and isinstance(b, SymBool):
         return settled(of_symbols(a, b))
-    return Late("bool", of_tensors(condition_tensor(a), condition_tensor(b)))
+    return UnbackedScalar("bool", of_tensors(condition_tensor(a), condition_tensor(b)))
 
 
 def condition_tensor(condition: Any) -> Tensor:
     """A condition as a bool tensor without dimensions."""
-    if isinstance(condition, Late):
+    if isinstance(condition, UnbackedScalar):
         return condition.tensor
     return full(condition, torch.bool)
 
@@ -65,12 +65,12 @@ def truth_of(value: Any) -> Any:
     """``bool(value)`` of a number or of a tensor with one element."""
     if isinstance(value, Tensor):
         single = value if value.dim() == 0 else torch.ops.aten.reshape.default(value, [])
-        return Late("bool", single if single.dtype == torch.bool else torch.ops.aten.ne.Scalar(single, 0))
+        return UnbackedScalar("bool", single if single.dtype == torch.bool else torch.ops.aten.ne.Scalar(single, 0))
     kind = kind_of(value)
     if kind == "bool":
         return settled(value)
-    if isinstance(value, Late):
-        return Late("bool", torch.ops.aten.ne.Scalar(value.tensor, 0))
+    if isinstance(value, UnbackedScalar):
+        return UnbackedScalar("bool", torch.ops.aten.ne.Scalar(value.tensor, 0))
     if isinstance(value, SYMBOLS):
         return settled(value != 0)
     return bool(value)
@@ -82,7 +82,7 @@ def number_of_tensor(tensor: Tensor, kind: str) -> Any:
     dtype = torch.int64 if kind == "int" else torch.float64
     if single.dtype != dtype:
         single = torch.ops.aten.to.dtype(single, dtype)
-    return Late(kind, single)  # type: ignore[arg-type]
+    return UnbackedScalar(kind, single)  # type: ignore[arg-type]
 
 
 def element_of(tensor: Tensor) -> Any:
@@ -96,8 +96,8 @@ def element_of(tensor: Tensor) -> Any:
 
 def absolute(value: Any) -> Any:
     """``abs(value)``. Files of exported programs have no ``abs`` of symbols."""
-    if isinstance(value, Late):
-        return Late(value.kind, torch.ops.aten.abs.default(value.tensor))
+    if isinstance(value, UnbackedScalar):
+        return UnbackedScalar(value.kind, torch.ops.aten.abs.default(value.tensor))
     if is_known(value):
         return abs(value)
     return torch.sym_max(value, -value)
@@ -107,7 +107,7 @@ def as_int(value: Any) -> Any:
     """``int(value)``."""
     if kind_of(value) == "int":
         return value
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return number_of_tensor(value.tensor, "int")
     if isinstance(value, SymBool):
         return torch.sym_ite(value, 1, 0)
@@ -120,7 +120,7 @@ def as_float(value: Any) -> Any:
     """``float(value)``."""
     if kind_of(value) == "float":
         return value
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return number_of_tensor(value.tensor, "float")
     if isinstance(value, SymBool):
         return torch.sym_float(torch.sym_ite(value, 1, 0))
@@ -153,10 +153,10 @@ def equal_lists(a: list[Any], b: list[Any]) -> Any:
 
 def equal(a: Any, b: Any) -> Any:
     """Whether two numbers are equal."""
-    late = late_arithmetic("aten::eq", a, b)
+    late = unbacked_arithmetic("aten::eq", a, b)
     if late is not None:
         return late
-    a, b = plain(a), plain(b)
+    a, b = with_symbols(a), with_symbols(b)
     if isinstance(a, SYMBOLS) or isinstance(b, SYMBOLS):
         if isinstance(a, (SymBool, bool)):
             a, b = as_int(a), as_int(b)
@@ -179,7 +179,7 @@ def _chosen(
 ) -> Any:
     result = items[0]
     for item in items[1:]:
-        late = late_arithmetic(kind, result, item)
+        late = unbacked_arithmetic(kind, result, item)
         if late is not None:
             result = late
             continue

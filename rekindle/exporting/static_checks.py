@@ -10,7 +10,7 @@ from torch import Tensor
 from rekindle.errors import ExportProblem, SourceRange
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType
 from rekindle.passes.inlining import called_function
 
@@ -31,7 +31,7 @@ def reachable(nodes: Iterable[Node]) -> Iterator[Node]:
                     waiting.append(graph.block.nodes)
 
 
-def constants_of(records: Iterable[FunctionRecord]) -> list[Tensor]:
+def constants_of(records: Iterable[GraphFunction]) -> list[Tensor]:
     """The tensors that stand in the program itself, each once."""
     found: dict[int, Tensor] = {}
     for node in reachable(node for record in records for node in record.graph.block.nodes):
@@ -53,7 +53,7 @@ def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) 
     kind = node.kind
     if kind == "prim::CreateObject":
         type = node.output.type
-        if not isinstance(type, ClassType) or not type.is_library_class:
+        if not isinstance(type, ClassType) or not type.is_torchbind_class:
             return None
     told = _NEVER.get(kind)
     if told is None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from torch import Tensor
 
 from rekindle.errors import ExportProblem, SourceRange
-from rekindle.exporting.provenance import Places, Step
-from rekindle.exporting.values import Copier, Finished, LeafKey, Object, leaf_key, leaves, parts
+from rekindle.exporting.provenance import CallFrame, ProvenanceTable
+from rekindle.exporting.values import CompletedFuture, LeafKey, StateCopier, SymbolicObject, leaf_key, leaves, parts
 from rekindle.ir.graph import Block, Graph, Node, Value
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class ProgramRaises(Exception):
         self.node = node
 
 
-Path: TypeAlias = "tuple[int, ...]"
+CallPath: TypeAlias = "tuple[int, ...]"
 """The calls, by the ids of their nodes, and the numbers of the iterations around a block, the outermost first."""
 
-Moment: TypeAlias = "tuple[Path, int]"
+ExecutionPoint: TypeAlias = "tuple[CallPath, int]"
 """One time that a node is reached: the path to its block, and its id."""
 
 
@@ -45,7 +45,7 @@ class Activation:
     """A function that runs: what its values are, and how it was called."""
 
     env: dict[Value, Any]
-    steps: tuple[Step, ...]
+    steps: tuple[CallFrame, ...]
     """The functions around it and itself, the outermost first."""
 
 
@@ -60,62 +60,62 @@ class Frame:
     owner: Node | None
     caller: Activation | None = None
     iteration: int = 0
-    path: Path | None = ()
+    path: CallPath | None = ()
     """The calls and iterations that led here; None within an iteration that stands for all."""
 
 
-def moment_of(frame: Frame, node: Node) -> Moment | None:
+def execution_point(frame: Frame, node: Node) -> ExecutionPoint | None:
     """When ``node`` is reached; None within an iteration that stands for all."""
     return None if frame.path is None else (frame.path, id(node))
 
 
 @dataclass(slots=True)
-class Session:
+class ExportSession:
     """What all machines of one export share."""
 
-    places: Places
+    places: ProvenanceTable
     budget: int = 256
     """How many more ways may be copied."""
     problems: list[ExportProblem] = field(default_factory=list)
     example: Example | None = None
     """What the program does with its example, once something has no form and that has to be known."""
-    decided: dict[Moment, ExportProblem] = field(default_factory=dict)
+    forced_by_example: dict[ExecutionPoint, ExportProblem] = field(default_factory=dict)
     """Branches and loops that go as they do in the example, and why."""
-    blurred: dict[int, tuple[Any, Moment | None]] = field(default_factory=dict)
+    maybe_aliased: dict[int, tuple[Any, ExecutionPoint | None]] = field(default_factory=dict)
     """Memory that may or may not be shared, since only the run tells which tensor a branch gave: a tensor that has it,
     and the branch or loop."""
     written: set[int] = field(default_factory=set)
     """Memory that operators have written to."""
-    touched: set[LeafKey] = field(default_factory=set)
+    read_leaves: set[LeafKey] = field(default_factory=set)
     """Leaves that operators have read."""
     assertions: int = 0
     """How many checks the program has made so far."""
     assigned: dict[tuple[str, str], ExportProblem] = field(default_factory=dict)
     """Attributes of modules, by path and name, that the program assigns, and where."""
-    refilled: dict[int, tuple[Any, ExportProblem]] = field(default_factory=dict)
+    mutated_containers: dict[int, tuple[Any, ExportProblem]] = field(default_factory=dict)
     """Lists and dicts that operators have written to, by id, and where."""
-    foreign: set[int] = field(default_factory=set)
+    external_storages: set[int] = field(default_factory=set)
     """The memory of arguments, parameters and buffers."""
     asks_dtype: bool = False
     """Whether the program has asked for a dtype."""
-    rehearsals: int = 0
+    dry_run_depth: int = 0
     """How many rehearsals, which record nothing, are going on within one another."""
-    bodies: int = 0
+    subgraph_depth: int = 0
     """How many branches and bodies of loops are being traced within one another."""
 
     @property
-    def is_certain(self) -> bool:
+    def is_unconditional(self) -> bool:
         """Whether the exported program is sure to come to where the machine is."""
-        return not self.rehearsals and not self.bodies
+        return not self.dry_run_depth and not self.subgraph_depth
 
     @contextmanager
     def in_body(self) -> Iterator[None]:
         """Within, a branch or the body of a loop is traced."""
-        self.bodies += 1
+        self.subgraph_depth += 1
         try:
             yield
         finally:
-            self.bodies -= 1
+            self.subgraph_depth -= 1
 
     def note(self, problem: ExportProblem) -> None:
         """Keep a problem, once; there is a draft if there is one wherever it arises."""
@@ -127,10 +127,12 @@ class Session:
         self.problems.append(problem)
 
 
-class Machine:
+class SymbolicInterpreter:
     """A run of a program, or of a part of it: ``frames`` says where it is."""
 
-    def __init__(self, session: Session, frames: list[Frame], constants: dict[int, Tensor], kept: list[Any]) -> None:
+    def __init__(
+        self, session: ExportSession, frames: list[Frame], constants: dict[int, Tensor], kept: list[Any]
+    ) -> None:
         self.session = session
         self.frames = frames
         self.constants = constants
@@ -142,12 +144,12 @@ class Machine:
     @classmethod
     def of_graph(
         cls,
-        session: Session,
+        session: ExportSession,
         graph: Graph,
         arguments: Sequence[Any],
-        steps: tuple[Step, ...],
+        steps: tuple[CallFrame, ...],
         constants: dict[int, Tensor],
-    ) -> Machine:
+    ) -> SymbolicInterpreter:
         """One that is to run ``graph`` from its start."""
         env = dict(zip(graph.inputs, arguments, strict=True))
         frame = Frame(Activation(env, steps), graph.block, graph.return_node.next, None)
@@ -217,7 +219,7 @@ class Machine:
             path = (*path, iteration)
         self.frames.append(Frame(frame.activation, block, block.return_node.next, owner, None, iteration, path))
 
-    def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: Step | None) -> None:
+    def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: CallFrame | None) -> None:
         """Go on in a function that ``node`` calls."""
         steps = frame.activation.steps if step is None else (*frame.activation.steps, step)
         env = dict(zip(graph.inputs, arguments, strict=True))
@@ -225,7 +227,7 @@ class Machine:
         new = Frame(Activation(env, steps), graph.block, graph.return_node.next, node, frame.activation, path=path)
         self.frames.append(new)
 
-    def fresh(self, frames: list[Frame], copier: Copier, kept: Sequence[Any]) -> Machine:
+    def fresh(self, frames: list[Frame], copier: StateCopier, kept: Sequence[Any]) -> SymbolicInterpreter:
         """Another machine of the same session, for frames that ``copier`` has copied. ``kept`` are the originals of
         what it has to keep."""
         constants = {key: copier.copy(tensor) for key, tensor in self.constants.items()}
@@ -237,7 +239,7 @@ class Machine:
         """For each of ``frames`` the values of its function that it still needs."""
         return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
 
-    def copied(self, frames: Sequence[Frame], copier: Copier) -> list[Frame]:
+    def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:
         """Copies of ``frames`` with copies of all that they still need."""
         activations: dict[int, Activation] = {}
         for frame in frames:
@@ -333,11 +335,11 @@ def _needed(frame: Frame) -> list[Value]:
 
 def _collect(value: Any, found: dict[int, Any]) -> None:
     """Add the containers in ``value`` that a program can change."""
-    if isinstance(value, (list, dict, Object)):
+    if isinstance(value, (list, dict, SymbolicObject)):
         if id(value) in found:
             return
         found[id(value)] = value
-    if isinstance(value, (list, dict, Object, tuple, Finished)):
+    if isinstance(value, (list, dict, SymbolicObject, tuple, CompletedFuture)):
         for part in parts(value):
             _collect(part, found)
 

@@ -18,14 +18,22 @@ from typing import Any, Final
 import torch
 from torch import SymInt, Tensor
 
-from rekindle.exporting.values import DTYPE_OF_KIND, Late, full, is_known, kind_of, number_as_tensor, plain
+from rekindle.exporting.values import (
+    DTYPE_OF_KIND,
+    UnbackedScalar,
+    full,
+    is_known,
+    kind_of,
+    number_as_tensor,
+    with_symbols,
+)
 
 _aten: Final = torch.ops.aten
 _ZERO: Final = "ZeroDivisionError: division by zero"
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
+class _BinaryOp:
     """An operator on two numbers: of tensors, of a tensor and a number, of a number and a tensor where there is such a
     form; and of symbols of ints, where it has one. ``made`` is the kind of the result, None where it is that of the
     operands. ``divides`` where Python raises for a second operand of zero."""
@@ -38,8 +46,8 @@ class _Form:
     divides: bool = False
 
 
-def _compares(overloads: Any, mirrored: Any) -> _Form:
-    return _Form(overloads.Tensor, overloads.Scalar, lambda a, b: mirrored.Scalar(b, a), made="bool")
+def _compares(overloads: Any, mirrored: Any) -> _BinaryOp:
+    return _BinaryOp(overloads.Tensor, overloads.Scalar, lambda a, b: mirrored.Scalar(b, a), made="bool")
 
 
 def _floor(a: Tensor, b: Any) -> Tensor:
@@ -47,15 +55,15 @@ def _floor(a: Tensor, b: Any) -> Tensor:
     return made
 
 
-_FORMS: Final[dict[str, _Form]] = {
-    "aten::add": _Form(_aten.add.Tensor, _aten.add.Tensor, lambda a, b: _aten.add.Tensor(b, a), operator.add),
-    "aten::sub": _Form(_aten.sub.Tensor, _aten.sub.Tensor, lambda a, b: _aten.rsub.Scalar(b, a), operator.sub),
-    "aten::mul": _Form(_aten.mul.Tensor, _aten.mul.Tensor, lambda a, b: _aten.mul.Tensor(b, a), operator.mul),
-    "aten::div": _Form(_aten.div.Tensor, _aten.div.Tensor, made="float", divides=True),
-    "aten::floordiv": _Form(_floor, _floor, of_symbols=operator.floordiv, divides=True),
-    "aten::remainder": _Form(_aten.remainder.Tensor, _aten.remainder.Scalar, of_symbols=operator.mod, divides=True),
-    "prim::min": _Form(_aten.minimum.default, _aten.clamp_max.default, of_symbols=torch.sym_min),
-    "prim::max": _Form(_aten.maximum.default, _aten.clamp_min.default, of_symbols=torch.sym_max),
+_FORMS: Final[dict[str, _BinaryOp]] = {
+    "aten::add": _BinaryOp(_aten.add.Tensor, _aten.add.Tensor, lambda a, b: _aten.add.Tensor(b, a), operator.add),
+    "aten::sub": _BinaryOp(_aten.sub.Tensor, _aten.sub.Tensor, lambda a, b: _aten.rsub.Scalar(b, a), operator.sub),
+    "aten::mul": _BinaryOp(_aten.mul.Tensor, _aten.mul.Tensor, lambda a, b: _aten.mul.Tensor(b, a), operator.mul),
+    "aten::div": _BinaryOp(_aten.div.Tensor, _aten.div.Tensor, made="float", divides=True),
+    "aten::floordiv": _BinaryOp(_floor, _floor, of_symbols=operator.floordiv, divides=True),
+    "aten::remainder": _BinaryOp(_aten.remainder.Tensor, _aten.remainder.Scalar, of_symbols=operator.mod, divides=True),
+    "prim::min": _BinaryOp(_aten.minimum.default, _aten.clamp_max.default, of_symbols=torch.sym_min),
+    "prim::max": _BinaryOp(_aten.maximum.default, _aten.clamp_min.default, of_symbols=torch.sym_max),
     "aten::lt": _compares(_aten.lt, _aten.gt),
     "aten::le": _compares(_aten.le, _aten.ge),
     "aten::gt": _compares(_aten.gt, _aten.lt),
@@ -65,11 +73,16 @@ _FORMS: Final[dict[str, _Form]] = {
 }
 
 
-def late_arithmetic(kind: str, a: Any, b: Any) -> Any:
+def unbacked_arithmetic(kind: str, a: Any, b: Any) -> Any:
     """``a <kind> b``, late where one of both is and it can be computed of tensors; else None."""
     form = _FORMS.get(kind)
     kinds = (kind_of(a), kind_of(b))
-    if form is None or None in kinds or "rows" in kinds or not (isinstance(a, Late) or isinstance(b, Late)):
+    if (
+        form is None
+        or None in kinds
+        or "rows" in kinds
+        or not (isinstance(a, UnbackedScalar) or isinstance(b, UnbackedScalar))
+    ):
         return None
     of_ints = "float" not in kinds and form.made != "float"
     common = "int" if of_ints else "float"
@@ -85,7 +98,7 @@ def late_arithmetic(kind: str, a: Any, b: Any) -> Any:
     symbol = None
     if form.of_symbols is not None and kinds == ("int", "int"):
         symbol = _symbol(form.of_symbols, a, b)
-    return Late(form.made or common, result, symbol=symbol)  # type: ignore[arg-type]
+    return UnbackedScalar(form.made or common, result, symbol=symbol)  # type: ignore[arg-type]
 
 
 def _operand(value: Any, common: str) -> Any:
@@ -113,12 +126,12 @@ def _divisor(value: Any) -> Any:
 
 
 def _symbol(of_symbols: Callable[[Any, Any], Any], a: Any, b: Any) -> Callable[[], Any]:
-    return lambda: of_symbols(plain(a), plain(b))
+    return lambda: of_symbols(with_symbols(a), with_symbols(b))
 
 
 def negative(value: Any) -> Any:
     """``-value``."""
-    if not isinstance(value, Late):
+    if not isinstance(value, UnbackedScalar):
         return -value
     symbol = (lambda: -value.number) if value.kind == "int" else None
-    return Late(value.kind, _aten.neg.default(_operand(value, value.kind)), symbol=symbol)
+    return UnbackedScalar(value.kind, _aten.neg.default(_operand(value, value.kind)), symbol=symbol)

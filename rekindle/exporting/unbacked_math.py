@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from rekindle.exporting.values import DTYPE_OF_KIND, Late, NumberKind, is_known, number_as_tensor
+from rekindle.exporting.values import DTYPE_OF_KIND, NumberKind, UnbackedScalar, is_known, number_as_tensor
 
 _aten: Final = torch.ops.aten
 
@@ -51,7 +51,7 @@ def _on_tensors(
             _aten._assert_async.msg(is_fine, "ValueError: math domain error")
         if result.dtype != DTYPE_OF_KIND[made]:
             result = _aten.to.dtype(result, DTYPE_OF_KIND[made])
-        return Late(made, result)
+        return UnbackedScalar(made, result)
 
     return run
 

@@ -2,11 +2,11 @@
 
 =====================================  ===============================================================================
 Tensor                                 a FakeTensor that PyTorch's tracer follows
-int, float, bool                       Python's, or a SymInt, SymFloat, SymBool, or a :class:`Late` one
+int, float, bool                       Python's, or a SymInt, SymFloat, SymBool, or a :class:`UnbackedScalar` one
 str, None, devices, enums, tuples      Python's, as when the program runs
 List, Dict                             Python's own, which the program may change
-module, object of a class              an :class:`Object`, whose slots the program may change
-Future                                 a :class:`Finished` one
+module, object of a class              an :class:`SymbolicObject`, whose slots the program may change
+Future                                 a :class:`CompletedFuture` one
 =====================================  ===============================================================================
 """
 
@@ -29,7 +29,7 @@ DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": tor
 
 
 @dataclass(slots=True, eq=False)
-class Late:
+class UnbackedScalar:
     """A number that is known only when the exported program runs: the element of a tensor without dimensions.
 
     It becomes a SymInt, SymFloat or SymBool where an operator needs a number; conditions and carried values stay
@@ -67,7 +67,7 @@ class Late:
 
 
 @dataclass(slots=True, eq=False)
-class Object:
+class SymbolicObject:
     """A module, or an object of a script class: its slots by name. ``path`` is that of the module, None for others."""
 
     type: ClassType
@@ -82,7 +82,7 @@ class Object:
 
 
 @dataclass(slots=True, frozen=True)
-class Finished:
+class CompletedFuture:
     """A future, whose value is there: exported programs do one thing after the other."""
 
     value: Any
@@ -120,7 +120,7 @@ def key_of(leaf: Any) -> LeafKey:
 
 def kind_of(value: Any) -> NumberKind | None:
     """Which kind of number ``value`` is, known or not; None for anything else."""
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return value.kind
     if isinstance(value, (bool, SymBool)):
         return "bool"
@@ -133,7 +133,7 @@ def kind_of(value: Any) -> NumberKind | None:
 
 def is_rows(value: Any) -> bool:
     """Whether an element of a list stands for any number of elements."""
-    return isinstance(value, Late) and value.kind == "rows"
+    return isinstance(value, UnbackedScalar) and value.kind == "rows"
 
 
 def has_rows(value: Any) -> bool:
@@ -143,12 +143,12 @@ def has_rows(value: Any) -> bool:
 
 def is_known(value: Any) -> bool:
     """Whether a number is known now."""
-    return not isinstance(value, (Late, *SYMBOLS))
+    return not isinstance(value, (UnbackedScalar, *SYMBOLS))
 
 
 def number_as_tensor(value: Any) -> Tensor:
     """A number as a tensor without dimensions, of the dtype of its kind."""
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return value.tensor
     kind = kind_of(value)
     assert kind is not None
@@ -162,18 +162,18 @@ def full(value: Any, dtype: torch.dtype | None = None) -> Tensor:
     return made
 
 
-def plain(value: Any) -> Any:
+def with_symbols(value: Any) -> Any:
     """``value`` with every late number as a symbol, as operators take it. Lists that hold none stay themselves."""
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return value.number
-    if isinstance(value, list) and any(isinstance(item, Late) for item in value):
-        return [plain(item) for item in value]
-    if isinstance(value, tuple) and any(isinstance(item, Late) for item in value):
-        return tuple(plain(item) for item in value)
+    if isinstance(value, list) and any(isinstance(item, UnbackedScalar) for item in value):
+        return [with_symbols(item) for item in value]
+    if isinstance(value, tuple) and any(isinstance(item, UnbackedScalar) for item in value):
+        return tuple(with_symbols(item) for item in value)
     return value
 
 
-class Copier:
+class StateCopier:
     """Copies values with everything that the program could change, and puts others in place of leaves.
 
     What is one container stays one: ``copies`` has the copy of each by the id of the original, beside the original.
@@ -190,14 +190,14 @@ class Copier:
         key = leaf_key(value)
         if key is not None:
             return self.replacements.get(key, value)
-        if isinstance(value, Late):
+        if isinstance(value, UnbackedScalar):
             limit = -1 if isinstance(value.limit, SymInt) else value.limit
-            return Late(value.kind, self.copy(value.tensor), limit, is_copy=True)
-        if isinstance(value, Finished):
-            return Finished(self.copy(value.value))
+            return UnbackedScalar(value.kind, self.copy(value.tensor), limit, is_copy=True)
+        if isinstance(value, CompletedFuture):
+            return CompletedFuture(self.copy(value.value))
         if isinstance(value, tuple):
             return with_items(value, [self.copy(item) for item in value])
-        if isinstance(value, (list, dict, Object)):
+        if isinstance(value, (list, dict, SymbolicObject)):
             known = self.copies.get(id(value))
             return self._container(value) if known is None else known[1]
         return value
@@ -216,7 +216,7 @@ class Copier:
             self._note(value, new)
             new.update((key, self.copy(item)) for key, item in value.items())
         else:
-            new = Object(value.type, {}, value.path, value.python_class)
+            new = SymbolicObject(value.type, {}, value.path, value.python_class)
             self._note(value, new)
             new.slots.update((name, self.copy(item)) for name, item in value.slots.items())
         return new
@@ -238,11 +238,11 @@ def parts(value: Any) -> list[Any]:
         return list(value)
     if isinstance(value, dict):
         return list(value.values())
-    if isinstance(value, Object):
+    if isinstance(value, SymbolicObject):
         return list(value.slots.values())
-    if isinstance(value, Late):
+    if isinstance(value, UnbackedScalar):
         return [value.tensor]
-    if isinstance(value, Finished):
+    if isinstance(value, CompletedFuture):
         return [value.value]
     return []
 
@@ -253,7 +253,7 @@ def leaves(value: Any, seen: set[int] | None = None) -> Iterator[Any]:
     if leaf_key(value) is not None:
         yield value
         return
-    if isinstance(value, (list, dict, Object)):
+    if isinstance(value, (list, dict, SymbolicObject)):
         if id(value) in seen:
             return
         seen.add(id(value))

@@ -17,12 +17,12 @@ from rekindle.frontend.classes import NewObject, ScriptClassValue
 from rekindle.frontend.interfaces import InterfaceValue
 from rekindle.frontend.python_printer.names import NamedType
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_matching import convert_value
@@ -70,7 +70,7 @@ _MEANINGS: Final = {"format": "archive::format", "percentFormat": "archive::perc
 """Text that archives make is text as C++ has it; ``ops.aten.format`` is how rekindle writes what Python means."""
 
 
-def no_functions(kind: str) -> Sequence[FunctionRecord]:
+def no_functions(kind: str) -> Sequence[GraphFunction]:
     """No operator means anything special."""
     return ()
 
@@ -80,7 +80,7 @@ def no_schemas(kind: str) -> Sequence[FunctionSchema]:
     return ()
 
 
-class ArchiveNames:
+class ArchiveResolver:
     """The resolver of archive texts.
 
     ``find_type`` gives types and functions by qualified name, ``constants`` are those beside the text. ``preferred``
@@ -92,7 +92,7 @@ class ArchiveNames:
         self,
         find_type: TypeFinder,
         constants: Sequence[object],
-        preferred: Callable[[str], Sequence[FunctionRecord]] = no_functions,
+        preferred: Callable[[str], Sequence[GraphFunction]] = no_functions,
         missing_operator: Callable[[str], Sequence[FunctionSchema]] = no_schemas,
     ) -> None:
         self._find_type = find_type
@@ -157,7 +157,9 @@ class ArchiveNames:
 class _Operators(SugaredValue):
     """``torch``, ``ops.prim``: the operators of a namespace, of which some are called otherwise here."""
 
-    def __init__(self, names: ArchiveNames, namespace: str, renamed: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(
+        self, names: ArchiveResolver, namespace: str, renamed: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.names = names
         self.namespace = namespace
         self.renamed = renamed
@@ -181,7 +183,7 @@ class _MathPower(BuiltinFunction):
     """``ops.aten.pow``: ``math.pow``, of which the errors are others than those of ``**``. Only archives that were
     written here have it; ``torch.jit`` takes it for ``torch.pow``."""
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         found = super().call(call)
         found.as_value(call.range, call.graph).node.set_attribute("math", 1)
         return found
@@ -190,7 +192,7 @@ class _MathPower(BuiltinFunction):
 class _Libraries(SugaredValue):
     """``ops``: the namespaces of operators."""
 
-    def __init__(self, names: ArchiveNames) -> None:
+    def __init__(self, names: ArchiveResolver) -> None:
         self.names = names
 
     @property
@@ -221,7 +223,7 @@ class _Constants(SugaredValue):
 class _Names(SugaredValue):
     """A part of a qualified name that is none by itself."""
 
-    def __init__(self, names: ArchiveNames, name: str) -> None:
+    def __init__(self, names: ArchiveResolver, name: str) -> None:
         self.names = names
         self.name = name
 
@@ -237,7 +239,7 @@ class _Class(ScriptClassValue):
     """A class of an archive. ``C.__new__(C)`` makes an object that has no attributes yet; static methods are functions
     whose names begin with that of the class."""
 
-    def __init__(self, names: ArchiveNames, type: ClassType) -> None:
+    def __init__(self, names: ArchiveResolver, type: ClassType) -> None:
         super().__init__(type)
         self.names = names
 
@@ -283,7 +285,7 @@ class _NamedTuple(SugaredValue):
     def as_type(self, range: SourceRange) -> Type:
         return self.type
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         wanted = self.type.elements
         if call.kwargs or len(call.args) != len(wanted):
             raise TypeMismatchError(f"{self.description} takes {len(wanted)} values by position", call.range)
@@ -309,7 +311,7 @@ class _MissingOperator(SugaredValue):
     def description(self) -> str:
         return f"the operator '{self.kind}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         # What it gives is told by a schema, if there is but one; else they are Tensors, as many as are asked for.
         types = (
             [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * call.targets
@@ -339,7 +341,7 @@ class ForkedFunction(SugaredValue):
     def description(self) -> str:
         return f"the function '{self.name}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.args or call.kwargs:
             raise UnsupportedError(f"{self.description} takes no arguments", call.range)
         return SimpleValue(self.emit())

@@ -6,24 +6,24 @@ from collections.abc import Sequence
 
 from rekindle.errors import Cause, CompileError, TypeMismatchError, UnsupportedError
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.error_diagnosis import look_into
+from rekindle.frontend.error_diagnosis import emit_for_errors
 from rekindle.frontend.expressions import _holds_ints
 from rekindle.frontend.keyword_arguments import KeywordArguments
 from rekindle.frontend.literals import emit_item, is_open_ended, joined_list
 from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
-from rekindle.ir.named_value import CallArgument
+from rekindle.ir.named_value import NamedValue
 from rekindle.ir.node import Value
 from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiteral, Starred, StringLiteral
 
 
-def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = False) -> list[CallArgument]:
+def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = False) -> list[NamedValue]:
     """Positional arguments; one list of all where ``joins`` and a list of ints of any length is expanded among
     them, as operators take sizes."""
     joined = _joined_sizes(emitter, inputs) if joins else None
     if joined is not None:
         return [emitter.argument(joined, inputs[0].range)]
-    arguments: list[CallArgument] = []
+    arguments: list[NamedValue] = []
     for index, item in enumerate(inputs):
         try:
             known = emitter.starred.pop(id(item.tree), None)
@@ -36,7 +36,7 @@ def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = Fa
                 value = emitter.emit_expression(item) if known is None else known.as_value(item.range, emitter.graph)
                 arguments.append(emitter.argument(value, item.range))
         except CompileError as error:
-            look_into(emitter, inputs[index + 1 :], error, item)
+            emit_for_errors(emitter, inputs[index + 1 :], error, item)
     return arguments
 
 
@@ -95,18 +95,18 @@ def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
     )
 
 
-def emit_keywords(emitter: Emitter, attributes: Sequence[Attribute]) -> list[CallArgument]:
-    arguments: list[CallArgument] = []
+def emit_keywords(emitter: Emitter, attributes: Sequence[Attribute]) -> list[NamedValue]:
+    arguments: list[NamedValue] = []
     for index, item in enumerate(attributes):
         if item.is_expansion:
             arguments += [
-                CallArgument(value.as_value(item.range, emitter.graph), range=item.range, name=name)
+                NamedValue(value.as_value(item.range, emitter.graph), range=item.range, name=name)
                 for name, value in _expanded(emitter, item.value).items()
             ]
             continue
         try:
             value = emitter.emit_expression(item.value)
         except CompileError as error:
-            look_into(emitter, [other.value for other in attributes[index + 1 :]], error, item.value)
-        arguments.append(CallArgument(value, range=item.range, name=item.name.name))
+            emit_for_errors(emitter, [other.value for other in attributes[index + 1 :]], error, item.value)
+        arguments.append(NamedValue(value, range=item.range, name=item.name.name))
     return arguments

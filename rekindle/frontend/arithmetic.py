@@ -6,15 +6,15 @@ from typing import Final
 
 from rekindle.errors import CompileError, TypeMismatchError
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.error_diagnosis import look_into
+from rekindle.frontend.error_diagnosis import emit_for_errors
 from rekindle.frontend.expressions import from_library
 from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.operators import binary
 from rekindle.frontend.powers import float_beside, is_scaled
 from rekindle.frontend.python_operators import power
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import Call
-from rekindle.frontend.usage_inference import learn_element, learn_item
+from rekindle.frontend.sugared import CallSite
+from rekindle.frontend.usage_inference import infer_element, infer_item
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.node import Value
 from rekindle.ir.types import (
@@ -58,14 +58,14 @@ def emit_binary(emitter: Emitter, expression: Expr, hint: Type | None) -> Value:
                 value = power(emitter, value, rhs, each, hint if position == 0 else float_beside(chain[position - 1]))
                 continue
             if each.operator == "in" and isinstance(rhs.type, DictType):
-                learn_item(emitter, each.rhs, value)
+                infer_item(emitter, each.rhs, value)
             elif each.operator == "+" and isinstance(rhs.type, ListType):
-                learn_element(emitter, each.lhs, rhs)
+                infer_element(emitter, each.lhs, rhs)
             value = binary(emitter, each.operator, value, rhs, each)
         return value
     except CompileError as error:
         failed = chain[position].tree if position < len(chain) else chain[-1].lhs.tree
-        look_into(emitter, [each.rhs for each in reversed(chain[:position])], error, Expr(failed))
+        emit_for_errors(emitter, [each.rhs for each in reversed(chain[:position])], error, Expr(failed))
 
 
 def emit_unary(emitter: Emitter, expression: Expr, hint: Type | None) -> Value:
@@ -101,7 +101,7 @@ def _operated(emitter: Emitter, expr: UnaryOp, operand: Value) -> Value:
     if expr.operator == "~" and operand.type == INT:
         return emitter.insert("aten::__xor__", expr.range, operand, -1)  # there is no such operator of ints
     target = MagicMethod(method, BuiltinFunction(kind))
-    result = target.call(Call(expr.range, emitter.graph, [emitter.argument(operand, expr.operand.range)]))
+    result = target.call(CallSite(expr.range, emitter.graph, [emitter.argument(operand, expr.operand.range)]))
     return result.as_value(expr.range, emitter.graph)
 
 

@@ -29,7 +29,7 @@ from rekindle.frontend.subscripts import (
     indices_of,
     slice_and_select,
 )
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.tensor_indexing import read_indexed, write_indexed
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.frontend.type_inference import (
@@ -41,12 +41,12 @@ from rekindle.frontend.type_inference import (
     RESULT,
     SET,
     TUPLE,
-    Origin,
+    FirstAssignment,
     is_literal_of,
     kind_of_origin,
     origin_of_value,
 )
-from rekindle.frontend.usage_inference import is_assumed, learn_element, learn_item, learn_numbers
+from rekindle.frontend.usage_inference import infer_element, infer_item, is_assumed, learn_numbers
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.frontend.variable_length_tuples import is_open_tuple
 from rekindle.ir.graph import Value
@@ -133,7 +133,7 @@ def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> N
     assert kind is not None
     first = emitter.emit_expression(value)
     for target in targets:
-        origin = Origin(target.tree, kind)
+        origin = FirstAssignment(target.tree, kind)
         _assign_as(emitter, target, SimpleValue(first), _first_type(emitter, origin, target, value), value.range)
         _remember(emitter, origin, target)
 
@@ -152,7 +152,7 @@ def _is_known(emitter: Emitter, name: str, range: SourceRange) -> bool:
     return emitter.resolver.resolve_value(name, range, emitter.graph) is not None or name in vars(builtins)
 
 
-def _assign_first(emitter: Emitter, origin: Origin, target: Expr, value: Expr) -> None:
+def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> None:
     """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
     type = _first_type(emitter, origin, target, value)
     if type is None or origin.kind == NUMBERS:
@@ -164,7 +164,7 @@ def _assign_first(emitter: Emitter, origin: Origin, target: Expr, value: Expr) -
 
 def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequence[Expr]) -> None:
     """``xs, n = [], 0``: each variable learns from its uses what it holds, as if it stood alone."""
-    found: list[tuple[Expr, Expr, Origin | None, Type | None, SugaredValue]] = []
+    found: list[tuple[Expr, Expr, FirstAssignment | None, Type | None, SugaredValue]] = []
     for target, value in zip(targets, values, strict=True):
         origin = origin_of_value(value.tree, value)
         type = None if origin is None else _first_type(emitter, origin, target, value)
@@ -175,7 +175,7 @@ def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequ
             _remember(emitter, origin, target)
 
 
-def _first_type(emitter: Emitter, origin: Origin, target: Expr, value: Expr) -> Type | None:
+def _first_type(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> Type | None:
     """The type that a variable is to have of which this assignment does not tell all; None where nothing else has
     told."""
     frame = emitter.environment.frame
@@ -191,7 +191,7 @@ def _first_type(emitter: Emitter, origin: Origin, target: Expr, value: Expr) -> 
     return type
 
 
-def _remember(emitter: Emitter, origin: Origin, target: Expr) -> None:
+def _remember(emitter: Emitter, origin: FirstAssignment, target: Expr) -> None:
     frame = emitter.environment.frame
     variable = frame.variable(Var(target.tree).name.name)
     around = None if frame.parent is None else frame.parent.find_type(variable)
@@ -203,7 +203,7 @@ def _remember_alias(emitter: Emitter, target: Expr, value: Expr) -> None:
     """``b = a``: what is put into the list or dict of one is put into that of the other."""
     origin = emitter.environment.origin_of(value)
     if value.tree.kind == Select.KIND and Select(value.tree).value.tree.kind == Var.KIND:
-        origin = Origin(value.tree, ATTRIBUTE, attribute=value)
+        origin = FirstAssignment(value.tree, ATTRIBUTE, attribute=value)
     if origin is not None and origin.kind in (NUMBERS, ATTRIBUTE, RESULT) and target.tree.kind == Var.KIND:
         frame = emitter.environment.frame
         frame.origins[frame.variable(Var(target.tree).name.name)] = origin
@@ -260,15 +260,17 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
     else:
         found = _kept(emitter, target, value) or emitter.emit_sugared(value)
         if _is_variable(target) and _is_new_container(found) and emitter.environment.checks_assignment:
-            _assign_new(emitter, Origin(statement.tree, NUMBERS), target, found, value.range)
+            _assign_new(emitter, FirstAssignment(statement.tree, NUMBERS), target, found, value.range)
         else:
             function = called_function(found.value) if isinstance(found, SimpleValue) else None
             assign(emitter, target, found, value.range)
             if function is not None and function.result is not None and _is_variable(target):
-                _remember(emitter, Origin(statement.tree, RESULT, function=function), target)
+                _remember(emitter, FirstAssignment(statement.tree, RESULT, function=function), target)
 
 
-def _assign_new(emitter: Emitter, origin: Origin, target: Expr, made: SugaredValue, range: SourceRange) -> None:
+def _assign_new(
+    emitter: Emitter, origin: FirstAssignment, target: Expr, made: SugaredValue, range: SourceRange
+) -> None:
     """Assign a list or a dict that an operator has made: ``xs = list(range(3))``. It may be given other numbers."""
     value = made.as_value(range, emitter.graph)
     known = emitter.environment.frame.find_type(emitter.environment.frame.variable(Var(target.tree).name.name))
@@ -408,7 +410,7 @@ def _unpack_list(emitter: Emitter, targets: Sequence[Expr], star: int, xs: Simpl
 
 def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceRange) -> None:
     if _is_variable(starred.value) and emitter.environment.checks_assignment:
-        _assign_new(emitter, Origin(starred.tree, NUMBERS), starred.value, SimpleValue(rest), range)
+        _assign_new(emitter, FirstAssignment(starred.tree, NUMBERS), starred.value, SimpleValue(rest), range)
     else:
         assign(emitter, starred.value, SimpleValue(rest), range)
 
@@ -458,7 +460,7 @@ def _augment_variable(emitter: Emitter, statement: AugAssign, current: Value) ->
         return _augment(emitter, statement, current)
     rhs = emitter.emit_expression(statement.value)
     if isinstance(rhs.type, ListType) and statement.operator == "+":
-        learn_element(emitter, statement.target, rhs)
+        infer_element(emitter, statement.target, rhs)
     return _apply(emitter, statement, current, rhs)
 
 
@@ -487,7 +489,7 @@ def _apply(emitter: Emitter, statement: AugAssign, current: Value, rhs: Value) -
         in_place = f"__i{method[2:]}"
         if in_place in type.methods:
             target = MagicMethod(in_place, BuiltinFunction(BINARY_KINDS[operator][0]))
-            return target.call(Call(range, emitter.graph, [itself, *arguments])).as_value(range, emitter.graph)
+            return target.call(CallSite(range, emitter.graph, [itself, *arguments])).as_value(range, emitter.graph)
     return binary(emitter, operator, current, rhs, BinOp.create(range, operator, statement.target, statement.value))
 
 
@@ -497,7 +499,7 @@ def _augment_attribute(emitter: Emitter, statement: AugAssign, target: Select) -
     current = owner.attribute(target.range, emitter.graph, name).as_value(target.range, emitter.graph)
     if is_assumed(emitter, target):
         rhs = emitter.emit_expression(statement.value)
-        learn_element(emitter, statement.target, rhs)
+        infer_element(emitter, statement.target, rhs)
         result = _apply(emitter, statement, current, rhs)
     else:
         result = _augment(emitter, statement, current)
@@ -523,13 +525,13 @@ def _augment_subscript(emitter: Emitter, statement: AugAssign, target: Subscript
         raise UnsupportedError(f"a slice of a {base.type.annotation} cannot be assigned", target.range)
     index = emitter.emit_expression(written[0])
     if isinstance(base.type, DictType):
-        learn_item(emitter, target.value, index)
+        infer_item(emitter, target.value, index)
     current = SimpleValue(base).item(range, emitter.graph, index).as_value(range, emitter.graph)
     result = _apply(emitter, statement, current, emitter.emit_expression(statement.value))
     learn_numbers(emitter, target.value, result.type)
     arguments = [emitter.argument(item, range) for item in (base, index, result)]
     MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
-        Call(range, emitter.graph, arguments, targets=0)
+        CallSite(range, emitter.graph, arguments, targets=0)
     )
 
 
@@ -573,7 +575,7 @@ def _is_new_container(found: SugaredValue) -> bool:
     return is_made and number_members(type.contained[-1]) is not None
 
 
-def _is_emptied(origin: Origin, around: Type) -> bool:
+def _is_emptied(origin: FirstAssignment, around: Type) -> bool:
     """Whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it holds."""
     known = without_none(around)
     if isinstance(known, ListType):
@@ -581,7 +583,7 @@ def _is_emptied(origin: Origin, around: Type) -> bool:
     return _is_dict(origin, known)
 
 
-def _is_dict(origin: Origin, type: Type) -> bool:
+def _is_dict(origin: FirstAssignment, type: Type) -> bool:
     return origin.kind in (DICT, SET) and isinstance(type, DictType)
 
 

@@ -31,7 +31,7 @@ _COMPUTED: Final[dict[str, Callable[..., Any]]] = {
 }
 
 
-def expected(value: Value) -> object:
+def evaluate_on_current_attributes(value: Value) -> object:
     """What a value is as long as nobody assigns to attributes of modules; MISSING where that is not known.
 
     ``self.kind == "a"`` is True where the module that is compiled holds an "a".
@@ -44,17 +44,17 @@ def expected(value: Value) -> object:
     if any(use.user.schema is not None and use.user.schema.is_mutable for use in value.uses):
         return MISSING  # what it is later on is not what it was made of
     if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
-        items = [expected(item) for item in node.inputs]
+        items = [evaluate_on_current_attributes(item) for item in node.inputs]
         return MISSING if MISSING in items else items
     if node.kind == "prim::If":
-        taken = expected(node.inputs[0])
+        taken = evaluate_on_current_attributes(node.inputs[0])
         if taken is MISSING or len(node.blocks) != 2:
             return MISSING
-        return expected(node.blocks[0 if taken else 1].outputs[value.offset])
+        return evaluate_on_current_attributes(node.blocks[0 if taken else 1].outputs[value.offset])
     compute = _COMPUTED.get(node.kind)
     if compute is None:
         return MISSING
-    inputs = [expected(item) for item in node.inputs]
+    inputs = [evaluate_on_current_attributes(item) for item in node.inputs]
     if MISSING in inputs:
         return MISSING
     try:

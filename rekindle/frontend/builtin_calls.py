@@ -9,12 +9,12 @@ from rekindle.errors import SourceRange, UndefinedNameError
 from rekindle.frontend.iterated_arguments import with_items
 from rekindle.frontend.number_dispatch import Arguments, dispatch_on_number
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema_matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
+from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.types import FunctionType
 
-find_builtin_functions: Callable[[str], Sequence[FunctionRecord]] = lambda kind: ()  # noqa: E731
+find_builtin_functions: Callable[[str], Sequence[GraphFunction]] = lambda kind: ()  # noqa: E731
 """A slot: the functions written in TorchScript that extend an operator. :mod:`rekindle.frontend.builtins` fills it."""
 
 
@@ -22,10 +22,10 @@ def insert_builtin_call(
     range: SourceRange,
     graph: Graph,
     kind: str,
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None = None,
-    preferred: Sequence[Operator | FunctionRecord] = (),
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None = None,
+    preferred: Sequence[Operator | GraphFunction] = (),
 ) -> Value:
     """Insert the call of the builtin ``kind`` that fits the arguments; several results come as a tuple.
 
@@ -42,7 +42,7 @@ def insert_builtin_call(
     functions = find_builtin_functions(kind)
     if not operators and not functions and not preferred:
         raise UndefinedNameError(f"there is no operator '{kind}'", range, hint=_similar(kind))
-    candidates: list[Operator | FunctionRecord] = [*preferred, *operators, *functions]
+    candidates: list[Operator | GraphFunction] = [*preferred, *operators, *functions]
     schemas = [candidate.schema for candidate in candidates]
 
     def emit(arguments: Arguments) -> Value:

@@ -19,7 +19,7 @@ from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
@@ -192,9 +192,9 @@ class _BuiltinResolver(EmptyResolver):
 
 
 @lru_cache(maxsize=1)
-def _functions() -> dict[str, list[FunctionRecord]]:
+def _functions() -> dict[str, list[GraphFunction]]:
     """The functions by kind, each compiled when it is first looked at."""
-    found: dict[str, list[FunctionRecord]] = {}
+    found: dict[str, list[GraphFunction]] = {}
     for text in _texts():
         namespace = "prim" if text is _EXTREMES else "aten"
         for kind, record in read_functions(text, namespace):
@@ -202,7 +202,7 @@ def _functions() -> dict[str, list[FunctionRecord]]:
     return found
 
 
-def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, FunctionRecord]]:
+def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
     """The functions of a text, each with the kind that it extends, in order; ``torch.x`` means the operator ``x``.
 
     They are compiled when they are first looked at.
@@ -214,15 +214,15 @@ def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, Fu
         yield kind, _record(kind, definition, resolver)
 
 
-def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> FunctionRecord:
-    def define(record: FunctionRecord) -> None:
+def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> GraphFunction:
+    def define(record: GraphFunction) -> None:
         record.define(*emit_function(definition, resolver, name=kind))
 
     # The signatures say all: which function fits a call is known before any of them is compiled.
-    return FunctionRecord(kind, _schema=declare_schema(definition, resolver, name=kind), definer=define)
+    return GraphFunction(kind, _schema=declare_schema(definition, resolver, name=kind), function_creator=define)
 
 
-def find_builtin_functions(kind: str) -> Sequence[FunctionRecord]:
+def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
     """The builtin functions that extend the operator ``kind``."""
     return _functions().get(kind, ())
 

@@ -10,23 +10,23 @@ from rekindle.frontend.arguments import emit_arguments, emit_keywords, emit_mean
 from rekindle.frontend.classes import NewObject
 from rekindle.frontend.conditions import emit_hasattr, emit_isinstance
 from rekindle.frontend.emitter import Emitter, FormHandler
-from rekindle.frontend.error_diagnosis import look_into
+from rekindle.frontend.error_diagnosis import emit_for_errors
 from rekindle.frontend.expressions import call_builtin, join_types
 from rekindle.frontend.generator_loops import elements_of
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import FOREVER, dict_of, list_of
 from rekindle.frontend.python_library import library_function
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.frontend.special_forms import SpecialForm, ToList
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.type_inference import literal_of_dict
 from rekindle.frontend.usage_inference import learn_from_method, learn_from_parameters
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
 from rekindle.ir.graph import Value
-from rekindle.ir.named_value import CallArgument
+from rekindle.ir.named_value import NamedValue
 from rekindle.ir.schema_matching import convert_value
 from rekindle.ir.types import (
     INT,
@@ -262,7 +262,7 @@ def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], T
     node = emitter.insert_node(f"prim::{form}", call.range, [], [])
     block = node.add_block()
     with emitter.inside(block):
-        result = callee.call(Call(call.range, emitter.graph, args, kwargs)).as_value(call.range, emitter.graph)
+        result = callee.call(CallSite(call.range, emitter.graph, args, kwargs)).as_value(call.range, emitter.graph)
         block.add_output(result)
     return SimpleValue(node.add_output(type(result.type)))
 
@@ -289,7 +289,7 @@ def _attribute_or(emitter: Emitter, call: Apply, asked: Value, base: SugaredValu
     node, true, false = emitter.branch(
         range,
         asked,
-        Refinements(),
+        RefinementSet(),
         lambda: base.attribute(range, emitter.graph, name).as_value(range, emitter.graph),
         lambda: emitter.emit_expression(default, base.attribute_type(name)),
     )
@@ -381,23 +381,23 @@ def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) ->
     callee = emitter.emit_sugared(call.callee)
     if isinstance(callee, ToList):
         if hint is None and emitter.graph.none_checks is not None:
-            tensor = CallArgument(callee.tensor, range=call.range)
-            return library_function(TOLIST_OF_ROW).call(Call(call.range, emitter.graph, [tensor]))
+            tensor = NamedValue(callee.tensor, range=call.range)
+            return library_function(TOLIST_OF_ROW).call(CallSite(call.range, emitter.graph, [tensor]))
         return SimpleValue(_emit_tolist(emitter, call, callee.tensor, hint))
     if isinstance(callee, SpecialForm):
         return emit_special_form(emitter, callee, call, hint)
     range = call.callee.range
-    if callee.takes_meanings:
+    if callee.accepts_sugared_args:
         return callee.call_with(range, emitter.graph, *emit_meanings(emitter, call), targets)
     try:
         args = emit_arguments(emitter, call.inputs, joins=isinstance(callee, BuiltinFunction))
     except CompileError as error:
-        look_into(emitter, [item.value for item in call.attributes], error, call)
+        emit_for_errors(emitter, [item.value for item in call.attributes], error, call)
     kwargs = emit_keywords(emitter, call.attributes)
     if isinstance(callee, BuiltinFunction) and callee.self_value is not None:
         learn_from_method(emitter, call, callee.kind, args)
     try:
-        return callee.call(Call(range, emitter.graph, args, kwargs, targets))
+        return callee.call(CallSite(range, emitter.graph, args, kwargs, targets))
     except SchemaError:
         learn_from_parameters(emitter, call, callee, args)
         raise

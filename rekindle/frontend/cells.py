@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.assignedness import FLAG
-from rekindle.frontend.frames import Frame, LoopKind
+from rekindle.frontend.frames import EnvironmentFrame, LoopKind
 from rekindle.ir.graph import Graph
 from rekindle.ir.node import Node, Value
 from rekindle.ir.types import BOOL, ListType, Type, unify
 
 
 @dataclass(slots=True)
-class Cell:
+class VariableCell:
     """A list of one element: what a variable is, wherever control leaves the body of a ``try``."""
 
     made: Node
@@ -48,17 +48,17 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Attempt:
+class TryBody:
     """The body of a ``try`` that is being compiled, or has been."""
 
     node: Node
-    outer: Frame
+    outer: EnvironmentFrame
     """What is known around it."""
     loop: LoopKind
     """The loop around it, which its jumps leave or go on with."""
-    cells: dict[str, Cell] = field(default_factory=dict)
+    cells: dict[str, VariableCell] = field(default_factory=dict)
     """Those of variables from around it, and of others that are there at its end."""
-    returned: Cell | None = None
+    returned: VariableCell | None = None
     jumps: list[str] = field(default_factory=list)
     new: dict[str, Type] = field(default_factory=dict)
     """The types that variables have at the end of the body, where control gets there."""
@@ -68,7 +68,7 @@ class Attempt:
     """The statement, by the identity of its tree."""
     watched: Set[str] = frozenset()
     """Variables of the body of which it matters whether it has assigned them before it raised."""
-    flags: dict[str, Cell] = field(default_factory=dict)
+    flags: dict[str, VariableCell] = field(default_factory=dict)
     """Whether it has, for each of them."""
     assigned: dict[str, Type] = field(default_factory=dict)
     """What the variables are that the body may assign and that are not known around it."""
@@ -117,11 +117,11 @@ class Attempt:
         if name in self.flags:
             self.flags[name].write(graph, assigned, BOOL, range)
 
-    def make_cell(self, graph: Graph, value: Value, range: SourceRange) -> Cell:
+    def make_cell(self, graph: Graph, value: Value, range: SourceRange) -> VariableCell:
         made = graph.create("prim::ListConstruct", [value], types=[ListType(value.type)], range=range)
-        return Cell(made.insert_before(self.node), value.type, [])
+        return VariableCell(made.insert_before(self.node), value.type, [])
 
-    def empty_cell(self, graph: Graph, type: Type, range: SourceRange) -> Cell:
+    def empty_cell(self, graph: Graph, type: Type, range: SourceRange) -> VariableCell:
         nothing = graph.create("prim::Uninitialized", types=[type], range=range).insert_before(self.node)
         return self.make_cell(graph, nothing.output, range)
 

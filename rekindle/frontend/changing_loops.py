@@ -24,7 +24,7 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.frontend.assignedness import stored_types
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type, is_python_key
 
 Private = Callable[[str], bool]
@@ -202,7 +202,7 @@ def _is_made(node: Node) -> bool:
     if node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral", "prim::DictConstruct"):
         return True
     operator = node.operator
-    if operator is None or operator.effects not in (Effects.FROM_SCHEMA, Effects.PURE):
+    if operator is None or operator.effects not in (AliasAnalysisKind.FROM_SCHEMA, AliasAnalysisKind.PURE):
         return False  # the schemas of ``prim::TupleIndex`` and the like do not say what their results alias
     returns = operator.schema.returns
     return bool(returns) and returns[0].alias is None

@@ -6,26 +6,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from rekindle.errors import Cause, GivenUpError, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import CascadingError, Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.set_values import check_attribute
 from rekindle.frontend.special_forms import SpecialForm
-from rekindle.frontend.sugared import Call, SugaredValue
-from rekindle.frontend.type_inference import Reinference
+from rekindle.frontend.sugared import CallSite, SugaredValue
+from rekindle.frontend.type_inference import RestartEmission
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 
 
 def construct(
-    type: ClassType, range: SourceRange, graph: Graph, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
+    type: ClassType, range: SourceRange, graph: Graph, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
 ) -> SugaredValue:
     """Emit ``type(args, kwargs)``: an object with the attributes that the body of its class gives, then the call of its
     ``__init__``."""
     init = type.methods.get("__init__")
     if init is None and type.is_incomplete:
-        raise GivenUpError(f"the class '{type.basename}' could not be compiled")
+        raise CascadingError(f"the class '{type.basename}' could not be compiled")
     if init is None and (args or kwargs):
         raise TypeMismatchError(f"'{type.basename}' takes no arguments: it has no __init__", range)
     made = graph.insert_node(graph.create("prim::CreateObject", types=[type], range=range)).output
@@ -37,7 +37,7 @@ def construct(
                 graph.create("prim::SetAttr", [made, value], outputs=0, attributes=attributes, range=range)
             )
     if init is not None:
-        MethodValue(made, init).call(Call(range, graph, args, kwargs))
+        MethodValue(made, init).call(CallSite(range, graph, args, kwargs))
     return SimpleValue(made)
 
 
@@ -62,7 +62,7 @@ class ScriptClassValue(SugaredValue):
             return SimpleValue(graph.insert_constant(self.type.constants[name], range=range))
         return super().attribute(range, graph, name)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return construct(self.type, call.range, call.graph, call.args, call.kwargs)
 
 
@@ -118,7 +118,7 @@ class InitBinding:
         attributes, constants = dict(self._type.attributes), dict(self._type.constants)
         try:
             yield
-        except Reinference:
+        except RestartEmission:
             self._type.attributes.clear()
             self._type.attributes.update(attributes)
             self._type.constants.clear()
@@ -155,7 +155,7 @@ class ObjectInMaking(SugaredValue):
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         if not self.simple.has_attribute(range, graph, name):
             if self.type.is_incomplete:
-                raise GivenUpError(f"the assignment of '{name}' may have been given up")
+                raise CascadingError(f"the assignment of '{name}' may have been given up")
             raise UndefinedNameError(
                 f"attribute '{name}' of '{self.type.basename}' is used before __init__ has assigned it", range
             )
@@ -237,7 +237,7 @@ class ObjectInMaking(SugaredValue):
 
     # --------------------------------------------------------------------------------------------- as any other object
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return self.simple.call(call)
 
     def length(self, range: SourceRange, graph: Graph) -> Value:

@@ -14,11 +14,11 @@ from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions import join_types
 from rekindle.frontend.operators import binary
-from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
+from rekindle.frontend.refinement import KNOWN_NONE, CondValue, RefinementSet
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
-from rekindle.frontend.usage_inference import learn_item
+from rekindle.frontend.usage_inference import infer_item
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.container_literals import make_alike
 from rekindle.ir.graph import Value
@@ -66,7 +66,7 @@ from rekindle.syntax.views import (
 )
 
 
-def emit_condition(emitter: Emitter, expr: Expr) -> Condition:
+def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
     """``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
     kind = expr.tree.kind
     if kind in ("and", "or"):
@@ -95,16 +95,16 @@ def emit_condition(emitter: Emitter, expr: Expr) -> Condition:
     return truth_of(emitter, expr, emitter.emit_expression(expr))
 
 
-def truth_of(emitter: Emitter, expr: Expr, value: Value) -> Condition:
+def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
     """Whether ``value``, which is what ``expr`` gives, is true."""
     decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
     if decided is not None:
         return static_condition(emitter, expr.range, decided)
     truth = emitter.to_bool(value, expr.range)
-    refinements = Refinements()
+    refinements = RefinementSet()
     if expr.tree.kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
-        refinements = Refinements({Var(expr.tree).name.name: without_none(value.type)}, {})
-    return Condition(truth, refinements, constant_bool(truth))
+        refinements = RefinementSet({Var(expr.tree).name.name: without_none(value.type)}, {})
+    return CondValue(truth, refinements, constant_bool(truth))
 
 
 def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
@@ -124,18 +124,18 @@ def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
     return decided
 
 
-def negation(emitter: Emitter, expr: Expr, inner: Condition) -> Condition:
+def negation(emitter: Emitter, expr: Expr, inner: CondValue) -> CondValue:
     value = emitter.insert("aten::__not__", expr.range, inner.value)
-    return Condition(value, inner.refinements.negated(), None if inner.static is None else not inner.static)
+    return CondValue(value, inner.refinements.negated(), None if inner.static is None else not inner.static)
 
 
 def static_condition(
-    emitter: Emitter, range: SourceRange, answer: bool, refinements: Refinements | None = None
-) -> Condition:
-    return Condition(emitter.graph.insert_constant(answer, range=range), refinements or Refinements(), answer)
+    emitter: Emitter, range: SourceRange, answer: bool, refinements: RefinementSet | None = None
+) -> CondValue:
+    return CondValue(emitter.graph.insert_constant(answer, range=range), refinements or RefinementSet(), answer)
 
 
-def _among_keywords(emitter: Emitter, expr: BinOp) -> Condition | None:
+def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
     """``"name" in kwargs``, which the compiler knows; None for other questions."""
     if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
         return None
@@ -147,15 +147,15 @@ def _among_keywords(emitter: Emitter, expr: BinOp) -> Condition | None:
         key = constant_of(item)
         if key is not MISSING:
             return static_condition(emitter, expr.range, table.contains(key))
-        asked = table.holds(item, expr.range, emitter.graph)
+        asked = table.emit_contains(item, expr.range, emitter.graph)
         if asked is not None:
-            return Condition(asked)
+            return CondValue(asked)
     container = table.as_value(expr.rhs.range, emitter.graph)
     if isinstance(container.type, DictType):
-        learn_item(emitter, expr.rhs, item)
+        infer_item(emitter, expr.rhs, item)
     value = binary(emitter, "in", item, container, expr)
     decided = _compared(emitter, expr, value)
-    return Condition(value) if decided is None else static_condition(emitter, expr.range, decided)
+    return CondValue(value) if decided is None else static_condition(emitter, expr.range, decided)
 
 
 def _is_variable(emitter: Emitter, name: str) -> bool:
@@ -166,7 +166,7 @@ def _is_variable(emitter: Emitter, name: str) -> bool:
 # -------------------------------------------------------------------------------- and, or, if-else
 
 
-def _short_circuit(emitter: Emitter, expr: BinOp) -> Condition:
+def _short_circuit(emitter: Emitter, expr: BinOp) -> CondValue:
     if is_chain(expr.tree):
         return _comparison_chain(emitter, expr)
     # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
@@ -179,8 +179,8 @@ def _short_circuit(emitter: Emitter, expr: BinOp) -> Condition:
     return found
 
 
-def _comparison_chain(emitter: Emitter, expr: BinOp) -> Condition:
-    return Condition(of_chain(emitter, expr, partial(_compare_all, emitter)))
+def _comparison_chain(emitter: Emitter, expr: BinOp) -> CondValue:
+    return CondValue(of_chain(emitter, expr, partial(_compare_all, emitter)))
 
 
 def of_chain(emitter: Emitter, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
@@ -209,14 +209,14 @@ def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
     node, _, _ = emitter.branch(
         first.range,
         value,
-        Refinements(),
+        RefinementSet(),
         lambda: _compare_all(emitter, rest),
         lambda: emitter.graph.insert_constant(False, range=first.range),
     )
     return node.add_output(BOOL)
 
 
-def _either_side(emitter: Emitter, expr: BinOp, lhs: Condition) -> Condition:
+def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
     """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
     is_or = expr.operator == "or"
     if lhs.static is is_or:
@@ -224,8 +224,8 @@ def _either_side(emitter: Emitter, expr: BinOp, lhs: Condition) -> Condition:
     if lhs.static is not None:
         emitter.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
         rhs = emit_condition(emitter, expr.rhs)
-        return Condition(rhs.value, joined(is_or, lhs, rhs), rhs.static)
-    found: list[Condition] = []
+        return CondValue(rhs.value, joined(is_or, lhs, rhs), rhs.static)
+    found: list[CondValue] = []
 
     def decided() -> Value:
         return emitter.graph.insert_constant(is_or, range=expr.range)
@@ -238,7 +238,7 @@ def _either_side(emitter: Emitter, expr: BinOp, lhs: Condition) -> Condition:
     node, _, _ = emitter.branch(expr.range, lhs.value, lhs.refinements, *branches)
     rhs = found[0]
     static = is_or if rhs.static is is_or else None
-    return Condition(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
+    return CondValue(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
 
 
 def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | None) -> SugaredValue:
@@ -270,11 +270,11 @@ def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | 
 # -------------------------------------------------------------------------------------- is, is not
 
 
-def _identity(emitter: Emitter, expr: BinOp) -> Condition:
+def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
     positive = expr.operator == "is"
     if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind in (Var.KIND, Select.KIND):
         asked_for = emitter.emit_sugared(expr.lhs)
-        if asked_for.stays_itself:
+        if asked_for.is_passed_sugared:
             return static_condition(emitter, expr.range, not positive)
         lhs = asked_for.as_value(expr.lhs.range, emitter.graph)
     else:
@@ -290,19 +290,19 @@ def _identity(emitter: Emitter, expr: BinOp) -> Condition:
     asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
     if asked.tree.kind == Walrus.KIND:
         asked = Walrus(asked.tree).target
-    refinements = Refinements()
+    refinements = RefinementSet()
     if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
         name = Var(asked.tree).name.name
-        refinements = Refinements({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
+        refinements = RefinementSet({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
         if not positive:
             refinements = refinements.negated()
-    return Condition(value, refinements)
+    return CondValue(value, refinements)
 
 
 # ----------------------------------------------------------------------------- isinstance, hasattr
 
 
-def _type_question(emitter: Emitter, call: Apply) -> Condition | None:
+def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
     """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
     if call.callee.tree.kind not in ("variable", "."):
         return None
@@ -319,24 +319,24 @@ def _type_question(emitter: Emitter, call: Apply) -> Condition | None:
     return emit_isinstance(emitter, call)
 
 
-def emit_hasattr(emitter: Emitter, call: Apply) -> Condition:
+def emit_hasattr(emitter: Emitter, call: Apply) -> CondValue:
     object, name = call.inputs
     if name.tree.kind != StringLiteral.KIND:
         raise UnsupportedError("hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR)
     base, text = emitter.emit_sugared(object), StringLiteral(name.tree).text
     asked = base.ask_attribute(object.range, emitter.graph, text)
     if asked is not None:
-        return Condition(asked)
+        return CondValue(asked)
     return static_condition(emitter, call.range, base.has_attribute(object.range, emitter.graph, text))
 
 
-def emit_isinstance(emitter: Emitter, call: Apply) -> Condition:
+def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     object, classes = call.inputs
     sugared = emitter.emit_sugared(object)
     if sugared.class_of_module is not None:
         return static_condition(emitter, call.range, _is_module_of(emitter, sugared, classes))
     if isinstance(sugared, CaughtException):
-        return Condition(is_exception(emitter, sugared.value, classes))
+        return CondValue(is_exception(emitter, sugared.value, classes))
     abstract = _abstract_class(emitter, classes)
     if abstract is not None:
         value = sugared.as_value(object.range, emitter.graph)
@@ -353,18 +353,18 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> Condition:
         (yes if _certainly(part, asked) else no).append(part)
     names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
     if not no:
-        return static_condition(emitter, call.range, True, Refinements(dict.fromkeys(names, union(yes))))
+        return static_condition(emitter, call.range, True, RefinementSet(dict.fromkeys(names, union(yes))))
     maybe = [type for part in no for type in asked if _possibly(part, type)]
     if INT in maybe and NUMBER in no and emitter.graph.none_checks is not None:
         maybe.append(BOOL)  # True is an instance of int, too
     if not yes and not maybe:
-        return static_condition(emitter, call.range, False, Refinements({}, dict.fromkeys(names, value.type)))
+        return static_condition(emitter, call.range, False, RefinementSet({}, dict.fromkeys(names, value.type)))
     wanted = [*asked]  # to the IR a tuple of any length is a list
     wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
     node = emitter.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
     positive, negative = union((*yes, *maybe)), union(no)
-    refinements = Refinements(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
-    return Condition(node.output, refinements)
+    refinements = RefinementSet(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
+    return CondValue(node.output, refinements)
 
 
 def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
@@ -489,7 +489,7 @@ def is_chain(tree: Tree) -> bool:
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in", "is", "is_not"})
 
 
-def joined(is_or: bool, lhs: Condition, rhs: Condition) -> Refinements:
+def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
     """What ``lhs and rhs``, or ``lhs or rhs``, says of types."""
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 

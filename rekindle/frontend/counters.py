@@ -12,7 +12,7 @@ from rekindle.frontend.expressions import call_builtin, from_library
 from rekindle.frontend.loops import list_of
 from rekindle.frontend.python_builtins import literal_text
 from rekindle.frontend.python_library import library_function
-from rekindle.frontend.sugared import Call, Keywords, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, STRING, DictType, ListType, Type, is_open_number, without_none
@@ -53,10 +53,10 @@ class CounterMethod(SugaredValue):
         return f"the method '{self.name}' of a Counter"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named)
@@ -110,7 +110,7 @@ def count(
     what = "pairs" if isinstance(found.type, DictType) else "all"
     origin = None if expr is None else emitter.environment.origin_of(expr)
     if origin is not None:
-        emitter.evidence.learn(origin, key=_element(found.type), value=INT)
+        emitter.evidence.record(origin, key=_element(found.type), value=INT)
     name = f"uncount_{what}" if down else f"count_{what}"
     return library_function(name).call_with(range, emitter.graph, [SimpleValue(counter), SimpleValue(found)], {})
 

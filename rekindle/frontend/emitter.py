@@ -12,16 +12,16 @@ from typing import Final, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.environment import Environment
-from rekindle.frontend.frames import Frame, LoopKind
+from rekindle.frontend.frames import EnvironmentFrame, LoopKind
 from rekindle.frontend.none_error_messages import TYPE_ERROR
-from rekindle.frontend.refinement import KNOWN_NONE, Condition, Refinements
+from rekindle.frontend.refinement import KNOWN_NONE, CondValue, RefinementSet
 from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import Call, Resolver, SugaredValue
-from rekindle.frontend.type_inference import Evidence
+from rekindle.frontend.sugared import CallSite, Resolver, SugaredValue
+from rekindle.frontend.type_inference import TypeEvidence
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,
     NUMBER,
@@ -77,10 +77,10 @@ class ReturnTypes:
 
 
 @dataclass(slots=True)
-class Place:
+class EmissionPoint:
     """Where the emitter stands, so that it can go on there after something has failed."""
 
-    frame: Frame
+    frame: EnvironmentFrame
     insert_point: Node
     loop: LoopKind
 
@@ -108,7 +108,7 @@ class Language:
     """What attributes of Python's classes mean; the first that is not None counts."""
     operators: Sequence[Callable[[Emitter, str, Value, Value, BinOp], Value | None]]
     """Binary operators of Python's classes; the first result that is not None counts."""
-    questions: Sequence[Callable[[Emitter, BinOp], Condition | None]]
+    questions: Sequence[Callable[[Emitter, BinOp], CondValue | None]]
     """Comparisons that the compiler answers: ``type(x) is int``; the first answer that is not None counts."""
 
 
@@ -120,7 +120,7 @@ class Emitter:
         language: Language,
         resolver: Resolver,
         diagnostics: Diagnostics | None = None,
-        evidence: Evidence | None = None,
+        evidence: TypeEvidence | None = None,
     ) -> None:
         self.language = language
         self.graph = Graph()
@@ -128,7 +128,7 @@ class Emitter:
         self.diagnostics = Diagnostics() if diagnostics is None else diagnostics
         """The problems of this function. The graph is worth nothing as soon as there is one, but emission goes on to
         find the others."""
-        self.evidence = Evidence() if evidence is None else evidence
+        self.evidence = TypeEvidence() if evidence is None else evidence
         """What was learned of variables whose first assignment does not tell their types."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get, self.evidence)
         self.assumed: dict[str, SourceRange] = {}
@@ -196,10 +196,10 @@ class Emitter:
     # ------------------------------------------------------------------------------------ control state
 
     @property
-    def place(self) -> Place:
-        return Place(self.environment.frame, self.graph.insert_point, self.loop)
+    def place(self) -> EmissionPoint:
+        return EmissionPoint(self.environment.frame, self.graph.insert_point, self.loop)
 
-    def go_to(self, place: Place) -> None:
+    def restore(self, place: EmissionPoint) -> None:
         self.environment.frame = place.frame
         self.graph.insert_point = place.insert_point
         self.loop = place.loop
@@ -221,8 +221,8 @@ class Emitter:
         """Insert a node whose kind, inputs and output types are known."""
         return self.graph.insert_node(self.graph.create(kind, inputs, types=types, attributes=attributes, range=range))
 
-    def argument(self, value: Value, range: SourceRange) -> CallArgument:
-        return CallArgument(value, range=range)
+    def argument(self, value: Value, range: SourceRange) -> NamedValue:
+        return NamedValue(value, range=range)
 
     def literal(self, number: int | float | complex, range: SourceRange) -> Value:
         """A number of the program. Equal ones are one constant, which stands at the start of the graph."""
@@ -240,7 +240,7 @@ class Emitter:
     @contextmanager
     def inside(
         self, block: Block, refinements: dict[str, Type] | None = None, range: SourceRange | None = None
-    ) -> Iterator[Frame]:
+    ) -> Iterator[EnvironmentFrame]:
         """Emit to the end of ``block``, with a frame of its own, in which variables have the refined types."""
         frame = self.environment.push(block)
         try:
@@ -290,7 +290,7 @@ class Emitter:
             return self._present_and_true(value, range)
         if isinstance(value.type, UnionType):
             return self._truth_of_each(value, list(value.type.members), range)
-        result = GLOBALS["bool"].call(Call(range, self.graph, [CallArgument(value, range=range)]))
+        result = GLOBALS["bool"].call(CallSite(range, self.graph, [NamedValue(value, range=range)]))
         found = result.as_value(range, self.graph)
         if found.type != BOOL:
             raise TypeMismatchError(f"a condition must be a bool, got {found.type.annotation}", range)
@@ -303,7 +303,7 @@ class Emitter:
         node, _, _ = self.branch(
             range,
             present,
-            Refinements(),
+            RefinementSet(),
             lambda: self.to_bool(self.without_none(value, range), range),
             lambda: self.graph.insert_constant(False, range=range),
         )
@@ -322,7 +322,7 @@ class Emitter:
         node, _, _ = self.branch(
             range,
             asked,
-            Refinements(),
+            RefinementSet(),
             lambda: self.to_bool(cast(first), range),
             lambda: self._truth_of_each(value, rest, range),
         )
@@ -384,7 +384,7 @@ class Emitter:
         self,
         range: SourceRange,
         condition: Value,
-        refinements: Refinements,
+        refinements: RefinementSet,
         if_true: Callable[[], Value],
         if_false: Callable[[], Value],
     ) -> tuple[Node, Value, Value]:

@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import Final
 
 from rekindle.errors import (
+    CascadingError,
     Cause,
     Edit,
-    GivenUpError,
     MissingName,
     SourceRange,
     TypeMismatchError,
@@ -25,11 +25,11 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.assignedness import FLAG, Partial, join, stored_types, unassigned_text
-from rekindle.frontend.cells import Attempt
+from rekindle.frontend.cells import TryBody
 from rekindle.frontend.error_recovery import assigned_names, deleted_names, tries_that_assign
-from rekindle.frontend.frames import Frame, LoopScope
-from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
-from rekindle.frontend.type_inference import Evidence, Origin, learn_from_conflict
+from rekindle.frontend.frames import EnvironmentFrame, LoopScope
+from rekindle.frontend.sugared import ERROR_VALUE, Resolver, SugaredValue
+from rekindle.frontend.type_inference import FirstAssignment, TypeEvidence, learn_from_conflict
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Value
@@ -64,14 +64,14 @@ class Environment:
         graph: Graph,
         resolver: Resolver,
         builtins: Callable[[str], SugaredValue | None],
-        evidence: Evidence,
+        evidence: TypeEvidence,
     ) -> None:
         self.graph = graph
         self.evidence = evidence
         self.resolver = resolver
         self.builtins = builtins
-        self.frame = Frame(graph.block)
-        self.tried: Attempt | None = None
+        self.frame = EnvironmentFrame(graph.block)
+        self.tried: TryBody | None = None
         """The body of the ``try`` that is being compiled, if one is."""
         self.narrowed: dict[str, Type] = {}
         """The types that variables had before a check showed that they are not None."""
@@ -93,11 +93,11 @@ class Environment:
     def block(self) -> Block:
         return self.frame.block
 
-    def push(self, block: Block) -> Frame:
-        self.frame = Frame(block, self.frame)
+    def push(self, block: Block) -> EnvironmentFrame:
+        self.frame = EnvironmentFrame(block, self.frame)
         return self.frame
 
-    def push_hiding(self, names: Iterable[str], *, is_function: bool) -> Frame:
+    def push_hiding(self, names: Iterable[str], *, is_function: bool) -> EnvironmentFrame:
         """A frame within which ``names`` are variables of their own. ``is_function``: Python runs what is within as a
         function."""
         frame = self.push(self.block)
@@ -112,7 +112,7 @@ class Environment:
         self._hidden_count += 1
         return f"${self._hidden_count}.{name}"
 
-    def pop(self) -> Frame:
+    def pop(self) -> EnvironmentFrame:
         """Leave the innermost frame; returns it."""
         frame = self.frame
         assert frame.parent is not None
@@ -126,7 +126,7 @@ class Environment:
 
         Raises:
             UndefinedNameError: nothing.
-            GivenUpError: what could not be compiled.
+            CascadingError: what could not be compiled.
         """
         found = self.find_local(name)
         if found is None:
@@ -154,7 +154,7 @@ class Environment:
     def _variables(self) -> list[str]:
         """The names that have been assigned so far."""
         found: list[str] = []
-        frame: Frame | None = self.frame
+        frame: EnvironmentFrame | None = self.frame
         while frame is not None:
             found += [name for name in (*frame.types, *frame.sugared) if is_meaningful(name)]
             frame = frame.parent
@@ -212,7 +212,7 @@ class Environment:
 
     def _is_free(self, variable: str) -> bool:
         """Whether Python reads the variable from a function within the one that assigns it."""
-        frame: Frame | None = self.frame
+        frame: EnvironmentFrame | None = self.frame
         while frame is not None and not (frame.prefix is not None and variable.startswith(frame.prefix)):
             if frame.is_function:
                 return True
@@ -245,7 +245,7 @@ class Environment:
         """Behind a loop, what its body assigns may have been assigned.
 
         Raises:
-            Reinference: the types of variables that one iteration assigns for the next have turned out.
+            RestartEmission: the types of variables that one iteration assigns for the next have turned out.
         """
         loop = self.loops[-1]
         outer = self.frame
@@ -287,14 +287,14 @@ class Environment:
         it holds what an earlier iteration of a loop around the ``try`` has assigned.
 
         Raises:
-            Reinference: the loop did not carry it.
+            RestartEmission: the loop did not carry it.
         """
         for loop in self.loops:
             is_within = not loop.tries.get(name, frozenset()).isdisjoint(partial.tries)
             if is_within and loop.frame.variable(name) == variable and loop.frame.find_partial(variable) is None:
                 self._carry(loop, name, partial.type)
 
-    def keep_nonlocals(self, frame: Frame) -> None:
+    def keep_nonlocals(self, frame: EnvironmentFrame) -> None:
         """The function has run in place of which ``frame`` was: what it has assigned to variables around it counts."""
         for name, type in frame.types.items():
             if frame.prefix is not None and not name.startswith(frame.prefix) and self.frame.find(name) is None:
@@ -318,13 +318,13 @@ class Environment:
         """A variable that nothing has assigned yet, but that a loop around this place assigns further on.
 
         Raises:
-            GivenUpError: its type is to be found out.
+            CascadingError: its type is to be found out.
         """
         variable = self.frame.variable(name)
         for loop in self.loops:
             if name in loop.names and loop.frame.variable(name) == variable:
                 loop.wanted.setdefault(name, range)
-                raise GivenUpError(f"what '{name}' holds is told further on in the loop")
+                raise CascadingError(f"what '{name}' holds is told further on in the loop")
 
     def make_partial(self, name: str, partial: Partial) -> None:
         self.frame.set_partial(self.frame.variable(name), partial)
@@ -340,8 +340,8 @@ class Environment:
             return None
         if variable in frame.types:
             return SimpleValue(self.load(variable, frame.types[variable], name))
-        if frame.sugared[variable] is GIVEN_UP:
-            raise GivenUpError(f"what '{name}' means could not be compiled")
+        if frame.sugared[variable] is ERROR_VALUE:
+            raise CascadingError(f"what '{name}' means could not be compiled")
         return frame.sugared[variable]
 
     def find_static(self, name: str) -> SugaredValue | None:
@@ -416,7 +416,7 @@ class Environment:
         value: SugaredValue,
         simple: Value | None,
         annotated: Type | None,
-        outer: Frame,
+        outer: EnvironmentFrame,
     ) -> Value:
         """An assignment within a branch or a loop to a variable from outside: the type must stay, or the two must have
         one in common."""
@@ -463,9 +463,9 @@ class Environment:
         carry it as such, whatever their bodies have assigned to it before.
 
         Raises:
-            Reinference: the loop was entered with another type.
+            RestartEmission: the loop was entered with another type.
         """
-        outermost: Frame | None = None
+        outermost: EnvironmentFrame | None = None
         frame = self.frame
         while frame.parent is not None:
             if frame.is_loop_body and frame.loop is not None:
@@ -502,22 +502,22 @@ class Environment:
             self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
         ).output
 
-    def find_origin(self, variable: str) -> Origin | None:
+    def find_origin(self, variable: str) -> FirstAssignment | None:
         """How the variable was first assigned, where that does not tell what it is to hold."""
-        frame: Frame | None = self.frame
-        found: Origin | None = None
+        frame: EnvironmentFrame | None = self.frame
+        found: FirstAssignment | None = None
         while frame is not None:
             found = frame.origins.get(variable, found)  # the outermost
             frame = frame.parent
         return found
 
-    def origin_of(self, expr: Expr) -> Origin | None:
+    def origin_of(self, expr: Expr) -> FirstAssignment | None:
         """How the variable was first assigned that ``expr`` names, if it names one, and if that does not tell all."""
         if expr.tree.kind != Var.KIND:
             return None
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
 
-    def keep_origins(self, frames: Sequence[Frame]) -> None:
+    def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
         """Variables that blocks have begun, which end with ``frames``, have the origins here that they have there."""
         for name in {name for frame in frames for name in frame.origins}:
             if self.frame.find(name) is not None:
@@ -530,11 +530,11 @@ class Environment:
             if known is not None and all(name in frame.origins or name not in frame.types for frame in frames):
                 self.frame.origins[name] = known
 
-    def _is_lenient(self, outer: Frame) -> bool:
+    def _is_lenient(self, outer: EnvironmentFrame) -> bool:
         """Whether a block that was not understood stands around this place, within ``outer``."""
-        frame: Frame | None = self.frame
+        frame: EnvironmentFrame | None = self.frame
         while frame is not None and frame is not outer:
-            if frame.is_lenient:
+            if frame.allows_any_type:
                 return True
             frame = frame.parent
         return False
@@ -607,7 +607,7 @@ class Environment:
         """``name`` was to be given a meaning by what could not be compiled."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
-        self.frame.sugared[name] = GIVEN_UP
+        self.frame.sugared[name] = ERROR_VALUE
 
     def define_static(self, name: str, value: SugaredValue) -> None:
         """Let ``name`` mean ``value`` in this block, whatever it means around it."""
@@ -626,7 +626,7 @@ class Environment:
             return
         self.frame.types.pop(name, None)
         self.frame.sugared.pop(name, None)
-        self.frame.undefined_because[name] = "it was deleted"
+        self.frame.undefined_reason[name] = "it was deleted"
 
 
 _LONGEST_TYPE: Final = 500

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Final, NoReturn, TypeVar
 
-from rekindle.errors import Cause, CompileError, Diagnostics, Edit, GivenUpError, UndefinedNameError, current_frames
-from rekindle.frontend.emitter import Emitter, Place
+from rekindle.errors import CascadingError, Cause, CompileError, Diagnostics, Edit, UndefinedNameError, current_frames
+from rekindle.frontend.emitter import EmissionPoint, Emitter
 from rekindle.frontend.error_recovery import asks_compiler, assigns_attribute, names_in
-from rekindle.frontend.frames import Frame
+from rekindle.frontend.frames import EnvironmentFrame
 from rekindle.ir.types import (
     ANY,
     BOOL,
@@ -47,21 +47,21 @@ _EXPLAINED: Final = frozenset({Cause.TYPE_MISMATCH, Cause.UNDEFINED_NAME, Cause.
 def recover(
     emitter: Emitter,
     error: Exception,
-    place: Place,
+    place: EmissionPoint,
     tree: Tree | None = None,
     retry: Callable[[], object] | None = None,
 ) -> None:
     """Take note of ``error`` and go on at ``place``. ``retry`` would emit once more what failed, which is
     ``tree``."""
     if isinstance(error, CompileError):
-        emitter.go_to(place)
+        emitter.restore(place)
         if tree is not None and retry is not None:
             explain(emitter, error, tree, retry)
         emitter.diagnostics.add(error)
         return
     if isinstance(error, RecursionError) or not emitter.diagnostics.has_failed:
         raise error  # else it comes from what is missing
-    emitter.go_to(place)
+    emitter.restore(place)
 
 
 def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
@@ -74,20 +74,20 @@ def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = Non
         return None
 
 
-def look_into(emitter: Emitter, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
+def emit_for_errors(emitter: Emitter, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
     """``error`` keeps ``failed``, a part of an expression, from being compiled; find what is wrong in the ``rest``
     of it as well.
 
     Raises:
         CompileError: ``error`` itself where there is no rest, or nobody is told what is wrong.
-        GivenUpError: else.
+        CascadingError: else.
     """
     if not rest or emitter.is_unexpected:
         raise error
     recover(emitter, error, emitter.place, failed.tree, partial(_emit_part, emitter, failed))
     for expr in rest:
         try_to_emit(emitter, partial(_emit_part, emitter, expr), expr.tree)
-    raise GivenUpError("a part of this expression could not be compiled")
+    raise CascadingError("a part of this expression could not be compiled")
 
 
 def _emit_part(emitter: Emitter, expr: Expr) -> object:
@@ -151,13 +151,13 @@ def _trying(emitter: Emitter) -> Iterator[None]:
 def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
     """What the emitter learns within is kept if it ``is_good`` at the end."""
     place, returns = emitter.place, emitter.returns
-    frames: list[Frame] = []
-    frame: Frame | None = place.frame
+    frames: list[EnvironmentFrame] = []
+    frame: EnvironmentFrame | None = place.frame
     while frame is not None:
         frames.append(frame)
         frame = frame.parent
     tables = [
-        (dict(frame.types), dict(frame.sugared), dict(frame.undefined_because), dict(frame.partial)) for frame in frames
+        (dict(frame.types), dict(frame.sugared), dict(frame.undefined_reason), dict(frame.partial)) for frame in frames
     ]
     saved = (returns.merged, returns.is_uncertain, set(emitter.exited), dict(emitter.assumed))
     is_kept = False
@@ -167,9 +167,9 @@ def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
     finally:
         if not is_kept:
             returns.merged, returns.is_uncertain, emitter.exited, emitter.assumed = saved
-            emitter.go_to(place)
+            emitter.restore(place)
             for frame, table in zip(frames, tables, strict=True):
-                frame.types, frame.sugared, frame.undefined_because, frame.partial = table
+                frame.types, frame.sugared, frame.undefined_reason, frame.partial = table
 
 
 def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], type: Type) -> None:
@@ -193,7 +193,7 @@ def _may_be_explained(error: CompileError) -> bool:
     return (
         error.cause in _EXPLAINED
         and error.errors == (error,)
-        and not isinstance(error, GivenUpError)
+        and not isinstance(error, CascadingError)
         and not (isinstance(error, UndefinedNameError) and error.range is not None and error.range.text.isidentifier())
         and error.frames == current_frames()
     )

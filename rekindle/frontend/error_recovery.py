@@ -12,9 +12,9 @@ from rekindle.syntax.views import (
     AugAssign,
     Def,
     Delete,
+    ErrorStmt,
     Expr,
     For,
-    GivenUp,
     Handler,
     Lambda,
     ListLiteral,
@@ -78,8 +78,8 @@ def walk_scope(tree: Tree) -> Iterator[Tree]:
 
 
 def _names(tree: Tree) -> Iterator[str]:
-    if tree.kind == GivenUp.KIND:
-        yield from GivenUp(tree).names
+    if tree.kind == ErrorStmt.KIND:
+        yield from ErrorStmt(tree).names
     if tree.kind == Def.KIND:
         yield Def(tree).name.name
     if tree.kind == LocalClass.KIND:

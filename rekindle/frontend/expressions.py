@@ -11,7 +11,7 @@ from rekindle.errors import (
 )
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.error_diagnosis import look_into
+from rekindle.frontend.error_diagnosis import emit_for_errors
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.local_functions import LocalFunction, definition_of_lambda, free_names
 from rekindle.frontend.python_library import library_function
@@ -86,12 +86,12 @@ def emit_meanings_of(
                 elements = [known or emitter.emit_sugared(item, 1, hint)]
             found += [(item, _simplified(emitter, element, item)) for element in elements]
         except CompileError as error:
-            look_into(emitter, items[index + 1 :], error, item)
+            emit_for_errors(emitter, items[index + 1 :], error, item)
     return found
 
 
 def _simplified(emitter: Emitter, found: SugaredValue, expr: Expr) -> SugaredValue:
-    if isinstance(found, SimpleValue) or found.stays_itself:
+    if isinstance(found, SimpleValue) or found.is_passed_sugared:
         return found
     return SimpleValue(found.as_value(expr.range, emitter.graph))
 

@@ -7,8 +7,8 @@ from enum import Enum
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.assignedness import Partial
-from rekindle.frontend.sugared import GIVEN_UP, SugaredValue
-from rekindle.frontend.type_inference import Origin
+from rekindle.frontend.sugared import ERROR_VALUE, SugaredValue
+from rekindle.frontend.type_inference import FirstAssignment
 from rekindle.ir.graph import Block
 from rekindle.ir.types import Type
 from rekindle.syntax.tree import Tree
@@ -21,7 +21,7 @@ class LoopScope:
     tree: Tree
     names: set[str]
     """What its statement assigns."""
-    frame: Frame
+    frame: EnvironmentFrame
     """What is known around it."""
     tries: dict[str, frozenset[int]]
     """The ``try`` statements in it, by the names that their bodies assign."""
@@ -30,14 +30,14 @@ class LoopScope:
 
 
 @dataclass(slots=True)
-class Frame:
+class EnvironmentFrame:
     """The names of one block."""
 
     block: Block
-    parent: Frame | None = None
+    parent: EnvironmentFrame | None = None
     sugared: dict[str, SugaredValue] = field(default_factory=dict)
     types: dict[str, Type] = field(default_factory=dict)
-    undefined_because: dict[str, str] = field(default_factory=dict)
+    undefined_reason: dict[str, str] = field(default_factory=dict)
     """Why a name that was assigned on some paths has no meaning here."""
     partial: dict[str, Partial] = field(default_factory=dict)
     """Variables that only some of the paths to this place have assigned."""
@@ -45,9 +45,9 @@ class Frame:
     """Whether the frame is that of a function within the one that is being compiled, or of what Python runs as one."""
     prefix: str | None = None
     """How the variables begin that are the frame's own."""
-    origins: dict[str, Origin] = field(default_factory=dict)
+    origins: dict[str, FirstAssignment] = field(default_factory=dict)
     """The variables whose first assignment, here, does not tell what they are to hold."""
-    is_lenient: bool = False
+    allows_any_type: bool = False
     """Whether variables from outside may become anything: what the block is was not understood."""
     known_none: set[str] = field(default_factory=set)
     """Variables that are None here, though their types say more."""
@@ -58,9 +58,9 @@ class Frame:
     hidden: dict[str, str] = field(default_factory=dict)
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
-    def find(self, name: str) -> Frame | None:
+    def find(self, name: str) -> EnvironmentFrame | None:
         """The innermost frame that knows ``name``; None where it may not have been assigned."""
-        frame: Frame | None = self
+        frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
                 return frame
@@ -71,13 +71,13 @@ class Frame:
 
     def find_partial(self, name: str) -> Partial | None:
         """What is known of a variable that may not have been assigned; None for others."""
-        frame: Frame | None = self
+        frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
                 return None
             if name in frame.partial:
                 return frame.partial[name]
-            if name in frame.undefined_because:
+            if name in frame.undefined_reason:
                 return None
             frame = frame.parent
         return None
@@ -86,7 +86,7 @@ class Frame:
         """From here on ``name`` may not have been assigned."""
         self.types.pop(name, None)
         self.sugared.pop(name, None)
-        self.undefined_because.pop(name, None)
+        self.undefined_reason.pop(name, None)
         self.known_none.discard(name)
         self.partial[name] = partial
 
@@ -98,11 +98,11 @@ class Frame:
     def has_given_up(self, name: str) -> bool:
         """Whether the statement that gave ``name`` its meaning here could not be compiled."""
         frame = self.find(name)
-        return frame is not None and frame.sugared.get(name) is GIVEN_UP
+        return frame is not None and frame.sugared.get(name) is ERROR_VALUE
 
     def knows_none(self, name: str) -> bool:
         """Whether the variable ``name`` is known to be None."""
-        frame: Frame | None = self
+        frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.known_none:
                 return True
@@ -120,7 +120,7 @@ class Frame:
 
     def is_annotated(self, name: str) -> bool:
         """Return whether the program declares the type of the variable ``name``."""
-        frame: Frame | None = self
+        frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.annotated:
                 return name not in frame.origins  # otherwise its uses have shown the type
@@ -129,7 +129,7 @@ class Frame:
 
     def variable(self, name: str) -> str:
         """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
-        frame: Frame | None = self
+        frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.hidden:
                 return frame.hidden[name]
@@ -137,10 +137,10 @@ class Frame:
         return name
 
     def find_reason(self, name: str) -> str | None:
-        frame: Frame | None = self
+        frame: EnvironmentFrame | None = self
         while frame is not None:
-            if name in frame.undefined_because:
-                return frame.undefined_because[name]
+            if name in frame.undefined_reason:
+                return frame.undefined_reason[name]
             frame = frame.parent
         return None
 

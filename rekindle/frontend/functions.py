@@ -16,7 +16,7 @@ from functools import cache, partial
 from types import MappingProxyType
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError
-from rekindle.frontend.archive_resolver import ArchiveNames
+from rekindle.frontend.archive_resolver import ArchiveResolver
 from rekindle.frontend.assignedness import settle_guards
 from rekindle.frontend.classes import InitBinding
 from rekindle.frontend.closures import lift_closures
@@ -25,14 +25,14 @@ from rekindle.frontend.environment import is_meaningful
 from rekindle.frontend.error_diagnosis import try_to_emit
 from rekindle.frontend.language import LANGUAGE
 from rekindle.frontend.local_functions import local_names
-from rekindle.frontend.none_check_insertion import CheckedOptionals
+from rekindle.frontend.none_check_insertion import NoneCheckInserter
 from rekindle.frontend.private_names import private_names
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.frontend.signatures import RESULT, Signature, Told, read_signature
+from rekindle.frontend.signatures import RESULT, Signature, TypeOrError, read_signature
 from rekindle.frontend.ssa import convert_to_ssa
 from rekindle.frontend.statements import emit_return
 from rekindle.frontend.sugared import Resolver, SugaredValue
-from rekindle.frontend.type_inference import Evidence, with_inference
+from rekindle.frontend.type_inference import TypeEvidence, with_inference
 from rekindle.ir.graph import Graph
 from rekindle.ir.redefinition import infer_result, wanted_result
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -58,8 +58,8 @@ def emit_function(
     name: str | None = None,
     self_binding: SelfBinding | None = None,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Told] | None = None,
-    return_type: Told | None = None,
+    parameter_types: Mapping[str, TypeOrError] | None = None,
+    return_type: TypeOrError | None = None,
 ) -> tuple[Graph, FunctionSchema]:
     """Compile a definition to a graph in SSA form, and the schema that it turned out to have.
 
@@ -105,7 +105,7 @@ def emit_body(
     """
     binding = self_binding if isinstance(self_binding, InitBinding) else None
 
-    def emit(evidence: Evidence) -> tuple[Emitter, Type]:
+    def emit(evidence: TypeEvidence) -> tuple[Emitter, Type]:
         emitter = new_emitter(resolver, diagnostics, evidence)
         if announce is not None:
             emitter.returns.announce = lambda type: announce(_returning(signature.schema, type))
@@ -113,13 +113,13 @@ def emit_body(
             range = definition.name.range
             emitter.environment.assign(name, range, make(range, emitter.graph))
         with nullcontext() if binding is None else binding.beginning_again():
-            result = emit_definition(emitter, definition, signature.schema, self_binding, signature.given_up)
+            result = emit_definition(emitter, definition, signature.schema, self_binding, signature.unresolved)
         return emitter, result
 
     with diagnostics.reporting(), room_to_recurse(definition.name.range):
         emitter, result = with_inference(diagnostics, emit)
     with room_to_recurse(definition.name.range):
-        complete(emitter, result, as_printed=isinstance(resolver, ArchiveNames))
+        complete(emitter, result, as_printed=isinstance(resolver, ArchiveResolver))
     return emitter.graph, _returning(signature.schema, result)
 
 
@@ -138,13 +138,13 @@ def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
 
 
 def new_emitter(
-    resolver: Resolver, diagnostics: Diagnostics | None = None, evidence: Evidence | None = None
+    resolver: Resolver, diagnostics: Diagnostics | None = None, evidence: TypeEvidence | None = None
 ) -> Emitter:
     """Return an emitter for one function. What an archive says means what TorchScript means; other programs mean what
     Python means."""
     emitter = Emitter(LANGUAGE, resolver, diagnostics, evidence)
-    if not isinstance(resolver, ArchiveNames):
-        emitter.graph.none_checks = CheckedOptionals(emitter.graph, emitter.environment)
+    if not isinstance(resolver, ArchiveResolver):
+        emitter.graph.none_checks = NoneCheckInserter(emitter.graph, emitter.environment)
         emitter.environment.checks_assignment = True
     return emitter
 
@@ -199,7 +199,7 @@ def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
     _erase_empty_list_literals(emitter)
     emitter.graph.none_checks = None
     declared, given = emitter.returns.declared, emitter.returns.given
-    if declared is not None and given is not None and not isinstance(emitter.environment.resolver, ArchiveNames):
+    if declared is not None and given is not None and not isinstance(emitter.environment.resolver, ArchiveResolver):
         return as_python_has(declared, given)
     result = declared or emitter.returns.merged or NONE
     if not is_declared:

@@ -13,7 +13,7 @@ from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.error_recovery import target_names
 from rekindle.frontend.generators import LAZY, flattened
 from rekindle.frontend.loops import generator_of, nest
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -159,7 +159,7 @@ def first_of(emitter: Emitter, expr: GeneratorExpr, other: Value | None) -> Valu
     result = reduce(join, types)
     is_found = environment.load(found, BOOL, found)
     node, taken, default = emitter.branch(
-        range, is_found, Refinements(), lambda: environment.load(first, result, first), missing
+        range, is_found, RefinementSet(), lambda: environment.load(first, result, first), missing
     )
     return node.add_output(join(taken.type, unshaped(default.type)))
 

@@ -14,17 +14,17 @@ from rekindle.errors import CompileError, InternalError, SourceRange, TypeMismat
 from rekindle.frontend.binding import bind_arguments
 from rekindle.frontend.insertion import insert_function_constant
 from rekindle.frontend.keyword_arguments import KeywordArguments
-from rekindle.frontend.signatures import Told
-from rekindle.frontend.sugared import Keywords, Parts, Resolver, SugaredValue
+from rekindle.frontend.signatures import TypeOrError
+from rekindle.frontend.sugared import FlattenedValue, Keywords, Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema_matching import convert_value
 from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, mismatch_note, without_none
 from rekindle.syntax.views import Def, Param
 
-Given = Sequence["tuple[str, Parts]"]
+FlattenedArguments = Sequence["tuple[str, FlattenedValue]"]
 
 
 @dataclass(eq=False)
@@ -36,14 +36,14 @@ class GenericFunction:
     resolver: Resolver
     qualified_name: str = ""
     """Its name in programs, where it has one besides the one that it is called by."""
-    told: Mapping[str, Told] = field(default_factory=dict)
+    declared_types: Mapping[str, TypeOrError] = field(default_factory=dict)
     """The types of parameters that annotations tell which the source alone does not."""
-    result: Told | None = None
+    result: TypeOrError | None = None
     is_local: bool = False
     """Whether it stands within another function."""
     library_name: str = ""
     """Of a function of :mod:`rekindle.frontend.python_library`, its name there."""
-    records: dict[Hashable, FunctionRecord] = field(default_factory=dict)
+    records: dict[Hashable, GraphFunction] = field(default_factory=dict)
     """What was compiled, by the keys of what it was given."""
 
     def bind(
@@ -69,7 +69,7 @@ class GenericFunction:
         value either: ``f: Callable[[int], int]``."""
         if param.annotation is None:
             return None
-        told = self.told.get(param.name.name)
+        told = self.declared_types.get(param.name.name)
         try:
             if isinstance(told, CompileError):
                 raise told
@@ -122,13 +122,13 @@ class GenericFunction:
 
     def call_compiled(self, range: SourceRange, graph: Graph, meanings: Mapping[str, SugaredValue]) -> SugaredValue:
         """Call what is compiled for ``meanings``: what each name means that the function does not assign itself."""
-        given = [(name, value.parts(range, graph)) for name, value in meanings.items()]
+        given = [(name, value.flatten(range, graph)) for name, value in meanings.items()]
         key = tuple((name, parts.key) for name, parts in given)
         record = self.records.get(key)
         if record is None:
-            if make_record is None:
+            if instantiate_generic is None:
                 raise InternalError("rekindle.frontend.monomorphization was not imported")
-            record = self.records[key] = make_record(self, given)
+            record = self.records[key] = instantiate_generic(self, given)
             record.library_name = self.library_name
         record.ensure_defined(range)
         inputs = [value for _, parts in given for value in parts.values]
@@ -147,6 +147,6 @@ def inherits(type: Type, base: Type) -> bool:
     return own is not None and wanted is not None and issubclass(own, wanted)
 
 
-make_record: Callable[[GenericFunction, Given], FunctionRecord] | None = None
+instantiate_generic: Callable[[GenericFunction, FlattenedArguments], GraphFunction] | None = None
 """A slot: a record, still to be compiled, of a function that is given such things.
 :mod:`rekindle.frontend.monomorphization` fills it."""

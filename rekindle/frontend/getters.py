@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.sugared import Call, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import TupleType
@@ -28,10 +28,10 @@ class Getter(StaticValue):
         return self.name, self.keys
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         return self.call_with(call.range, call.graph, values, {})
 
@@ -89,5 +89,5 @@ class ComparedBy(StaticValue):
     def description(self) -> str:
         return "functools.cmp_to_key(…)"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         raise UnsupportedError(f"{self.description} can only be the key of 'sorted' or 'sort' here", call.range)

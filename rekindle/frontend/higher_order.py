@@ -16,9 +16,9 @@ from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.keyword_arguments import KeywordArguments
 from rekindle.frontend.loops import append_to, each, list_of
 from rekindle.frontend.python_library import library_function
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.sugared import CallSite, FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.unordered import list_from, unordered_list
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
@@ -87,7 +87,7 @@ class PartialValue(SugaredValue):
         return f"functools.partial of {self.function.description}"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     def call_with(
@@ -95,12 +95,12 @@ class PartialValue(SugaredValue):
     ) -> SugaredValue:
         return self.function.call_with(range, graph, [*self.args, *args], {**self.kwargs, **kwargs}, targets)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named, call.targets)
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         count, names = len(self.args), tuple(self.kwargs)
 
         def join(items: list[SugaredValue]) -> SugaredValue:
@@ -280,7 +280,7 @@ def _first_by(emitter: Emitter, call: Apply, name: str) -> SugaredValue:
     if "default" not in options:
         return SimpleValue(found())
     is_empty = emitter.insert("aten::eq", range, emitter.insert("aten::len", range, xs), 0)
-    node, true, false = emitter.branch(range, is_empty, Refinements(), lambda: options["default"], found)
+    node, true, false = emitter.branch(range, is_empty, RefinementSet(), lambda: options["default"], found)
     return SimpleValue(node.add_output(join_types(emitter, range, true, false)))
 
 

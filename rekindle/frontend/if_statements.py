@@ -8,23 +8,25 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.assignedness import Partial, join
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.frames import Frame
-from rekindle.frontend.refinement import Condition
-from rekindle.frontend.sugared import GIVEN_UP
+from rekindle.frontend.frames import EnvironmentFrame
+from rekindle.frontend.refinement import CondValue
+from rekindle.frontend.sugared import ERROR_VALUE
 from rekindle.frontend.type_inference import learn_from_branches
 from rekindle.ir.graph import Node
 from rekindle.ir.types import ANY, Type, UnionBase, join_values, unify, union
 
 
 @dataclass(slots=True, frozen=True)
-class Branch:
+class BranchBody:
     """What a branch does: ``emit`` emits it. ``range`` is where it stands."""
 
     emit: Callable[[], object]
     range: SourceRange
 
 
-def emit_choice(emitter: Emitter, range: SourceRange, condition: Condition, if_true: Branch, if_false: Branch) -> None:
+def emit_if_else(
+    emitter: Emitter, range: SourceRange, condition: CondValue, if_true: BranchBody, if_false: BranchBody
+) -> None:
     """One of the two branches; only that one is compiled where the compiler knows which."""
     refinements = condition.refinements
     if condition.static is not None:
@@ -33,7 +35,7 @@ def emit_choice(emitter: Emitter, range: SourceRange, condition: Condition, if_t
         return
     node = emitter.insert_node("prim::If", range, [condition.value], [])
     true_block, false_block = node.add_block(), node.add_block()
-    frames: list[Frame] = []
+    frames: list[EnvironmentFrame] = []
     for block, types, branch in (
         (true_block, refinements.if_true, if_true),
         (false_block, refinements.if_false, if_false),
@@ -49,7 +51,7 @@ def emit_choice(emitter: Emitter, range: SourceRange, condition: Condition, if_t
 
 
 def _merge_branches(
-    emitter: Emitter, range: SourceRange, node: Node, frames: list[Frame], exits: tuple[bool, bool]
+    emitter: Emitter, range: SourceRange, node: Node, frames: list[EnvironmentFrame], exits: tuple[bool, bool]
 ) -> None:
     """What the names that the branches assign mean behind the ``if``.
 
@@ -79,7 +81,7 @@ def _merge_branches(
                 continue
             missing = 0 if known[0] is None else 1
             place = f"line {range.line}" if range.is_known else "above"
-            emitter.environment.frame.undefined_because[name] = (
+            emitter.environment.frame.undefined_reason[name] = (
                 f"the if statement of {place} does not assign it {words[missing]}"
             )
             continue
@@ -103,15 +105,15 @@ def _merge_branches(
                 emitter.diagnostics.add(TypeMismatchError(f"variable '{name}' has no one type: {reason}", range))
                 emitter.environment.give_up(name)
                 continue
-            emitter.environment.frame.undefined_because[name] = reason
+            emitter.environment.frame.undefined_reason[name] = reason
             continue
         emitter.environment.frame.types[name] = unified
     for frame, exited in zip(frames, exits, strict=True):
         for name, value in frame.sugared.items():
-            if value is GIVEN_UP or exited:
+            if value is ERROR_VALUE or exited:
                 continue
             emitter.environment.frame.partial.pop(name, None)
-            emitter.environment.frame.undefined_because[name] = (
+            emitter.environment.frame.undefined_reason[name] = (
                 f"{value.description} exists only while compiling, so that no branch can give it"
             )
 
@@ -125,7 +127,7 @@ def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: T
         environment.store(name, range, environment.cast(environment.load(name, merged, name), joined, range), joined)
 
 
-def _merge_partial(emitter: Emitter, name: str, frames: Sequence[Frame]) -> None:
+def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFrame]) -> None:
     """A name that only one of the branches has surely assigned."""
     found: Partial | None = None
     for frame in frames:
@@ -139,7 +141,7 @@ def _merge_partial(emitter: Emitter, name: str, frames: Sequence[Frame]) -> None
         emitter.environment.frame.set_partial(name, found)
 
 
-def _merge_with_exit(emitter: Emitter, name: str, frame: Frame) -> None:
+def _merge_with_exit(emitter: Emitter, name: str, frame: EnvironmentFrame) -> None:
     """A name behind an ``if`` of which one branch exits, and the other one ends with ``frame``."""
     type = frame.find_type(name)
     partial = frame.find_partial(name)

@@ -6,21 +6,21 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import Type
 
-FOREVER: Final = 2**63 - 1
+MAX_TRIP_COUNT: Final = 2**63 - 1
 
 
 def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Value:
-    arguments = [CallArgument(value, range=range) for value in values]
-    return BuiltinFunction(kind).call(Call(range, graph, arguments)).as_value(range, graph)
+    arguments = [NamedValue(value, range=range) for value in values]
+    return BuiltinFunction(kind).call(CallSite(range, graph, arguments)).as_value(range, graph)
 
 
-class Endless(SugaredValue):
+class InfiniteIterator(SugaredValue):
     """What goes on without end. Beside a list, in ``zip``, it ends with the list."""
 
     name = ""
@@ -40,10 +40,10 @@ class Endless(SugaredValue):
         return self
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
-        return graph.insert_constant(FOREVER, range=range)
+        return graph.insert_constant(MAX_TRIP_COUNT, range=range)
 
 
-class CountValue(Endless):
+class CountValue(InfiniteIterator):
     """``itertools.count(start, step)``"""
 
     name = "count"
@@ -57,7 +57,7 @@ class CountValue(Endless):
         return SimpleValue(_insert(range, graph, "aten::add", self.start, passed))
 
 
-class RepeatValue(Endless):
+class RepeatValue(InfiniteIterator):
     """``itertools.repeat(x)``"""
 
     name = "repeat"
@@ -69,7 +69,7 @@ class RepeatValue(Endless):
         return self.value
 
 
-class CycleValue(Endless):
+class CycleValue(InfiniteIterator):
     """``itertools.cycle(xs)``; of nothing it is nothing."""
 
     name = "cycle"
@@ -88,7 +88,7 @@ class CycleValue(Endless):
         return SimpleValue(self.xs).item(range, graph, place)
 
 
-class TakenValue(SugaredValue):
+class IsliceValue(SugaredValue):
     """``itertools.islice(source, start, stop, step)`` of what is no list."""
 
     def __init__(self, source: SugaredValue, bounds: Sequence[Value]) -> None:

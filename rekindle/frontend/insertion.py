@@ -7,7 +7,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.redefinition import rely_on
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import (
@@ -34,7 +34,7 @@ def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: 
     return graph.insert_node(node).output.set_name(f"_{name}" if name.isdigit() else name)
 
 
-def insert_function_constant(range: SourceRange, graph: Graph, function: FunctionRecord) -> Value:
+def insert_function_constant(range: SourceRange, graph: Graph, function: GraphFunction) -> Value:
     """``prim::Constant[name="f"]() : Function``"""
     node = graph.create(
         "prim::Constant", types=[FunctionType(function)], attributes={"name": function.basename}, range=range
@@ -50,7 +50,7 @@ def insert_method_call(
     return graph.insert_node(node).output
 
 
-def called_function(value: Value) -> FunctionRecord | None:
+def called_function(value: Value) -> GraphFunction | None:
     """Return the function, or the method of a class, that returns ``value``; None where none does."""
     node = value.node
     type = node.inputs[0].type if node.kind in ("prim::CallFunction", "prim::CallMethod") else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.signatures import Told, declare_schema
+from rekindle.frontend.signatures import TypeOrError, declare_schema
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -23,8 +23,8 @@ def interface_schema(
     resolver: Resolver,
     *,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Told] | None = None,
-    return_type: Told | None = None,
+    parameter_types: Mapping[str, TypeOrError] | None = None,
+    return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
     """The schema of a method of an interface, whose first parameter is an object of it.
 

@@ -11,7 +11,7 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.none_error_messages import class_name
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING
 
 _OF_ONE: Final = frozenset({"aten::sorted", "aten::any", "aten::all"})
@@ -19,7 +19,7 @@ _ITERATES: Final = frozenset({*_OF_ONE, "aten::sum", "prim::min", "prim::max"})
 _NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
 
 
-def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[CallArgument]) -> Sequence[CallArgument]:
+def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
     """The positional arguments of a call of Python's builtin ``kind``, a text over which it iterates as a list.
 
     Raises:
@@ -35,7 +35,7 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Ca
     return with_items(range, graph, args) if kind in _ITERATES and len(args) == 1 else args
 
 
-def with_items(range: SourceRange, graph: Graph, args: Sequence[CallArgument]) -> Sequence[CallArgument]:
+def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
     """The positional arguments of a call that iterates over the first, a text as a list.
 
     Raises:
@@ -46,7 +46,7 @@ def with_items(range: SourceRange, graph: Graph, args: Sequence[CallArgument]) -
         raise TypeMismatchError(f"'{class_name(first.type)}' object is not iterable", first.range)
     if graph.none_checks is None or first.type != STRING:
         return args
-    return [CallArgument(items_of(graph, first.materialise(graph), range), range=first.range), *args[1:]]
+    return [NamedValue(items_of(graph, first.materialise(graph), range), range=first.range), *args[1:]]
 
 
 def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.error_recovery import names_in
-from rekindle.frontend.frames import Frame
+from rekindle.frontend.frames import EnvironmentFrame
 from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -50,7 +50,7 @@ class KeptIterator(StaticValue):
 
     def _is_within_a_loop(self) -> bool:
         """Whether a loop that began after it was made asks for its elements again and again."""
-        frame: Frame | None = self.emitter.environment.frame
+        frame: EnvironmentFrame | None = self.emitter.environment.frame
         while frame is not None and frame is not self.made_in:
             if frame.is_loop_body:
                 return True

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.runtime_dispatch import Choice
-from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.runtime_dispatch import RuntimeDispatch
+from rekindle.frontend.sugared import CallSite, FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import STRING, DictType, ListType, unify_all, unshaped
@@ -26,7 +26,7 @@ class KeywordArguments(SugaredValue):
         return "a dict of keyword arguments"
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return True
 
     @property
@@ -36,7 +36,7 @@ class KeywordArguments(SugaredValue):
     def contains(self, key: object) -> bool:
         return key in self.items
 
-    def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+    def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
         if key.type != STRING:
             return None
         names = [graph.insert_constant(name, range=range) for name in self.items]
@@ -54,7 +54,7 @@ class KeywordArguments(SugaredValue):
         type = DictType(STRING, common)
         return graph.insert_node(graph.create("prim::DictConstruct", inputs, types=[type], range=range)).output
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         keys = tuple(self.items)
         return parts_of_all(
             KeywordArguments,
@@ -74,7 +74,7 @@ class KeywordArguments(SugaredValue):
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: object = None) -> SugaredValue:
         if index.node.kind != "prim::Constant" and index.type == STRING and self.items:
             makes = [partial(_same, value) for value in self.items.values()]
-            return Choice(self.description, index, list(self.items), makes)
+            return RuntimeDispatch(self.description, index, list(self.items), makes)
         key = _constant_key(index, range)
         if key not in self.items:
             raise TypeMismatchError(f"there is no keyword argument '{key}'", range)
@@ -97,7 +97,7 @@ def _same(value: SugaredValue) -> SugaredValue:
     return value
 
 
-class TableOfMeanings(KeywordArguments):
+class StaticDict(KeywordArguments):
     """A dict literal of what are no values: functions, parts of a module."""
 
     @property
@@ -113,11 +113,11 @@ def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue
     if literal.values[0].tree.kind not in (Lambda.KIND, Select.KIND, Var.KIND):
         return None
     first = emit(literal.values[0])
-    if not first.stays_itself:
+    if not first.is_passed_sugared:
         return None
     keys = [StringLiteral(key.tree).text for key in literal.keys]
     others = [emit(value) for value in literal.values[1:]]
-    return TableOfMeanings(dict(zip(keys, [first, *others], strict=True)))
+    return StaticDict(dict(zip(keys, [first, *others], strict=True)))
 
 
 def _constant_key(value: Value, range: SourceRange) -> str:
@@ -142,7 +142,7 @@ class _Method(SugaredValue):
         return f"the method '{self.name}' of keyword arguments"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     def call_with(
@@ -152,7 +152,7 @@ class _Method(SugaredValue):
             raise TypeMismatchError(f"{self.description} takes no keyword arguments", range)
         return self.method(self.owner, range, graph, list(args))
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return self.call_with(
             call.range, call.graph, [SimpleValue(item.materialise(call.graph)) for item in call.args], {}, call.targets
         )

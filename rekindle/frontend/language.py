@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rekindle.errors import GivenUpError
+from rekindle.errors import CascadingError
 from rekindle.frontend import (
     calls,
     counters,
@@ -47,9 +47,9 @@ from rekindle.syntax.views import (
     Const,
     DictComp,
     DictLiteral,
+    ErrorStmt,
     Expr,
     GeneratorExpr,
-    GivenUp,
     Lambda,
     ListComp,
     ListLiteral,
@@ -73,7 +73,7 @@ def _value(emit: Emit) -> ExpressionHandler:
 
 
 def _refuse_given_up(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> SugaredValue:
-    raise GivenUpError("this expression is not supported")
+    raise CascadingError("this expression is not supported")
 
 
 _VALUES: Final[dict[str, Emit]] = {
@@ -101,7 +101,7 @@ _EXPRESSIONS: Final[dict[str, ExpressionHandler]] = {
     DictLiteral.KIND: emit_dict,
     Lambda.KIND: emit_lambda,
     Walrus.KIND: emit_walrus,
-    GivenUp.KIND: _refuse_given_up,
+    ErrorStmt.KIND: _refuse_given_up,
 }
 
 LANGUAGE: Final = Language(

@@ -14,7 +14,7 @@ from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions import call_builtin
 from rekindle.frontend.getters import ComparedBy, Getter, MethodCaller
 from rekindle.frontend.higher_order import MappedValue, keys_of
-from rekindle.frontend.infinite_iterators import CountValue, CycleValue, Endless, RepeatValue, TakenValue
+from rekindle.frontend.infinite_iterators import CountValue, CycleValue, InfiniteIterator, IsliceValue, RepeatValue
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.iterables import IterableTree, RangeValue
 from rekindle.frontend.loops import list_of
@@ -34,7 +34,7 @@ _WITH_A_KEY: Final = {
 }
 """Functions that take a key, and those that look at it."""
 
-_LAZY: Final = (MappedValue, IterableTree, RangeValue, Endless, TakenValue)
+_LAZY: Final = (MappedValue, IterableTree, RangeValue, InfiniteIterator, IsliceValue)
 
 
 def _form_of(emitter: Emitter, call: Apply) -> str:
@@ -183,7 +183,7 @@ def _islice(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
         start = SimpleValue(emitter.literal(0, call.range))
     if _is_none(stop):
         stop = SimpleValue(source.length(call.range, emitter.graph))
-    return TakenValue(source, [item.as_value(call.range, emitter.graph) for item in (start, stop, step)])
+    return IsliceValue(source, [item.as_value(call.range, emitter.graph) for item in (start, stop, step)])
 
 
 def _starmap(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:

@@ -65,7 +65,7 @@ def emit_list(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> 
     wanted = _member_of_kind(hint, ListType)
     element_hint = wanted.element if isinstance(wanted, ListType) else None
     found = emit_meanings_of(emitter, items, [element_hint] * len(items))
-    if wanted is None and any(item.stays_itself for _, item in found):
+    if wanted is None and any(item.is_passed_sugared for _, item in found):
         return SugaredTuple([item for _, item in found])  # functions or modules, to loop over
     return SimpleValue(_list_of_items(emitter, expr, items, values_of(emitter, found), wanted))
 
@@ -136,7 +136,7 @@ def emit_tuple(emitter: Emitter, expr: Expr, hint: Type | None) -> SugaredValue:
     if isinstance(wanted, TupleType) and len(wanted.elements) == len(items):
         hints = list(wanted.elements)
     found = emit_meanings_of(emitter, items, hints)
-    if wanted is None and any(item.stays_itself for _, item in found):
+    if wanted is None and any(item.is_passed_sugared for _, item in found):
         return SugaredTuple([item for _, item in found])
     values = values_of(emitter, found)
     type = TupleType(tuple(value.type for value in values))

@@ -9,7 +9,7 @@ from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.error_recovery import assigned_names, walk_scope
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.results import as_declared
-from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.sugared import CallSite, FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.frontend.values import SimpleValue, parts_of_all
 from rekindle.ir.graph import Graph
@@ -111,10 +111,10 @@ class LocalFunction(SugaredValue):
         return f"the function '{self.function.name}'"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named, call.targets)
@@ -161,7 +161,7 @@ class LocalFunction(SugaredValue):
                 found[name] = meaning  # itself it knows in any case
         return found
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         changed = sorted(nonlocal_names(self.function.definition))
         if changed:
             raise UnsupportedError(
@@ -182,11 +182,11 @@ class LocalFunction(SugaredValue):
         inner = parts_of_all(LocalFunction, range, graph, items, join, (self.function, names))
 
         def rebuild(values: Sequence[object], emitter: Emitter) -> SugaredValue:
-            passed = inner.rebuild(values, emitter)  # type: ignore[arg-type]
+            passed = inner.unflatten(values, emitter)  # type: ignore[arg-type]
             assert isinstance(passed, PassedFunction)
             return passed.within(emitter)
 
-        return Parts(inner.key, inner.values, rebuild)
+        return FlattenedValue(inner.key, inner.values, rebuild)
 
 
 class PassedFunction(SugaredValue):

@@ -21,11 +21,11 @@ from rekindle.frontend.conditions import emit_condition
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.error_diagnosis import try_to_emit
 from rekindle.frontend.error_recovery import assigned_names, names_in, target_names, walk_scope
-from rekindle.frontend.frames import Frame, LoopKind
+from rekindle.frontend.frames import EnvironmentFrame, LoopKind
 from rekindle.frontend.generators import as_generator, flattened, loop_over_generator, names_read_late
 from rekindle.frontend.kept_generators import KeptGenerator
 from rekindle.frontend.set_values import is_set
-from rekindle.frontend.sugared import GIVEN_UP, Call, SugaredValue
+from rekindle.frontend.sugared import ERROR_VALUE, CallSite, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema_matching import unpack_tuple
@@ -146,7 +146,7 @@ def _loop_over_what_failed(emitter: Emitter, statement: For) -> None:
     body.add_input(type=INT)
     names = assigned_names([statement])
     with emitter.in_loop(LoopKind.LOOP), emitter.inside(body) as frame:
-        frame.is_lenient = True
+        frame.allows_any_type = True
         for name in target_names(statement.target):
             emitter.environment.give_up(name)
         emitter.emit_statements(statement.body)
@@ -243,7 +243,7 @@ def _run_loop(
     target: Expr | None = None,
     condition: Expr | None = None,
     until: str | None = None,
-) -> Frame:
+) -> EnvironmentFrame:
     emitter.environment.widen_carried(range)
     count = emitter.literal(FOREVER, range) if iterator is None else iterator.length(range, emitter.graph)
     constant_true = (
@@ -349,21 +349,21 @@ def _ask_length_again(emitter: Emitter, node: Node, iterator: SugaredValue, rang
     node.replace_input(0, emitter.literal(FOREVER, range))
 
 
-def _leave_loop(emitter: Emitter, frame: Frame, statement: For | While) -> None:
+def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | While) -> None:
     """What the names that the body has assigned mean behind the loop."""
     outer, range = emitter.environment.frame, statement.range
     for name, value in frame.sugared.items():
-        if value is GIVEN_UP and outer.find(name) is not None:
+        if value is ERROR_VALUE and outer.find(name) is not None:
             emitter.environment.give_up(name)
     emitter.environment.keep_origins([frame])
     if emitter.environment.checks_assignment:
         emitter.environment.leave_loop(frame.block, statement)
         return
-    given_up = [name for name, value in frame.sugared.items() if value is GIVEN_UP]
+    given_up = [name for name, value in frame.sugared.items() if value is ERROR_VALUE]
     for name in [*frame.types, *given_up]:
         if emitter.environment.frame.find(name) is None:
             where = f"the loop of line {range.line}" if range.is_known else "a loop above"
-            emitter.environment.frame.undefined_because[name] = f"{where}, which may not run at all, assigns it"
+            emitter.environment.frame.undefined_reason[name] = f"{where}, which may not run at all, assigns it"
 
 
 # ---------------------------------------------------------------------------------- comprehensions
@@ -428,7 +428,7 @@ def _dict_comprehension(emitter: Emitter, expr: DictComp, hint: Type | None) -> 
             result.set_type(DictType(key.type, unshaped(value.type)))
             known = True
         arguments = [emitter.argument(item, expr.range) for item in (result, key, value)]
-        BuiltinFunction("aten::_set_item").call(Call(expr.range, emitter.graph, arguments))
+        BuiltinFunction("aten::_set_item").call(CallSite(expr.range, emitter.graph, arguments))
 
     nest(emitter, expr.generators, body, is_function=not _COMPREHENSIONS_ARE_INLINED)
     return result
@@ -538,7 +538,7 @@ def dict_of(emitter: Emitter, range: SourceRange, source: SugaredValue, hint: Ty
         if wanted is None:
             result.set_type(DictType(key.type, unshaped(value.type)))
         item = [emitter.argument(part, range) for part in (result, key, value)]
-        BuiltinFunction("aten::_set_item").call(Call(range, emitter.graph, item))
+        BuiltinFunction("aten::_set_item").call(CallSite(range, emitter.graph, item))
 
     each(emitter, range, source.iterator(range, emitter.graph), put)
     return result

@@ -10,13 +10,13 @@ from rekindle.frontend import generic
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.environment import is_meaningful
 from rekindle.frontend.functions import complete, emit_given, new_emitter
-from rekindle.frontend.generic import GenericFunction, Given
+from rekindle.frontend.generic import FlattenedArguments, GenericFunction
 from rekindle.frontend.local_functions import itself_within
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.type_inference import Evidence, with_inference
+from rekindle.frontend.type_inference import TypeEvidence, with_inference
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import Type
 
@@ -42,14 +42,14 @@ class _Parameter:
         return [f"{self.name}_{index}" for index in range(len(self.types))]
 
 
-def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
-    parameters = [_Parameter(name, [value.type for value in parts.values], parts.rebuild) for name, parts in given]
+def make_record(function: GenericFunction, given: FlattenedArguments) -> GraphFunction:
+    parameters = [_Parameter(name, [value.type for value in parts.values], parts.unflatten) for name, parts in given]
 
-    def define(record: FunctionRecord) -> None:
+    def define(record: GraphFunction) -> None:
         diagnostics = Diagnostics()
         definition = function.definition
 
-        def emit(evidence: Evidence) -> tuple[Emitter, FunctionSchema, Type]:
+        def emit(evidence: TypeEvidence) -> tuple[Emitter, FunctionSchema, Type]:
             emitter = new_emitter(function.resolver, diagnostics, evidence)
             declared = function.declared_result()
             schema = FunctionSchema(record.basename, "", tuple(_declare(emitter, parameters)))
@@ -77,10 +77,10 @@ def make_record(function: GenericFunction, given: Given) -> FunctionRecord:
         check_recursion(record, result)
         record.define(emitter.graph, _returning(schema, result))
 
-    return FunctionRecord(free_name(function.qualified_name or function.name), definer=define)
+    return GraphFunction(free_name(function.qualified_name or function.name), function_creator=define)
 
 
-def check_recursion(record: FunctionRecord, result: Type) -> None:
+def check_recursion(record: GraphFunction, result: Type) -> None:
     """What a function that calls itself was taken to give must be what it gives.
 
     Raises:
@@ -120,4 +120,4 @@ def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
     return FunctionSchema(schema.name, "", schema.arguments, (Argument("", result),))
 
 
-generic.make_record = make_record
+generic.instantiate_generic = make_record

@@ -44,7 +44,7 @@ from rekindle.ir.types import (
 )
 
 
-class CheckedOptionals:
+class NoneCheckInserter:
     """How an emitter of programs from Python takes values out of Optionals."""
 
     def __init__(self, graph: Graph, environment: Environment) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rekindle.frontend.operators import binary
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
@@ -81,7 +81,7 @@ def emit_extreme(emitter: Emitter, name: str, values: Sequence[Value], expr: Bin
     operator = ">" if name == "max" else "<"
     for value in others:
         better = emitter.to_bool(binary(emitter, operator, value, found, expr), expr.range)
-        node, _, _ = emitter.branch(expr.range, better, Refinements(), _constant(value), _constant(found))
+        node, _, _ = emitter.branch(expr.range, better, RefinementSet(), _constant(value), _constant(found))
         joined = join_any(unshaped(value.type), unshaped(found.type))
         output = node.add_output(union((unshaped(value.type), unshaped(found.type))))
         found = output if output.type == joined else emitter.environment.cast(output, joined, expr.range)

@@ -12,7 +12,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import (
     NUMBER,
     DictType,
@@ -32,8 +32,8 @@ NUMBER_KINDS: Final = frozenset(f"aten::{name}" for name in (*_OF_LISTS, *_OF_DI
 
 
 def as_containers_of_numbers(
-    kind: str, itself: CallArgument | None, args: Sequence[CallArgument], graph: Graph, range: SourceRange
-) -> tuple[str, CallArgument | None, Sequence[CallArgument]]:
+    kind: str, itself: NamedValue | None, args: Sequence[NamedValue], graph: Graph, range: SourceRange
+) -> tuple[str, NamedValue | None, Sequence[NamedValue]]:
     """Return the operator to call, its self and its arguments; unchanged where no number of unknown type is met."""
     name = kind.partition("::")[2]
     given = [*(() if itself is None else (itself,)), *args]
@@ -71,7 +71,7 @@ def _may_differ(type: Type, others: Sequence[Type]) -> bool:
     return all(number_members(item) is not None for item in found) and any(map(is_open_number, found))
 
 
-def _as(item: CallArgument, number: Type, graph: Graph, range: SourceRange) -> CallArgument:
+def _as(item: NamedValue, number: Type, graph: Graph, range: SourceRange) -> NamedValue:
     """The list, or the dict with such keys, as one of other numbers, for an operator that puts nothing into it; a
     number itself."""
     if item.value is None or not isinstance(item.type, (ListType, DictType)):
@@ -82,7 +82,7 @@ def _as(item: CallArgument, number: Type, graph: Graph, range: SourceRange) -> C
         return item
     value: Value = item.value
     cast = graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
-    return CallArgument(cast, range=item.range, name=item.name)
+    return NamedValue(cast, range=item.range, name=item.name)
 
 
 def made_as(value: Value, type: Type | None, graph: Graph, range: SourceRange) -> Value:

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.named_value import CallArgument, can_check
+from rekindle.ir.named_value import NamedValue, can_check
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.schema_matching import Mismatch, plan_call
+from rekindle.ir.schema_matching import SchemaMismatch, try_match_schema
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
@@ -50,18 +50,18 @@ from rekindle.ir.types import (
 class Arguments:
     """The arguments of a call of a builtin."""
 
-    args: tuple[CallArgument, ...]
-    kwargs: tuple[CallArgument, ...]
-    self_value: CallArgument | None
+    args: tuple[NamedValue, ...]
+    kwargs: tuple[NamedValue, ...]
+    self_value: NamedValue | None
 
     @property
-    def all(self) -> tuple[CallArgument, ...]:
+    def all(self) -> tuple[NamedValue, ...]:
         return (*(() if self.self_value is None else (self.self_value,)), *self.args, *self.kwargs)
 
-    def with_replaced(self, before: CallArgument, after: CallArgument) -> Arguments:
+    def with_replaced(self, before: NamedValue, after: NamedValue) -> Arguments:
         """Return the arguments with one replaced by another."""
 
-        def put(item: CallArgument) -> CallArgument:
+        def put(item: NamedValue) -> NamedValue:
             return after if item is before else item
 
         return Arguments(
@@ -71,12 +71,12 @@ class Arguments:
         )
 
 
-class _NumberAs(CallArgument):
+class _NumberAs(NamedValue):
     """A number whose type is known only at run time, taken for one of its possible types."""
 
     __slots__ = ("assumed", "is_checked", "keeps_bool")
 
-    def __init__(self, given: CallArgument, assumed: Type, is_checked: bool, keeps_bool: bool = False) -> None:
+    def __init__(self, given: NamedValue, assumed: Type, is_checked: bool, keeps_bool: bool = False) -> None:
         super().__init__(given.value, given.constant, given.range, given.name)
         self.keeps_bool = keeps_bool
         self.assumed = assumed
@@ -120,7 +120,7 @@ def dispatch_on_number(
     if mixed is not None and _resolve(schemas, arguments, (False, True)) is None:
         assert mixed.value is not None
         tensors = graph.none_checks.tensors_in(mixed.value, range)
-        return emit(arguments.with_replaced(mixed, CallArgument(tensors, range=mixed.range, name=mixed.name)))
+        return emit(arguments.with_replaced(mixed, NamedValue(tensors, range=mixed.range, name=mixed.name)))
     either = next((item for item in arguments.all if number_beside_tensor(item.type) is not None), None)
     if either is not None:
         return _dispatch_on_tensor(schemas, range, graph, arguments, either, emit)
@@ -155,7 +155,7 @@ def dispatch_on_number(
         if item.value is None:
             item.materialise(graph)  # once, for all branches
 
-    def emit_with(taken: CallArgument) -> Value:
+    def emit_with(taken: NamedValue) -> Value:
         return emit(arguments.with_replaced(number, taken))
 
     return _emit_branches(types, number, keeps_bool, range, graph, emit_with)
@@ -166,7 +166,7 @@ def _dispatch_on_tensor(
     range: SourceRange,
     graph: Graph,
     arguments: Arguments,
-    either: CallArgument,
+    either: NamedValue,
     emit: Emit,
 ) -> Value | None:
     """Emit the call for a Tensor and for a number, if both can be passed for ``either``; else return None."""
@@ -191,14 +191,14 @@ def _dispatch_on_tensor(
         if item.value is None:
             item.materialise(graph)
 
-    def emit_with(taken: CallArgument) -> Value:
+    def emit_with(taken: NamedValue) -> Value:
         return emit(arguments.with_replaced(either, taken))
 
     return emit_for_tensor_and_number(either, range, graph, emit_with)
 
 
 def emit_for_tensor_and_number(
-    either: CallArgument, range: SourceRange, graph: Graph, emit: Callable[[CallArgument], Value]
+    either: NamedValue, range: SourceRange, graph: Graph, emit: Callable[[NamedValue], Value]
 ) -> Value:
     """Emit what takes an argument that is a Tensor or a number, once for each."""
     number = number_beside_tensor(either.type)
@@ -206,7 +206,7 @@ def emit_for_tensor_and_number(
     return _emit_branches((TENSOR, number), either, True, range, graph, emit)
 
 
-def _checked(either: CallArgument, is_number_wanted: bool, range: SourceRange, graph: Graph) -> CallArgument:
+def _checked(either: NamedValue, is_number_wanted: bool, range: SourceRange, graph: Graph) -> NamedValue:
     """Return an argument that is a Tensor or a number as the one that goes with the other arguments."""
     assert graph.none_checks is not None
     assert either.value is not None
@@ -214,15 +214,15 @@ def _checked(either: CallArgument, is_number_wanted: bool, range: SourceRange, g
     found = graph.none_checks.check(
         either.value, range, "builtins.TypeError", message, is_number_wanted=is_number_wanted
     )
-    return CallArgument(found, range=either.range, name=either.name)
+    return NamedValue(found, range=either.range, name=either.name)
 
 
-def _holds_tensors_and_numbers(item: CallArgument) -> bool:
+def _holds_tensors_and_numbers(item: NamedValue) -> bool:
     is_list = item.value is not None and isinstance(item.type, ListType)
     return is_list and number_beside_tensor(item.type.contained[0]) is not None
 
 
-def _holds_open_numbers(item: CallArgument) -> bool:
+def _holds_open_numbers(item: NamedValue) -> bool:
     type = item.type
     return isinstance(type, (ListType, DictType)) and is_open_number(type.contained[-1])
 
@@ -238,19 +238,21 @@ def _resolve(schemas: Sequence[FunctionSchema], arguments: Arguments, rounds: Se
     """Return the index of the overload that takes the arguments, in ``rounds`` without or with conversions."""
     for conversions in rounds:
         for index, schema in enumerate(schemas):
-            with contextlib.suppress(Mismatch):
-                plan_call(schema, arguments.args, arguments.kwargs, arguments.self_value, conversions=conversions)
+            with contextlib.suppress(SchemaMismatch):
+                try_match_schema(
+                    schema, arguments.args, arguments.kwargs, arguments.self_value, conversions=conversions
+                )
                 return index
     return None
 
 
 def _emit_branches(
     types: Sequence[Type],
-    number: CallArgument,
+    number: NamedValue,
     keeps_bool: bool,
     range: SourceRange,
     graph: Graph,
-    emit: Callable[[CallArgument], Value],
+    emit: Callable[[NamedValue], Value],
 ) -> Value:
     """Emit the call for the first of ``types`` if the number is of it, else for the others."""
     first, *others = types
@@ -258,7 +260,7 @@ def _emit_branches(
         taken = _NumberAs(number, first, True)
         if not is_open_number(first):
             return emit(taken)
-        return emit(CallArgument(taken.materialise(graph), range=taken.range, name=taken.name))  # it may be split again
+        return emit(NamedValue(taken.materialise(graph), range=taken.range, name=taken.name))  # it may be split again
     assert number.value is not None
     attributes: dict[str, AttributeValue] = {"types": [first]}
     test = graph.create("prim::isinstance", [number.value], types=[BOOL], attributes=attributes, range=range)

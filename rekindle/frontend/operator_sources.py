@@ -17,7 +17,7 @@ from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 
@@ -36,11 +36,11 @@ _TORCH: Final = {"torch": "aten"}
 
 
 @dataclass(slots=True)
-class OperatorTexts:
+class OperatorSourceCompiler:
     """Compiles texts. ``helpers`` gives the functions that they may call, by name; ``namespaces`` what stands for
     namespaces of operators beside ``torch``."""
 
-    helpers: Callable[[], Mapping[str, FunctionRecord]]
+    helpers: Callable[[], Mapping[str, GraphFunction]]
     namespaces: Mapping[str, str] = field(default_factory=dict)
 
     def emit(self, text: str, name: str) -> Graph:
@@ -48,20 +48,20 @@ class OperatorTexts:
         (statement,) = parse_module(Source(text, LIBRARY))
         return emit_function(Def(statement.tree), _Resolver(self), name=name)[0]
 
-    def helper(self, text: str) -> FunctionRecord:
+    def helper(self, text: str) -> GraphFunction:
         """The function that ``text`` defines, compiled when it is first used."""
         (statement,) = parse_module(Source(text, LIBRARY))
         definition = Def(statement.tree)
         name = definition.name.name
 
-        def define(record: FunctionRecord) -> None:
+        def define(record: GraphFunction) -> None:
             record.define(*emit_function(definition, _Resolver(self), name=name))
 
-        return FunctionRecord(name, definer=define)
+        return GraphFunction(name, function_creator=define)
 
 
 class _Resolver(EmptyResolver):
-    def __init__(self, texts: OperatorTexts) -> None:
+    def __init__(self, texts: OperatorSourceCompiler) -> None:
         self.texts = texts
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:

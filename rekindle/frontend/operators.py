@@ -8,7 +8,7 @@ from rekindle.frontend.equality import are_never_equal, give_empty_literals_type
 from rekindle.frontend.none_error_messages import none_operand
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import Call
+from rekindle.frontend.sugared import CallSite
 from rekindle.frontend.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.ir.node import Value
@@ -61,7 +61,7 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
     if operator == "in":
         arguments.reverse()
     target = MagicMethod(method, BuiltinFunction(kind))
-    return target.call(Call(expr.range, emitter.graph, arguments)).as_value(expr.range, emitter.graph)
+    return target.call(CallSite(expr.range, emitter.graph, arguments)).as_value(expr.range, emitter.graph)
 
 
 def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:

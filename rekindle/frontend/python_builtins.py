@@ -23,13 +23,13 @@ from rekindle.frontend.none_error_messages import class_name
 from rekindle.frontend.number_arithmetic import emit_extreme, is_mixed
 from rekindle.frontend.operators import present_operands
 from rekindle.frontend.python_operators import _NO_VALUES, REAL_KINDS, _int_power, is_literal, joined_element
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.frontend.set_values import shown
 from rekindle.frontend.special_forms import GLOBALS, NewStyleString
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.unordered import unordered_list
 from rekindle.frontend.values import SimpleValue
-from rekindle.ir.named_value import CallArgument
+from rekindle.ir.named_value import NamedValue
 from rekindle.ir.node import Value
 from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
@@ -136,8 +136,8 @@ def _of_emitted(emitter: Emitter, call: Apply, first: Value) -> SugaredValue:
     """The call of the builtin, whose first argument has been emitted."""
     callee = emitter.emit_sugared(call.callee)
     rest = emit_arguments(emitter, call.inputs[1:])
-    arguments = [CallArgument(first, range=call.inputs[0].range), *rest]
-    return callee.call(Call(call.callee.range, emitter.graph, arguments))
+    arguments = [NamedValue(first, range=call.inputs[0].range), *rest]
+    return callee.call(CallSite(call.callee.range, emitter.graph, arguments))
 
 
 def _least(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
@@ -276,7 +276,7 @@ def _sum_if_any(
     if hint == FLOAT or emitter.graph.none_checks is None or (is_literal(items) and items.node.inputs):
         return total()
     is_empty = emitter.insert("aten::eq", call.range, emitter.insert("aten::len", call.range, items), 0)
-    node, first, other = emitter.branch(call.range, is_empty, Refinements(), lambda: start, total)
+    node, first, other = emitter.branch(call.range, is_empty, RefinementSet(), lambda: start, total)
     joined = join_values(first.type, unshaped(other.type))
     assert joined is not None
     return node.add_output(joined)
@@ -357,7 +357,7 @@ def _of_operands(emitter: Emitter, call: Apply, *operands: Value) -> SugaredValu
     callee = emitter.emit_sugared(call.callee)
     pairs = zip(operands, call.inputs, strict=True)
     return callee.call(
-        Call(call.callee.range, emitter.graph, [CallArgument(value, range=item.range) for value, item in pairs])
+        CallSite(call.callee.range, emitter.graph, [NamedValue(value, range=item.range) for value, item in pairs])
     )
 
 
@@ -416,12 +416,12 @@ def _print(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
     separator = literal_text(emitter, " ", call.range) if between is None else emitter.emit_expression(between)
     text: Value | None = None
     for item in call.inputs:
-        value = CallArgument(emitter.emit_expression(item), range=item.range)
-        part = GLOBALS["str"].call(Call(item.range, emitter.graph, [value])).as_value(item.range, emitter.graph)
+        value = NamedValue(emitter.emit_expression(item), range=item.range)
+        part = GLOBALS["str"].call(CallSite(item.range, emitter.graph, [value])).as_value(item.range, emitter.graph)
         text = part if text is None else _joined_texts(emitter, call.range, text, separator, part)
     whole = literal_text(emitter, "", call.range) if text is None else text
     whole = _joined_texts(emitter, call.range, whole, literal_text(emitter, ending[:-1], call.range))
-    return GLOBALS["print"].call(Call(call.range, emitter.graph, [CallArgument(whole, range=call.range)], targets=0))
+    return GLOBALS["print"].call(CallSite(call.range, emitter.graph, [NamedValue(whole, range=call.range)], targets=0))
 
 
 def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredValue:
@@ -435,10 +435,10 @@ def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredVal
             hint="number the fields instead: '{0}'",
         )
     args, named = emit_meanings(emitter, call)
-    values = [CallArgument(item.as_value(call.range, emitter.graph), range=call.range) for item in args]
-    values += [CallArgument(item.as_value(call.range, emitter.graph), range=call.range) for item in named.values()]
+    values = [NamedValue(item.as_value(call.range, emitter.graph), range=call.range) for item in args]
+    values += [NamedValue(item.as_value(call.range, emitter.graph), range=call.range) for item in named.values()]
     numbered = emitter.graph.insert_constant(_numbered(template, len(args), list(named), call.range), range=call.range)
-    return NewStyleString(numbered).call(Call(call.range, emitter.graph, values))
+    return NewStyleString(numbered).call(CallSite(call.range, emitter.graph, values))
 
 
 def _numbered(template: str, positional: int, names: Sequence[str], range: SourceRange) -> str:

@@ -15,10 +15,10 @@ from rekindle.frontend.local_functions import LocalFunction
 from rekindle.frontend.loops import list_of
 from rekindle.frontend.python_library import library_function
 from rekindle.frontend.special_forms import Cast, MagicMethod, SpecialForm
-from rekindle.frontend.sugared import Call, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,
     INT,
@@ -50,12 +50,12 @@ def most_elements(type: Type) -> int | None:
     return int(most) if most else None
 
 
-def _shorten(call: Call, deque: Value, function: str) -> None:
+def _shorten(call: CallSite, deque: Value, function: str) -> None:
     most = SimpleValue(call.graph.insert_constant(most_elements(deque.type), range=call.range))
     library_function(function).call_with(call.range, call.graph, [SimpleValue(deque), most], {})
 
 
-class Shortened(SugaredValue):
+class BoundedDequeMethod(SugaredValue):
     """A method of a deque, behind which elements that are too many are taken out."""
 
     def __init__(self, method: SugaredValue, deque: Value, function: str) -> None:
@@ -67,16 +67,16 @@ class Shortened(SugaredValue):
     def description(self) -> str:
         return self.method.description
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         result = self.method.call(call)
         _shorten(call, self.deque, self.function)
         return result
 
 
-class ShortenedOperator(BuiltinFunction):
+class BoundedDequeOperator(BuiltinFunction):
     """``append`` and ``extend`` of a deque that holds so many elements at most."""
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         assert self.self_value is not None
         super().call(call)
         _shorten(call, self.self_value.materialise(call.graph), "shorten_left")
@@ -93,13 +93,13 @@ class CopyOf(SugaredValue):
     def description(self) -> str:
         return "the method 'copy'"
 
-    def call(self, call: Call) -> SugaredValue:
-        method = BuiltinFunction("aten::copy", CallArgument(self.value, range=call.range))
+    def call(self, call: CallSite) -> SugaredValue:
+        method = BuiltinFunction("aten::copy", NamedValue(self.value, range=call.range))
         made = method.call(call).as_value(call.range, call.graph)
         return SimpleValue(made.set_type(self.value.type))
 
 
-class PassedFactory(StaticValue):
+class LocalFactory(StaticValue):
     """A local function that reads nothing around it: whoever reads the dict calls it."""
 
     def __init__(self, function: LocalFunction) -> None:
@@ -167,7 +167,7 @@ def _factory(emitter: Emitter, factory: SugaredValue, expr: Expr) -> tuple[str, 
                 expr.range,
                 hint="use a dict, and setdefault",
             )
-        factory = PassedFactory(factory)
+        factory = LocalFactory(factory)
     elif not isinstance(factory, StaticValue) or isinstance(factory, SpecialForm):
         raise UnsupportedError(
             "what makes the values of a defaultdict is a function, a lambda, or int, float, bool, str, list, dict "
@@ -237,7 +237,7 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
         if is_deque or (isinstance(type, DictType) and type.python == "OrderedDict" and name in _OF_ORDERED):
             if name == "appendleft":
                 _learn_from_left(emitter, expr)
-            return BoundCall(library_function(f"{name}_"), CallArgument(base.value, range=expr.range))
+            return BoundCall(library_function(f"{name}_"), NamedValue(base.value, range=expr.range))
     return None
 
 
@@ -251,10 +251,10 @@ def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) 
     if name in ("appendleft", "extendleft"):
         if name == "appendleft":
             _learn_from_left(emitter, expr)
-        method: SugaredValue = BoundCall(library_function(f"{name}_"), CallArgument(deque, range=expr.range))
-        return Shortened(method, deque, "shorten_right")
+        method: SugaredValue = BoundCall(library_function(f"{name}_"), NamedValue(deque, range=expr.range))
+        return BoundedDequeMethod(method, deque, "shorten_right")
     if name in ("append", "extend"):
-        return ShortenedOperator(f"aten::{name}", CallArgument(deque, range=expr.range))
+        return BoundedDequeOperator(f"aten::{name}", NamedValue(deque, range=expr.range))
     return None
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from rekindle.errors import SourceRange
 from rekindle.frontend import set_values
 from rekindle.frontend.python_library import library_function
-from rekindle.frontend.sugared import Call
+from rekindle.frontend.sugared import CallSite
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument, unpack_tuple
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import IntType, ListType, OptionalType, TupleType, Type
 
 
@@ -49,8 +49,8 @@ def _function_of(type: Type) -> str | None:
     return None
 
 
-def _call(range: SourceRange, graph: Graph, *values: Value) -> Call:
-    return Call(range, graph, [CallArgument(value, range=range) for value in values])
+def _call(range: SourceRange, graph: Graph, *values: Value) -> CallSite:
+    return CallSite(range, graph, [NamedValue(value, range=range) for value in values])
 
 
 set_values.text_of = text_of

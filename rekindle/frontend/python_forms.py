@@ -14,7 +14,7 @@ from rekindle.frontend.generator_loops import among_generated, begun, first_of
 from rekindle.frontend.generators import LAZY
 from rekindle.frontend.loops import generator_of, list_of
 from rekindle.frontend.none_error_messages import class_name
-from rekindle.frontend.refinement import Condition, Refinements
+from rekindle.frontend.refinement import CondValue, RefinementSet
 from rekindle.frontend.special_forms import CaughtException, ClassOfCaught
 from rekindle.frontend.sugared import StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
@@ -86,17 +86,17 @@ def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceR
         return said
     asked = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [_plain(first)]}).output
     node, _, _ = emitter.branch(
-        range, asked, Refinements(), lambda: said, lambda: _name_of(emitter, value, rest, range)
+        range, asked, RefinementSet(), lambda: said, lambda: _name_of(emitter, value, rest, range)
     )
     return node.add_output(STRING)
 
 
-def type_question(emitter: Emitter, expr: BinOp) -> Condition | None:
+def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
     """``type(x) is int``, ``type(x) != type(y)``, ``x in (y for …)``; None for other comparisons."""
     if expr.operator == "in":
         generator = generator_of(emitter, expr.rhs, LAZY)
         if generator is not None:
-            return Condition(among_generated(emitter, expr, generator))
+            return CondValue(among_generated(emitter, expr, generator))
     sides = [_asked_for(emitter, side) for side in (expr.lhs, expr.rhs)]
     if sides == [None, None] or (expr.operator == "in" and sides[1] is not None):
         return None
@@ -134,7 +134,7 @@ def _exact_class(emitter: Emitter, expr: Expr) -> object:
     return _named(type) if isinstance(type, (ListType, TupleType, DictType)) else type.kind + _named(type)
 
 
-def _is_exactly(emitter: Emitter, asked: Expr, classes: Expr, range: SourceRange) -> Condition:
+def _is_exactly(emitter: Emitter, asked: Expr, classes: Expr, range: SourceRange) -> CondValue:
     sugared = emitter.emit_sugared(asked)
     if sugared.class_of_module is not None:
         named = emitter.emit_sugared(classes)
@@ -147,18 +147,18 @@ def _is_exactly(emitter: Emitter, asked: Expr, classes: Expr, range: SourceRange
     no = [part for part in members if part not in yes]
     names = [Var(asked.tree).name.name] if asked.tree.kind == Var.KIND else []
     if not no:
-        return static_condition(emitter, range, True, Refinements(dict.fromkeys(names, union(yes))))
+        return static_condition(emitter, range, True, RefinementSet(dict.fromkeys(names, union(yes))))
     if not yes and not maybe:
-        return static_condition(emitter, range, False, Refinements({}, dict.fromkeys(names, value.type)))
+        return static_condition(emitter, range, False, RefinementSet({}, dict.fromkeys(names, value.type)))
     kinds = [*map(_plain, yes), *maybe]
     node = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": kinds})
-    refinements = Refinements(dict.fromkeys(names, union([*yes, *maybe])), dict.fromkeys(names, union(no)))
+    refinements = RefinementSet(dict.fromkeys(names, union([*yes, *maybe])), dict.fromkeys(names, union(no)))
     if INT in kinds and BOOL not in kinds and may_be_bool(value.type):  # prim::isinstance takes True for an int
         bools: list[Type] = [BOOL]
         is_bool = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": bools}).output
         is_other = emitter.insert("aten::__not__", range, is_bool)
-        return Condition(emitter.insert("aten::__and__", range, node.output, is_other), refinements)
-    return Condition(node.output, refinements)
+        return CondValue(emitter.insert("aten::__and__", range, node.output, is_other), refinements)
+    return CondValue(node.output, refinements)
 
 
 # ------------------------------------------------------------------------------------------------------------ next
@@ -192,7 +192,7 @@ def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     node, found, other = emitter.branch(
         call.range,
         is_there,
-        Refinements(),
+        RefinementSet(),
         lambda: SimpleValue(xs).item(call.range, emitter.graph, first).as_value(call.range, emitter.graph),
         lambda: default,
     )

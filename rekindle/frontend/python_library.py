@@ -14,7 +14,7 @@ from rekindle.errors import LIBRARY, InternalError, Source, SourceRange
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.library_sources import TEXTS, made_of_several
 from rekindle.frontend.signatures import literal_value
-from rekindle.frontend.sugared import Call, EmptyResolver, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, EmptyResolver, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.syntax.parser import parse_module
@@ -86,7 +86,7 @@ class LibraryFunction(StaticValue):
         return self.name
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     def call_with(
@@ -100,7 +100,7 @@ class LibraryFunction(StaticValue):
         bound = self.function.bind(range, graph, args, kwargs, defaults)
         return self.function.call_compiled(range, graph, bound)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named, call.targets)

@@ -11,10 +11,10 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.frontend import values
 from rekindle.frontend.python_library import library_function
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import BoundCall, BuiltinFunction
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import DTYPE, ListType, is_open_number
 
 _INT: Final = {name: name for name in ("bit_length", "bit_count")}
@@ -68,10 +68,10 @@ _OF_DTYPES: Final = {name: f"dtype_{name}" for name in ("is_floating_point", "is
 
 def _find(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredValue | None:
     kind = "NumberType" if is_open_number(value.type) else value.type.kind
-    itself = CallArgument(value, range=range)
+    itself = NamedValue(value, range=range)
     if value.type == DTYPE:
         about = _OF_DTYPES.get(name)
-        return None if about is None else library_function(about).call(Call(range, graph, [itself]))
+        return None if about is None else library_function(about).call(CallSite(range, graph, [itself]))
     if name == "numel" and isinstance(value.type, ListType) and value.type.python == "Size":
         return BoundCall(library_function("numel_of_size"), itself)
     method = _METHODS.get(kind, {}).get(name)
@@ -81,7 +81,7 @@ def _find(range: SourceRange, graph: Graph, value: Value, name: str) -> SugaredV
     if operator is not None:
         return BoundCall(BuiltinFunction(operator), itself)
     attribute = _ATTRIBUTES.get(kind, {}).get(name)
-    return None if attribute is None else library_function(attribute).call(Call(range, graph, [itself]))
+    return None if attribute is None else library_function(attribute).call(CallSite(range, graph, [itself]))
 
 
 values.python_attribute = _find

@@ -16,7 +16,7 @@ from rekindle.frontend.number_arithmetic import (
     is_real,
 )
 from rekindle.frontend.operators import binary
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.ir.graph import Value
 from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
@@ -190,7 +190,7 @@ def _either_equal(emitter: Emitter, item: Value, part: Value, otherwise: Value, 
     node, _, _ = emitter.branch(
         expr.range,
         equal,
-        Refinements(),
+        RefinementSet(),
         lambda: emitter.graph.insert_constant(True, range=expr.range),
         lambda: otherwise,
     )
@@ -214,7 +214,7 @@ def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
     node, _, _ = emitter.branch(
         range,
         emitter.insert("aten::__isnot__", range, asked, nothing),
-        Refinements(),
+        RefinementSet(),
         lambda: emitter.to_bool(binary(emitter, operator, emitter.without_none(asked, range), other, expr), range),
         both_none,
     )

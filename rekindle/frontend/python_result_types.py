@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import DTYPE, INT, LAYOUT, IntType, ListType, TensorType, TupleType
 
 _TUPLES: Final[dict[str, str]] = {
@@ -41,7 +41,7 @@ def as_python_has_it(kind: str, made: Value) -> Value:
     return made
 
 
-def gives_nothing(kind: str, made: Value, itself: CallArgument | None) -> bool:
+def gives_nothing(kind: str, made: Value, itself: NamedValue | None) -> bool:
     """Whether Python gives None where the operator gives the list that was changed, or no result."""
     if itself is None:
         return False

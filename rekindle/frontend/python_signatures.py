@@ -21,7 +21,7 @@ from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import Argument
-from rekindle.ir.schema_matching import CallArgument, unpack_tuple
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     FLOAT,
@@ -58,9 +58,9 @@ def call_as_python_does(
     range: SourceRange,
     graph: Graph,
     kind: str,
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
 ) -> Value | None:
     """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
     as far as is known here."""
@@ -106,7 +106,7 @@ def call_as_python_does(
 
 
 def takes_other_default(
-    range: SourceRange, graph: Graph, kind: str, args: Sequence[CallArgument], self_value: CallArgument | None
+    range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue], self_value: NamedValue | None
 ) -> Value | None:
     """The result of ``d.get(key, default)`` or ``pop`` with a default that is a number of another type than the
     values, which the operator would convert it to; None for other calls."""
@@ -122,9 +122,9 @@ def _or_default(
     range: SourceRange,
     graph: Graph,
     kind: str,
-    owner: CallArgument,
-    key: CallArgument,
-    default: CallArgument,
+    owner: NamedValue,
+    key: NamedValue,
+    default: NamedValue,
 ) -> Value | None:
     """What a dict has under a key, or else the default, as it is; None where the key is not one of the dict's."""
     if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
@@ -144,10 +144,10 @@ def _into(
     range: SourceRange,
     graph: Graph,
     kind: str,
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None,
-    out: CallArgument,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+    out: NamedValue,
 ) -> Value | None:
     """The call of an operator that writes its results to the tensors of a tuple, as the overload with so many of them
     has it."""
@@ -156,7 +156,7 @@ def _into(
         names = [item.name for item in operator.schema.arguments if item.is_out]
         if len(names) != len(parts):
             continue
-        written = [CallArgument(part, range=out.range, name=name) for name, part in zip(names, parts, strict=True)]
+        written = [NamedValue(part, range=out.range, name=name) for name, part in zip(names, parts, strict=True)]
         try:
             return insert_builtin_call(range, graph, kind, args, [*kwargs, *written], self_value)
         except SchemaError:
@@ -164,15 +164,15 @@ def _into(
     return None
 
 
-_Given = tuple["CallArgument | None", list[CallArgument], list[CallArgument]]
+_Given = tuple["NamedValue | None", list[NamedValue], list[NamedValue]]
 
 
 def _fitted(
     graph: Graph,
     kind: str,
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
 ) -> Iterator[_Given]:
     """The arguments as they are, then as each overload wants them."""
     yield self_value, list(args), list(kwargs)
@@ -186,8 +186,8 @@ def _fitted(
 
 
 def fitted_to(
-    graph: Graph, declared: Sequence[Argument], args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
-) -> tuple[list[CallArgument], list[CallArgument]]:
+    graph: Graph, declared: Sequence[Argument], args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
+) -> tuple[list[NamedValue], list[NamedValue]]:
     """The arguments of a call with those converted that Python's functions take and what is ``declared`` does not."""
     places = [item for item in declared if not item.kwarg_only]
     by_name = {item.name: item for item in declared}
@@ -196,7 +196,7 @@ def fitted_to(
     return positional, [_fit(graph, item, by_name.get(item.name or "")) for item in kwargs]
 
 
-def _fit(graph: Graph, given: CallArgument, declared: Argument | None) -> CallArgument:
+def _fit(graph: Graph, given: NamedValue, declared: Argument | None) -> NamedValue:
     if declared is None:
         return given
     type = without_none(declared.type)
@@ -218,7 +218,7 @@ def _list(graph: Graph, items: Sequence[Value], type: Type, range: SourceRange) 
     return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
 
 
-def _constant(given: CallArgument) -> object:
+def _constant(given: NamedValue) -> object:
     """The value of an argument that is a constant; None for others."""
     if given.value is None:
         return given.constant

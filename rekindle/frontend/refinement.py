@@ -13,20 +13,20 @@ KNOWN_NONE: Final[Type] = OptionalType(NONE)
 
 
 @dataclass(slots=True)
-class Refinements:
+class RefinementSet:
     """The types that variables have where a condition holds, and where it does not."""
 
     if_true: dict[str, Type] = field(default_factory=dict)
     if_false: dict[str, Type] = field(default_factory=dict)
 
-    def negated(self) -> Refinements:
-        return Refinements(self.if_false, self.if_true)
+    def negated(self) -> RefinementSet:
+        return RefinementSet(self.if_false, self.if_true)
 
-    def and_(self, other: Refinements) -> Refinements:
+    def and_(self, other: RefinementSet) -> RefinementSet:
         """Of ``a and b``: all that either says holds if true; what both say holds if false."""
-        return Refinements({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
+        return RefinementSet({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
 
-    def or_(self, other: Refinements) -> Refinements:
+    def or_(self, other: RefinementSet) -> RefinementSet:
         return self.negated().and_(other.negated()).negated()
 
 
@@ -37,7 +37,7 @@ def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
 
 
 @dataclass(slots=True)
-class Condition:
+class CondValue:
     """A condition: its bool value, what it says of types, and whether the compiler knows it (``static``).
 
     Of an ``if`` whose condition is static only the branch that is taken is compiled, which is how programs adapt to
@@ -45,5 +45,5 @@ class Condition:
     """
 
     value: Value
-    refinements: Refinements = field(default_factory=Refinements)
+    refinements: RefinementSet = field(default_factory=RefinementSet)
     static: bool | None = None

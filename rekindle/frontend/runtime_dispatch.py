@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rekindle.errors import SourceRange, TypeMismatchError
-from rekindle.frontend.sugared import Call, Keywords, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, STRING, Type, unify, unshaped
@@ -23,7 +23,7 @@ from rekindle.ir.types import INT, STRING, Type, unify, unshaped
 Make = Callable[[], SugaredValue]
 
 
-class Choice(SugaredValue):
+class RuntimeDispatch(SugaredValue):
     """One of several things, by a number or a name that is known only when the program runs.
 
     ``makes`` emit each where it is needed. Calls and attributes are of the one that is chosen.
@@ -40,18 +40,20 @@ class Choice(SugaredValue):
         return f"an item of {self.what}"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return False
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self._branch(range, graph, lambda item: item.as_value(range, graph))
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        return Choice(self.what, self.key, self.names, [_attribute(make, range, graph, name) for make in self.makes])
+        return RuntimeDispatch(
+            self.what, self.key, self.names, [_attribute(make, range, graph, name) for make in self.makes]
+        )
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
@@ -61,7 +63,7 @@ class Choice(SugaredValue):
 
         return SimpleValue(self._branch(range, graph, call))
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named, call.targets)

@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.errors import Cause, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument, unpack_tuple
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, holds_set, is_python_key
 
 SET_METHODS: Final = frozenset(
@@ -18,13 +18,13 @@ SET_METHODS: Final = frozenset(
     | {"symmetric_difference", "symmetric_difference_update"}
 )
 
-_EATS_ALL: Final = frozenset({"aten::sorted", "prim::min", "prim::max", "aten::sum", "aten::any", "aten::all"})
+_CONSUMES_ITERABLE: Final = frozenset({"aten::sorted", "prim::min", "prim::max", "aten::sum", "aten::any", "aten::all"})
 
-_SHOWS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat", "aten::hash", "prim::Print"})
+_FORMATS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat", "aten::hash", "prim::Print"})
 
 
-LOOK_AT_SETS: Final = _EATS_ALL | _SHOWS | {"aten::len"}
-"""The operators whose arguments :func:`given_sets` looks at."""
+SET_AWARE_KINDS: Final = _CONSUMES_ITERABLE | _FORMATS | {"aten::len"}
+"""The operators whose arguments :func:`convert_set_arguments` looks at."""
 
 
 class UnboundSetMethod(SugaredValue):
@@ -109,7 +109,7 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
     Raises:
         UnsupportedError: ``kind`` makes a text of what it is given, and a set is among it.
     """
-    if kind not in _SHOWS:
+    if kind not in _FORMATS:
         return
     other = next((found for type in types if (found := _of_collections(type)) is not None), None)
     if other in ("tuple", "torch.Size", "torch.dtype"):
@@ -139,13 +139,13 @@ text_of: Callable[[Graph, Value, SourceRange], Value] | None = None
 fills them."""
 
 
-def shown(kind: str, args: Sequence[CallArgument], graph: Graph, range: SourceRange) -> Sequence[CallArgument]:
+def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange) -> Sequence[NamedValue]:
     """The arguments of an operator that makes a text of them; of those that Python shows otherwise the texts.
 
     Raises:
         UnsupportedError: one has no text in a program.
     """
-    if kind not in _SHOWS:
+    if kind not in _FORMATS:
         return args
     found = list(args)
     for index, item in enumerate(args):
@@ -162,12 +162,12 @@ def shown(kind: str, args: Sequence[CallArgument], graph: Graph, range: SourceRa
                 made = text_of(graph, value, range)
             if kind == "aten::format" and index:
                 _show_plainly(found, index, graph)
-            found[index] = CallArgument(made, range=item.range)
+            found[index] = NamedValue(made, range=item.range)
     check_shown(kind, [item.type for item in found], range)
     return found
 
 
-def _show_plainly(args: list[CallArgument], index: int, graph: Graph) -> None:
+def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
     """Let the template of ``format`` show argument ``index`` as it is, where it says ``!r``: it is the text already."""
     template = args[0].materialise(graph)
     text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
@@ -181,10 +181,12 @@ def _show_plainly(args: list[CallArgument], index: int, graph: Graph) -> None:
         place += 1
         said = "" if conversion is None or (conversion == "r" and place == index) else f"!{conversion}"
         made += "{" + field + said + (f":{spec}" if spec else "") + "}"
-    args[0] = CallArgument(graph.insert_constant(made, range=args[0].range), range=args[0].range)
+    args[0] = NamedValue(graph.insert_constant(made, range=args[0].range), range=args[0].range)
 
 
-def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: SourceRange) -> Sequence[CallArgument]:
+def convert_set_arguments(
+    kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
+) -> Sequence[NamedValue]:
     """The arguments of an operator, with the elements of a set where the operator eats them all.
 
     Raises:
@@ -193,14 +195,14 @@ def given_sets(kind: str, args: Sequence[CallArgument], graph: Graph, range: Sou
     types = [item.type for item in args]
     if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):
         keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
-        return [CallArgument(keys, range=args[0].range)]  # a list of one dict would do for the operator
+        return [NamedValue(keys, range=args[0].range)]  # a list of one dict would do for the operator
     args = shown(kind, args, graph, range)
-    if len(args) != 1 or kind not in _EATS_ALL or not isinstance(types[0], DictType) or not types[0].is_set:
+    if len(args) != 1 or kind not in _CONSUMES_ITERABLE or not isinstance(types[0], DictType) or not types[0].is_set:
         return args
     if kind == "aten::sum":
         check_sum(types[0].key, range)
     elements = graph.insert("aten::keys", [args[0].materialise(graph)], range=range)
-    return [CallArgument(elements, range=args[0].range)]
+    return [NamedValue(elements, range=args[0].range)]
 
 
 def is_set(value: Value | None) -> bool:

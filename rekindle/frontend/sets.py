@@ -17,7 +17,7 @@ from rekindle.frontend.expressions import call_builtin, from_library
 from rekindle.frontend.loops import list_comprehension
 from rekindle.frontend.set_values import UnboundSetMethod, is_set
 from rekindle.frontend.sugared import Keywords, SugaredValue
-from rekindle.frontend.type_inference import SET, Origin
+from rekindle.frontend.type_inference import SET, FirstAssignment
 from rekindle.frontend.unordered import elements_in_any_order, elements_of_value, iterables_of
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
@@ -91,7 +91,7 @@ def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set"
 class SetMethod(SugaredValue):
     """``s.add``, ``s.union`` …"""
 
-    def __init__(self, emitter: Emitter, value: Value, name: str, origin: Origin | None) -> None:
+    def __init__(self, emitter: Emitter, value: Value, name: str, origin: FirstAssignment | None) -> None:
         self.emitter = emitter
         self.value = value
         self.name = name
@@ -102,7 +102,7 @@ class SetMethod(SugaredValue):
         return f"the method '{self.name}' of a set"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     def call_with(
@@ -183,7 +183,7 @@ def change_by_one(emitter: Emitter, range: SourceRange, method: SetMethod, item:
     """``s.add(x)``, ``s.discard(x)``, ``s.remove(x)``"""
     found = method.value
     if method.origin is not None and method.origin.kind == SET:
-        emitter.evidence.learn(method.origin, key=item.type)
+        emitter.evidence.record(method.origin, key=item.type)
     _check_changes(emitter, range, method)
     if method.name == "add":
         yes = emitter.graph.insert_constant(True, range=range)
@@ -223,7 +223,7 @@ def call_set_method(
     if name in _IN_PLACE:
         for other in others:
             if method.origin is not None and method.origin.kind == SET and isinstance(other.type, ListType):
-                emitter.evidence.learn(method.origin, key=other.type.element)
+                emitter.evidence.record(method.origin, key=other.type.element)
             _combine(emitter, range, _IN_PLACE[name], found, other)
         return SimpleValue(emitter.graph.insert_constant(None, range=range))
     made = _copied(emitter, range, found)
@@ -259,13 +259,13 @@ def operator_of_sets(emitter: Emitter, operator: str, lhs: Value, rhs: Value, ex
 
 
 def augment_set(
-    emitter: Emitter, range: SourceRange, operator: str, found: Value, other: Value, origin: Origin | None
+    emitter: Emitter, range: SourceRange, operator: str, found: Value, other: Value, origin: FirstAssignment | None
 ) -> Value:
     """``s |= t`` and the like, which change a set in place."""
     if operator not in _OPERATORS or not is_set(other):
         raise TypeMismatchError(f"'{operator}=' of a set takes a set, got {other.type.annotation}", range)
     if origin is not None and origin.kind == SET:
-        emitter.evidence.learn(origin, key=_type_of(other).key)
+        emitter.evidence.record(origin, key=_type_of(other).key)
     if _type_of(found).python == "frozenset":
         found = _copied(emitter, range, found)
     _combine(emitter, range, operator, found, emitter.insert("aten::keys", range, other))

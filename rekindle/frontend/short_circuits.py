@@ -8,7 +8,7 @@ from functools import partial
 
 from rekindle.frontend.conditions import asks, compares, emit_condition, is_chain, joined, of_chain, truth_of
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.refinement import Condition, Refinements
+from rekindle.frontend.refinement import CondValue, RefinementSet
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import (
     BOOL,
@@ -33,7 +33,7 @@ class _Operand:
 
     value: Value
     truth: Value | None = None
-    refinements: Refinements = field(default_factory=Refinements)
+    refinements: RefinementSet = field(default_factory=RefinementSet)
     static: bool | None = None
 
 
@@ -67,11 +67,11 @@ def _operand(emitter: Emitter, expr: Expr, hint: Type | None) -> _Operand:
     return _Operand(emitter.emit_expression(expr, hint))
 
 
-def _asked(emitter: Emitter, expr: Expr, operand: _Operand) -> Condition:
+def _asked(emitter: Emitter, expr: Expr, operand: _Operand) -> CondValue:
     if operand.truth is not None:
-        return Condition(operand.truth, operand.refinements, operand.static)
+        return CondValue(operand.truth, operand.refinements, operand.static)
     found = truth_of(emitter, expr, operand.value)
-    return found if expr.tree.kind not in ("and", "or") else Condition(found.value, operand.refinements, found.static)
+    return found if expr.tree.kind not in ("and", "or") else CondValue(found.value, operand.refinements, found.static)
 
 
 def _one_of(emitter: Emitter, expr: BinOp, operand: _Operand, hint: Type | None) -> _Operand:
@@ -105,7 +105,7 @@ def _one_of(emitter: Emitter, expr: BinOp, operand: _Operand, hint: Type | None)
         _cast_all(emitter, node, (true, false), common)
     result = node.add_output(common)
     rhs = others[0]
-    known = joined(is_or, lhs, Condition(rhs.value, rhs.refinements))
+    known = joined(is_or, lhs, CondValue(rhs.value, rhs.refinements))
     return _Operand(result, result if common == BOOL else None, known, is_or if rhs.static is is_or else None)
 
 
@@ -119,7 +119,9 @@ def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
         return emitter.graph.insert_constant(False, range=first.range) if value.type == BOOL else value
 
     truth = emitter.to_bool(value, first.range)
-    node, true, false = emitter.branch(first.range, truth, Refinements(), lambda: _compare_all(emitter, rest), decided)
+    node, true, false = emitter.branch(
+        first.range, truth, RefinementSet(), lambda: _compare_all(emitter, rest), decided
+    )
     common = unify(unshaped(true.type), unshaped(false.type), default_to_union=True)
     assert common is not None
     if isinstance(common, UnionType):

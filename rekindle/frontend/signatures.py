@@ -24,8 +24,8 @@ def declare_schema(
     name: str | None = None,
     self_binding: SelfBinding | None = None,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Told] | None = None,
-    return_type: Told | None = None,
+    parameter_types: Mapping[str, TypeOrError] | None = None,
+    return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
     """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
     result is left out where it is not declared.
@@ -48,7 +48,7 @@ def declare_schema(
     return signature.schema
 
 
-Told: TypeAlias = "Type | CompileError"
+TypeOrError: TypeAlias = "Type | CompileError"
 """A type that is told from elsewhere, or why it could not be."""
 
 RESULT: Final = "return"
@@ -60,7 +60,7 @@ class Signature:
     """A schema, and the parameters of which the type could not be told (and :data:`RESULT`)."""
 
     schema: FunctionSchema
-    given_up: set[str]
+    unresolved: set[str]
 
 
 def read_signature(
@@ -71,12 +71,12 @@ def read_signature(
     name: str | None = None,
     self_binding: SelfBinding | None = None,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Told] | None = None,
-    return_type: Told | None = None,
+    parameter_types: Mapping[str, TypeOrError] | None = None,
+    return_type: TypeOrError | None = None,
 ) -> Signature:
     """As :func:`declare_schema`, but what is wrong goes to ``diagnostics``."""
     arguments: list[Argument] = []
-    given_up: set[str] = set()
+    unresolved: set[str] = set()
     for position, param in enumerate(definition.params):
         name_of_param = param.name.name
         if position == 0 and self_binding is not None:
@@ -85,7 +85,7 @@ def read_signature(
         made = Argument(name_of_param, TENSOR, kwarg_only=param.kwarg_only)
         if param.is_variadic:
             diagnostics.add(refuse("varargs" if param.takes_positional else "kwargs", param.range))
-            given_up.add(name_of_param)
+            unresolved.add(name_of_param)
             arguments.append(made)
             continue
         told = (parameter_types or {}).get(name_of_param)
@@ -93,7 +93,7 @@ def read_signature(
             made = _declare_parameter(param, told, resolver, defaults)
         except CompileError as error:
             diagnostics.add(error)
-            given_up.add(name_of_param)
+            unresolved.add(name_of_param)
         arguments.append(made)
     returns: tuple[Argument, ...] = ()
     try:
@@ -101,12 +101,12 @@ def read_signature(
         returns = () if type is None else (Argument("", type),)
     except CompileError as error:
         diagnostics.add(error)
-        given_up.add(RESULT)
-    return Signature(FunctionSchema(name or definition.name.name, "", tuple(arguments), returns), given_up)
+        unresolved.add(RESULT)
+    return Signature(FunctionSchema(name or definition.name.name, "", tuple(arguments), returns), unresolved)
 
 
 def _declare_parameter(
-    param: Param, told: Told | None, resolver: Resolver, defaults: Mapping[str, object] | None
+    param: Param, told: TypeOrError | None, resolver: Resolver, defaults: Mapping[str, object] | None
 ) -> Argument:
     type = _told(told, param.annotation, resolver)
     default = _default_of(param, defaults)
@@ -116,7 +116,7 @@ def _declare_parameter(
     return Argument(param.name.name, type or TENSOR, default, param.kwarg_only, size=size, assumed=type is None)
 
 
-def _told(told: Told | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
+def _told(told: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
     """The type that is told from elsewhere, or that an annotation tells; None where neither does."""
     if isinstance(told, CompileError):
         raise told

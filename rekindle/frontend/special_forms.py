@@ -12,10 +12,10 @@ from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.iterated_arguments import with_iterated
 from rekindle.frontend.set_values import shown
-from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
@@ -73,7 +73,7 @@ class MagicMethod(StaticValue):
     def description(self) -> str:
         return self.base.description
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.args and isinstance(call.args[0].type, ClassType):
             fallback = self._fallback(call.range, call.graph, call.args)
             if fallback is not None:
@@ -96,22 +96,22 @@ class MagicMethod(StaticValue):
         """The method by which the operand on the right answers where the one on the left does not."""
         return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
 
-    def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[CallArgument]) -> SugaredValue | None:
+    def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
         """What Python does where an object does not have the method; None where it has it, or nothing is left to do."""
         owner = args[0].type
         if not isinstance(owner, ClassType) or owner.is_module or self.method in owner.methods:
             return None
         if self.method == "__ne__" and "__eq__" in owner.methods:
-            equal = MagicMethod("__eq__", self.base).call(Call(range, graph, args)).as_value(range, graph)
+            equal = MagicMethod("__eq__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
         if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
             kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
             values = [item.materialise(graph) for item in args]
             return SimpleValue(graph.insert(kind, values, range=range))
         if self.method == "__str__" and "__repr__" in owner.methods:
-            return MagicMethod("__repr__", self.base).call(Call(range, graph, args))
+            return MagicMethod("__repr__", self.base).call(CallSite(range, graph, args))
         if self.method == "__bool__" and "__len__" in owner.methods:
-            length = MagicMethod("__len__", self.base).call(Call(range, graph, args)).as_value(range, graph)
+            length = MagicMethod("__len__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::ne", [length, 0], range=range))
         return SimpleValue(graph.insert_constant(True, range=range)) if self.method == "__bool__" else None
 
@@ -133,7 +133,7 @@ class Cast(BuiltinFunction):
     def as_type(self, range: SourceRange) -> Type | None:
         return self.type
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if not call.args and not call.kwargs:
             empty: dict[Type, object] = {INT: 0, FLOAT: 0.0, BOOL: False, STRING: "", COMPLEX: 0j}
             return SimpleValue(call.graph.insert_constant(empty[self.type], range=call.range))
@@ -165,7 +165,7 @@ class PrintValue(StaticValue):
     def description(self) -> str:
         return "'print'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.kwargs:
             raise UnsupportedError(f"print does not take '{call.kwargs[0].name}' here", call.range)
         args = shown("prim::Print", call.args, call.graph, call.range)
@@ -189,7 +189,7 @@ class ExceptionClass(StaticValue):
     def description(self) -> str:
         return f"the exception class '{self.name}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         for item in call.kwargs:
             item.materialise(call.graph)  # what the program raises is made of the positional arguments alone
         if not call.args:
@@ -292,12 +292,12 @@ class NewStyleString(SugaredValue):
     def description(self) -> str:
         return "the method 'format'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.kwargs:
             raise UnsupportedError(
                 "format takes no keyword arguments here", call.range, hint="number the fields instead: '{0}'"
             )
-        template = CallArgument(self.template, range=call.range)
+        template = NamedValue(self.template, range=call.range)
         given = shown("aten::format", [template, *call.args], call.graph, call.range)
         return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::format", given, []))
 
@@ -316,7 +316,7 @@ class ToList(SugaredValue):
 class PythonBuiltin(BuiltinFunction):
     """An operator under the name that Python has for it."""
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return super().call(replace(call, args=with_iterated(call.range, call.graph, self.kind, call.args)))
 
 

@@ -7,24 +7,24 @@ from functools import partial
 from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.archive_resolver import ArchiveNames, ForkedFunction
+from rekindle.frontend.archive_resolver import ArchiveResolver, ForkedFunction
 from rekindle.frontend.assignments import assign, emit_assign, emit_aug_assign
-from rekindle.frontend.attribute_evaluation import expected
+from rekindle.frontend.attribute_evaluation import evaluate_on_current_attributes
 from rekindle.frontend.conditions import emit_condition
 from rekindle.frontend.counters import forgets_missing
-from rekindle.frontend.emitter import Emitter, Place
+from rekindle.frontend.emitter import EmissionPoint, Emitter
 from rekindle.frontend.error_diagnosis import keeping_if, recover, try_to_emit
 from rekindle.frontend.error_recovery import asks_compiler, assigned_names, assigns_attribute, may_leave, target_names
 from rekindle.frontend.expressions import from_library, local_function
-from rekindle.frontend.if_statements import Branch, emit_choice
+from rekindle.frontend.if_statements import BranchBody, emit_if_else
 from rekindle.frontend.loops import emit_for, emit_while, generator_of, give_up_condition
-from rekindle.frontend.refinement import Condition
+from rekindle.frontend.refinement import CondValue
 from rekindle.frontend.results import as_declared
 from rekindle.frontend.special_forms import CaughtException, ExceptionClass, ExceptionInstance, MagicMethod
 from rekindle.frontend.subscripts import as_position, assign_slice, indices_of
-from rekindle.frontend.sugared import Call, Resolver, SugaredValue
+from rekindle.frontend.sugared import CallSite, Resolver, SugaredValue
 from rekindle.frontend.try_statements import caught_exception, emit_import, emit_jump, emit_try, leave_with, raise_again
-from rekindle.frontend.type_inference import Reinference
+from rekindle.frontend.type_inference import RestartEmission
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.frontend.variable_length_tuples import text_of_value
 from rekindle.frontend.with_statements import enter
@@ -53,13 +53,13 @@ from rekindle.syntax.views import (
     Assert,
     Assign,
     AugAssign,
-    Caught,
+    CurrentException,
     Def,
     Delete,
+    ErrorStmt,
     Expr,
     ExprStmt,
     For,
-    GivenUp,
     If,
     LocalClass,
     Nonlocal,
@@ -119,7 +119,7 @@ def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
             return  # what follows is never reached, and need not even compile
 
 
-def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: Place) -> None:
+def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> None:
     """Go on after a statement that could not be compiled. What it was to assign is given up, too."""
     if _raises_as_python(emitter, statement, error, place):
         return
@@ -205,7 +205,7 @@ def _emit_delete(emitter: Emitter, tree: Tree) -> None:
                 from_library(emitter, "discard", tree.range, base, index)
                 continue
             delete = MagicMethod("__delitem__", BuiltinFunction("aten::Delete"))
-            delete.call(Call(tree.range, emitter.graph, arguments, targets=0))
+            delete.call(CallSite(tree.range, emitter.graph, arguments, targets=0))
         else:
             raise UnsupportedError("this cannot be deleted", target.range)
 
@@ -222,7 +222,7 @@ def _check_deletion(emitter: Emitter, name: str, range: SourceRange) -> None:
 def _emit_local_function(emitter: Emitter, tree: Tree) -> None:
     definition = Def(tree)
     body = definition.body
-    if not isinstance(emitter.resolver, ArchiveNames):
+    if not isinstance(emitter.resolver, ArchiveResolver):
         emitter.environment.assign(definition.name.name, definition.name.range, local_function(emitter, definition))
         return
     if definition.params or body[-1].tree.kind != Return.KIND:
@@ -241,7 +241,7 @@ def _emit_raise(emitter: Emitter, tree: Tree) -> None:
     if statement.value.tree.kind == _AssertionFailure.KIND:
         _emit_assertion_failure(emitter, _AssertionFailure(statement.value.tree), statement.range)
         return
-    if statement.value.tree.kind == Caught.KIND:
+    if statement.value.tree.kind == CurrentException.KIND:
         raise_again(emitter, caught_exception(emitter.caught, statement.range), statement.range)
         return
     found = emitter.emit_sugared(statement.value)
@@ -249,7 +249,7 @@ def _emit_raise(emitter: Emitter, tree: Tree) -> None:
         raise_again(emitter, found.value, statement.range)
         return
     if isinstance(found, ExceptionClass):
-        found = found.call(Call(statement.value.range, emitter.graph))
+        found = found.call(CallSite(statement.value.range, emitter.graph))
     if not isinstance(found, ExceptionInstance):
         raise TypeMismatchError(f"only exceptions can be raised, not {found.description}", statement.value.range)
     message = found.message
@@ -271,7 +271,7 @@ def _insert_raise(emitter: Emitter, inputs: list[Value], range: SourceRange) -> 
 
 
 def _emit_assert(emitter: Emitter, tree: Tree) -> None:
-    if not __debug__ and not isinstance(emitter.resolver, ArchiveNames):
+    if not __debug__ and not isinstance(emitter.resolver, ArchiveResolver):
         return  # ``python -O``: Python leaves assertions out, what they compute too
     statement = Assert(tree)
     condition = emit_condition(emitter, statement.test)
@@ -315,7 +315,7 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
     if declared is not None and emitter.returns.merged is None and value.type.is_subtype_of(declared):
         if isinstance(declared, (ListType, DictType)) and lost_class(value.type, declared) is not None:
             declared = emitter.returns.declared = value.type  # ``-> Dict[str, int]`` of what gives a Counter
-    if declared == ANY and differs_in_python(value.type) and not isinstance(emitter.resolver, ArchiveNames):
+    if declared == ANY and differs_in_python(value.type) and not isinstance(emitter.resolver, ArchiveResolver):
         _forget_any(emitter, value.type, statement.range)
         declared = None
     if declared is not None:
@@ -356,7 +356,7 @@ def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> Non
     """A ``type`` is returned, and callers want to put into it what a ``wanted`` holds.
 
     Raises:
-        Reinference: what is returned is to be of that type, or cannot be.
+        RestartEmission: what is returned is to be of that type, or cannot be.
     """
     if wanted != wanted_result():
         return
@@ -365,10 +365,10 @@ def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> Non
         emitter.evidence.learn_contents(origin, unshaped(type), wanted)
     fix_result()
     emitter.evidence.result = None
-    raise Reinference
+    raise RestartEmission
 
 
-def _raises_as_python(emitter: Emitter, statement: Stmt, error: Exception, place: Place) -> bool:
+def _raises_as_python(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> bool:
     """Whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
     leads; then it is emitted as what Python raises."""
     missing = error.missing if isinstance(error, UndefinedNameError) else None
@@ -391,17 +391,17 @@ def _emit_if(emitter: Emitter, tree: Tree) -> None:
         _emit_expected(emitter, statement, condition)
 
 
-def _emit_expected(emitter: Emitter, statement: If, condition: Condition) -> None:
+def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> None:
     """The branches; of the one into which the module's attributes do not lead, what can be compiled."""
     branches = [_branch(emitter, statement.range, body) for body in (statement.true_branch, statement.false_branch)]
     if condition.static is None and emitter.graph.none_checks is not None:
-        taken = expected(condition.value)
+        taken = evaluate_on_current_attributes(condition.value)
         if taken is not MISSING:
             other = 1 if taken else 0
             body = (statement.true_branch, statement.false_branch)[other]
             if body:
-                branches[other] = Branch(partial(emit_unexpected, emitter, body), branches[other].range)
-    emit_choice(emitter, statement.range, condition, *branches)
+                branches[other] = BranchBody(partial(emit_unexpected, emitter, body), branches[other].range)
+    emit_if_else(emitter, statement.range, condition, *branches)
 
 
 def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
@@ -425,7 +425,7 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
     _insert_raise(emitter, [emitter.graph.insert_constant(item, range=range) for item in (text, _NOT_COMPILED)], range)
 
 
-def _unknown_condition(emitter: Emitter, statement: If) -> Condition | None:
+def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
     """A condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one that
     would not be compiled either."""
     branches = [*statement.true_branch, *statement.false_branch]
@@ -435,7 +435,7 @@ def _unknown_condition(emitter: Emitter, statement: If) -> Condition | None:
         emitter.returns.is_uncertain |= may_leave(branches)
         return None
     give_up_condition(emitter, statement.condition)
-    return Condition(emitter.insert_node("prim::Uninitialized", statement.range, [], [BOOL]).output)
+    return CondValue(emitter.insert_node("prim::Uninitialized", statement.range, [], [BOOL]).output)
 
 
 def _may_be_static(emitter: Emitter, expr: Expr) -> bool:
@@ -451,24 +451,24 @@ def _may_be_static(emitter: Emitter, expr: Expr) -> bool:
 
 
 def _emit_branches(
-    emitter: Emitter, range: SourceRange, condition: Condition, if_true: list[Stmt], if_false: list[Stmt]
+    emitter: Emitter, range: SourceRange, condition: CondValue, if_true: list[Stmt], if_false: list[Stmt]
 ) -> None:
-    emit_choice(emitter, range, condition, _branch(emitter, range, if_true), _branch(emitter, range, if_false))
+    emit_if_else(emitter, range, condition, _branch(emitter, range, if_true), _branch(emitter, range, if_false))
 
 
-def _branch(emitter: Emitter, range: SourceRange, statements: list[Stmt]) -> Branch:
-    return Branch(partial(emitter.emit_statements, statements), statements[0].range if statements else range)
+def _branch(emitter: Emitter, range: SourceRange, statements: list[Stmt]) -> BranchBody:
+    return BranchBody(partial(emitter.emit_statements, statements), statements[0].range if statements else range)
 
 
 def _emit_given_up(emitter: Emitter, tree: Tree) -> None:
     """What is not supported, and has been told: look into the blocks within it. When and whether they run is not
     known, and so nothing of the variables that they assign but in the first."""
-    statement = GivenUp(tree)
+    statement = ErrorStmt(tree)
     names = {*statement.names, *assigned_names([statement])}
     lost = names - {name for block in statement.blocks for name in assigned_names(block)}
     for block in statement.blocks:
         with emitter.inside(emitter.insert_node("prim::If", tree.range, [], []).add_block()) as frame:
-            frame.is_lenient = True
+            frame.allows_any_type = True
             for name in lost:
                 emitter.environment.give_up(name)
             emitter.emit_statements(block)

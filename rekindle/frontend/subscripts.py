@@ -17,9 +17,9 @@ from rekindle.frontend.expressions import from_library
 from rekindle.frontend.insertion import constant_int
 from rekindle.frontend.python_library import library_function
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.tensor_indexing import IndexedTensor, read_indexed, write_indexed
-from rekindle.frontend.usage_inference import learn_item, learn_numbers
+from rekindle.frontend.usage_inference import infer_item, learn_numbers
 from rekindle.frontend.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
@@ -165,7 +165,7 @@ def _item_of(
         return _slice(emitter, expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
     index = as_position(emitter, emitter.emit_expression(indices[0]), None if value is None else value.type)
     if value is not None and isinstance(value.type, DictType):
-        learn_item(emitter, subscript.value, index)
+        infer_item(emitter, subscript.value, index)
     if value is not None and isinstance(value.type, TupleType):
         return SimpleValue(_index_tuple(emitter, expr.range, value, index))
     return base.item(expr.range, emitter.graph, index, hint)
@@ -407,7 +407,7 @@ def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Va
         )
     index = as_position(emitter, emitter.emit_expression(indices[0]), base.type)
     if isinstance(base.type, DictType):
-        learn_item(emitter, target.value, index, value)
+        infer_item(emitter, target.value, index, value)
     learn_numbers(emitter, target.value, value.type)
     arguments = [
         emitter.argument(base, target.value.range),
@@ -415,7 +415,7 @@ def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Va
         emitter.argument(value, range),
     ]
     MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
-        Call(range, emitter.graph, arguments, targets=0)
+        CallSite(range, emitter.graph, arguments, targets=0)
     )
 
 

@@ -18,35 +18,35 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import Type
 
 Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 
 
 @dataclass(slots=True, frozen=True)
-class Parts:
+class FlattenedValue:
     """A meaning taken apart, so that another function can be given it: values of the graph, which become parameters
     there, and what the compiler knows of them.
 
-    Where two have equal keys, one compiled function serves both. ``rebuild`` puts the meaning together again, out of
+    Where two have equal keys, one compiled function serves both. ``unflatten`` puts the meaning together again, out of
     the parameters and in the emitter of the other function.
     """
 
     key: Hashable
     values: Sequence[Value]
-    rebuild: Callable[[Sequence[Value], Any], SugaredValue]
+    unflatten: Callable[[Sequence[Value], Any], SugaredValue]
 
 
 @dataclass(slots=True, frozen=True)
-class Call:
+class CallSite:
     """A call while a program is compiled: where it stands, what it is given, and to how many names its result is
     unpacked, 1 where it is not."""
 
     range: SourceRange
     graph: Graph
-    args: Sequence[CallArgument] = ()
-    kwargs: Sequence[CallArgument] = ()
+    args: Sequence[NamedValue] = ()
+    kwargs: Sequence[NamedValue] = ()
     targets: int = 1
 
 
@@ -101,7 +101,7 @@ class SugaredValue:
         """Whether this is a table of which the compiler knows the keys: then :meth:`contains` tells of each."""
         return False
 
-    def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+    def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
         """Whether such a table has a key that only the run knows; None where that cannot be asked."""
         return None
 
@@ -114,17 +114,17 @@ class SugaredValue:
         """The Python class of the module that this is, where it is one whose class is known while compiling."""
         return None
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         """``self(args, kwargs)``"""
         raise UnsupportedError(f"{self.description} cannot be called", call.range)
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         """Whether this is to reach a function as what it is, and not as a value."""
-        return self.takes_meanings
+        return self.accepts_sugared_args
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         """Whether calls may give it what is no value, such as a function: then :meth:`call_with` calls it."""
         return False
 
@@ -132,11 +132,11 @@ class SugaredValue:
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
         """``self(args, kwargs)``, whatever the arguments are."""
-        values = [CallArgument(item.as_value(range, graph), range=range) for item in args]
-        named = [CallArgument(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
-        return self.call(Call(range, graph, values, named, targets))
+        values = [NamedValue(item.as_value(range, graph), range=range) for item in args]
+        named = [NamedValue(item.as_value(range, graph), range=range, name=name) for name, item in kwargs.items()]
+        return self.call(CallSite(range, graph, values, named, targets))
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         """What another function has to be given to know this."""
         raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
 
@@ -175,7 +175,7 @@ class StaticValue(SugaredValue):
     """What only the compiler knows, with no value of the graph behind it: a function, a class, a module of Python."""
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return True
 
     @property
@@ -183,11 +183,11 @@ class StaticValue(SugaredValue):
         """What makes two of these the same."""
         return self
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
-        return Parts((type(self), self.identity), (), lambda values, emitter: self)
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        return FlattenedValue((type(self), self.identity), (), lambda values, emitter: self)
 
 
-GIVEN_UP: Final = SugaredValue()
+ERROR_VALUE: Final = SugaredValue()
 """What a name means after the statement that assigns it could not be compiled. Whoever asks for it is given up too."""
 
 

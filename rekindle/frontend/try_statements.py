@@ -32,17 +32,17 @@ from typing import Final
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.assignedness import Partial, stored_types
-from rekindle.frontend.cells import Attempt
+from rekindle.frontend.cells import TryBody
 from rekindle.frontend.conditions import exception_classes, is_exception
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.error_diagnosis import try_to_emit
 from rekindle.frontend.error_recovery import assigned_names
-from rekindle.frontend.frames import Frame, LoopKind
-from rekindle.frontend.if_statements import Branch, emit_choice
+from rekindle.frontend.frames import EnvironmentFrame, LoopKind
+from rekindle.frontend.if_statements import BranchBody, emit_if_else
 from rekindle.frontend.loops import check_jump
-from rekindle.frontend.refinement import Condition
+from rekindle.frontend.refinement import CondValue
 from rekindle.frontend.special_forms import CaughtException
-from rekindle.frontend.sugared import GIVEN_UP, Resolver, SugaredValue
+from rekindle.frontend.sugared import ERROR_VALUE, Resolver, SugaredValue
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.types import ANY, BOOL, INT, Type
 from rekindle.syntax.tree import Tree
@@ -191,8 +191,8 @@ def _emit_handled(emitter: Emitter, statement: Try) -> None:
     if not attempt.ends and not attempt.jumps and attempt.returned is None:
         handle()  # the body always raises
         return
-    failed = Condition(emitter.insert("aten::lt", range, attempt.node.outputs[0], 0))
-    emit_choice(emitter, range, failed, Branch(handle, range), Branch(go_on, range))
+    failed = CondValue(emitter.insert("aten::lt", range, attempt.node.outputs[0], 0))
+    emit_if_else(emitter, range, failed, BranchBody(handle, range), BranchBody(go_on, range))
 
 
 def _emit_final(emitter: Emitter, statement: Try) -> None:
@@ -215,9 +215,9 @@ def _emit_final(emitter: Emitter, statement: Try) -> None:
     if not attempt.ends and not attempt.jumps and attempt.returned is None:
         raise_again(emitter, error, range)
         return
-    failed = Condition(emitter.insert("aten::lt", range, how, 0))
-    raising = Branch(partial(raise_again, emitter, error, range), range)
-    emit_choice(emitter, range, failed, raising, _nothing(emitter, range))
+    failed = CondValue(emitter.insert("aten::lt", range, how, 0))
+    raising = BranchBody(partial(raise_again, emitter, error, range), range)
+    emit_if_else(emitter, range, failed, raising, _nothing(emitter, range))
     _leave_as(emitter, attempt, range)
     if not emitter.has_exited:
         _define(emitter, attempt, range, assigned_names(statement.final))
@@ -234,11 +234,11 @@ def _emit_handlers(emitter: Emitter, handlers: Sequence[Handler], error: Value, 
         run()
         return
     named = first.type
-    condition = try_to_emit(emitter, lambda: Condition(is_exception(emitter, error, named)), named.tree)
+    condition = try_to_emit(emitter, lambda: CondValue(is_exception(emitter, error, named)), named.tree)
     if condition is None:
-        condition = Condition(emitter.insert_node("prim::Uninitialized", range, [], [BOOL]).output)
-    otherwise = Branch(partial(_emit_handlers, emitter, others, error, range), range)
-    emit_choice(emitter, first.range, condition, Branch(run, first.range), otherwise)
+        condition = CondValue(emitter.insert_node("prim::Uninitialized", range, [], [BOOL]).output)
+    otherwise = BranchBody(partial(_emit_handlers, emitter, others, error, range), range)
+    emit_if_else(emitter, first.range, condition, BranchBody(run, first.range), otherwise)
 
 
 def _emit_handler(emitter: Emitter, handler: Handler, error: Value) -> None:
@@ -259,13 +259,13 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
     frame = emitter.environment.frame.find(handler.name)
     if frame is not None and isinstance(frame.sugared.get(handler.name), CaughtException):
         del frame.sugared[handler.name]
-        frame.undefined_because[handler.name] = "a handler within this one has the same name, and deletes it"
+        frame.undefined_reason[handler.name] = "a handler within this one has the same name, and deletes it"
 
 
 # ------------------------------------------------------------------------------------------ the body
 
 
-def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> Attempt:
+def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
     """What ``emit`` emits, tried: a part of the statement."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
@@ -275,7 +275,7 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> Attempt:
     watched = {name for tree, name in emitter.evidence.watched if tree == id(statement.tree)}
     if saved is not None:
         watched |= saved.watched  # the body around learns of assignments here from the cells of this one
-    attempt = Attempt(node, environment.frame, left, tree=id(statement.tree), watched=watched)
+    attempt = TryBody(node, environment.frame, left, tree=id(statement.tree), watched=watched)
     environment.tried, emitter.loop = attempt, LoopKind.NONE
     try:
         with emitter.inside(block) as frame:
@@ -291,10 +291,10 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> Attempt:
         environment.tried, emitter.loop = saved, loop
     environment.keep_origins([frame])
     for name, value in frame.sugared.items():
-        if value is GIVEN_UP:
+        if value is ERROR_VALUE:
             environment.give_up(name)
         else:
-            environment.frame.undefined_because[name] = (
+            environment.frame.undefined_reason[name] = (
                 f"{value.description} exists only while compiling, so that no try block can give it"
             )
     if environment.checks_assignment:
@@ -306,7 +306,7 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> Attempt:
     return attempt
 
 
-def _keep_new(emitter: Emitter, attempt: Attempt, frame: Frame, range: SourceRange) -> None:
+def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
     """At the end of the body: what it has assigned for the first time, and anew, also in loops within it."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
@@ -319,7 +319,7 @@ def _keep_new(emitter: Emitter, attempt: Attempt, frame: Frame, range: SourceRan
             attempt.cells[name].write(emitter.graph, value, type, range)
 
 
-def _note_assigned(emitter: Emitter, attempt: Attempt, statement: Try, block: Block) -> None:
+def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Block) -> None:
     """What the body has assigned that may not be known around it."""
     stored = stored_types(block)
     for name in sorted(assigned_names([statement])):
@@ -331,14 +331,14 @@ def _note_assigned(emitter: Emitter, attempt: Attempt, statement: Try, block: Bl
 # ------------------------------------------------------------------------------------- and behind it
 
 
-def _restore(emitter: Emitter, attempt: Attempt, range: SourceRange) -> None:
+def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
     """Variables from around the body hold what it has assigned to them, wherever it was left."""
     for name, cell in attempt.cells.items():
         if attempt.outer.find_type(name) is not None:
             _store(emitter, name, cell.read(emitter.graph, range), cell.type, range)
 
 
-def _restore_partial(emitter: Emitter, attempt: Attempt, range: SourceRange) -> None:
+def _restore_partial(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
     """Other variables may have been assigned, wherever the body was left."""
     environment = emitter.environment
     for name, type in attempt.assigned.items():
@@ -355,7 +355,7 @@ def _restore_partial(emitter: Emitter, attempt: Attempt, range: SourceRange) -> 
         environment.frame.set_partial(name, partial if before is None else partial.joined(before))
 
 
-def _define(emitter: Emitter, attempt: Attempt, range: SourceRange, but: set[str] | None = None) -> None:
+def _define(emitter: Emitter, attempt: TryBody, range: SourceRange, but: set[str] | None = None) -> None:
     """Control came to the end of the body: all variables hold what they did there, ``but`` those."""
     for name, type in attempt.new.items():
         if but is not None and name in but:
@@ -372,7 +372,7 @@ def _store(emitter: Emitter, name: str, value: Value, type: Type, range: SourceR
         emitter.environment.tried.note(emitter.graph, name, value, type, range)
 
 
-def _leave_as(emitter: Emitter, attempt: Attempt, range: SourceRange) -> None:
+def _leave_as(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:
     """Leave as the body was left, where neither at its end nor by an exception."""
     how = attempt.node.outputs[0]
     ways: list[tuple[int, Callable[[], None]]] = []
@@ -384,9 +384,9 @@ def _leave_as(emitter: Emitter, attempt: Attempt, range: SourceRange) -> None:
         if not attempt.ends and index == len(ways) - 1:
             leave()
             return
-        condition = Condition(emitter.insert("aten::eq", range, how, code))
-        emit_choice(emitter, range, condition, Branch(leave, range), _nothing(emitter, range))
+        condition = CondValue(emitter.insert("aten::eq", range, how, code))
+        emit_if_else(emitter, range, condition, BranchBody(leave, range), _nothing(emitter, range))
 
 
-def _nothing(emitter: Emitter, range: SourceRange) -> Branch:
-    return Branch(lambda: None, range)
+def _nothing(emitter: Emitter, range: SourceRange) -> BranchBody:
+    return BranchBody(lambda: None, range)

@@ -11,7 +11,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.refinement import Refinements
+from rekindle.frontend.refinement import RefinementSet
 from rekindle.ir.graph import Value
 from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import BOOL, TupleType
@@ -50,7 +50,7 @@ def compare_tuples(
             return emitter.to_bool(compare(operator, a, b), range)
         equal = emitter.to_bool(compare("==", a, b), range)
         node, _, _ = emitter.branch(
-            range, equal, Refinements(), lambda: from_element(index + 1), lambda: where_different(a, b)
+            range, equal, RefinementSet(), lambda: from_element(index + 1), lambda: where_different(a, b)
         )
         return node.add_output(BOOL)
 

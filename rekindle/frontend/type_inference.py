@@ -2,7 +2,7 @@
 ``best = None``.
 
 A function is emitted with what such an assignment alone says. Where a later use shows that something else is meant,
-that is evidence; emission ends with a :class:`Reinference` and begins again, with the assignment as if it had been
+that is evidence; emission ends with a :class:`RestartEmission` and begins again, with the assignment as if it had been
 annotated so. Programs that need none of it are emitted once and pay nothing.
 """
 
@@ -14,7 +14,7 @@ from typing import Final, NoReturn, TypeVar
 
 from rekindle.errors import Diagnostics
 from rekindle.frontend.type_expressions import dotted_name
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.redefinition import widen_result
 from rekindle.ir.types import (
     BOOL,
@@ -69,13 +69,13 @@ RESULT: Final = "result"  # the list or dict that a function returns, which does
 """What the first assignment of a variable was."""
 
 
-class Reinference(BaseException):
+class RestartEmission(BaseException):
     """The type of a variable has turned out to be another one than was assumed. No error: nobody but
     :func:`with_inference` is to catch it."""
 
 
 @dataclass(slots=True)
-class Origin:
+class FirstAssignment:
     """The statement that has assigned a variable first, and what it assigns."""
 
     statement: Tree
@@ -86,25 +86,25 @@ class Origin:
     """Whether it is a list or dict of empty lists: ``{"loss": []}``."""
     attribute: Expr | None = None
     """Where the variable is another name of what is in an attribute, ``self.history``."""
-    function: FunctionRecord | None = None
+    function: GraphFunction | None = None
     """Where it is what a function has returned, the function."""
     maker: tuple[str, Type] | None = None
     """Of a Counter or a defaultdict of numbers, what Python calls it, and the type of the values that it makes."""
-    others: tuple[Origin, ...] = ()
+    others: tuple[FirstAssignment, ...] = ()
     """How other branches begin the same variable: what its uses show holds of those, too."""
 
-    def joined(self, other: Origin) -> Origin:
+    def joined(self, other: FirstAssignment) -> FirstAssignment:
         """Return the origin of a variable that one branch begins as this one says, and another branch as ``other``."""
         known = {id(origin) for origin in self.all}
         return replace(self, others=(*self.others, *(origin for origin in other.all if id(origin) not in known)))
 
     @property
-    def all(self) -> tuple[Origin, ...]:
+    def all(self) -> tuple[FirstAssignment, ...]:
         return (self, *self.others)
 
 
 @dataclass(slots=True)
-class Evidence:
+class TypeEvidence:
     """What uses have shown, by the statement that assigns the variable first: of a list the ``element``, of a dict the
     ``key`` and the ``value``, of anything else the ``value``."""
 
@@ -136,48 +136,48 @@ class Evidence:
         """A variable is read that the bodies of the ``try`` statements may have assigned.
 
         Raises:
-            Reinference: what these bodies assign was not kept.
+            RestartEmission: what these bodies assign was not kept.
         """
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.watched:
             self.watched |= wanted
-            raise Reinference
+            raise RestartEmission
 
     def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
         """An iteration reads what the ones before it may have assigned to a variable, a ``type``.
 
         Raises:
-            Reinference: always.
+            RestartEmission: always.
         """
         self.carried[id(loop), name] = type
-        raise Reinference
+        raise RestartEmission
 
     def learn_result(self, type: Type) -> NoReturn:
         """The function gives values of ``type``, as it has turned out.
 
         Raises:
-            Reinference: always.
+            RestartEmission: always.
         """
         self.result = unshaped(type)
-        raise Reinference
+        raise RestartEmission
 
     def learn_widened(self, loop: tuple[int, int], variable: str, type: Type) -> None:
         """Take note that a variable is of ``type`` when the body of a loop is entered.
 
         Raises:
-            Reinference: this was not known.
+            RestartEmission: this was not known.
         """
         known = self.widened.setdefault(loop, {})
         if known.get(variable) != type:
             known[variable] = type
-            raise Reinference
+            raise RestartEmission
 
-    def type_of(self, origin: Origin) -> Type | None:
+    def type_of(self, origin: FirstAssignment) -> Type | None:
         """The type that the variable is to have; None where nothing has shown one."""
         type = self._type_of(origin)
         return optional(type) if type is not None and origin.is_optional else type
 
-    def _type_of(self, origin: Origin) -> Type | None:
+    def _type_of(self, origin: FirstAssignment) -> Type | None:
         statement = id(origin.statement)
         if origin.kind in (LIST, TUPLE):
             element = self.shown.get((statement, "element"))
@@ -195,11 +195,11 @@ class Evidence:
             return None if key is None and value is None else DictType(key or STRING, value or TENSOR)
         return value
 
-    def learn_contents(self, origin: Origin, container: Type, wanted: Type) -> None:
+    def learn_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> None:
         """Take note that a list or dict of the type ``container`` is to hold what a ``wanted`` holds.
 
         Raises:
-            Reinference: its elements are to have a wider type.
+            RestartEmission: its elements are to have a wider type.
             Redefinition: a function has made it, which is to be compiled again.
         """
         for each in origin.all:
@@ -207,9 +207,9 @@ class Evidence:
                 widen_result(each.function, wanted)
         wider = [self._shows_contents(each, container, unshaped(wanted)) for each in origin.all]
         if any(wider):
-            raise Reinference
+            raise RestartEmission
 
-    def _shows_contents(self, origin: Origin, container: Type, wanted: Type) -> bool:
+    def _shows_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> bool:
         """Return whether its elements are to have a wider type."""
         joined = join_contents(container, wanted) if origin.kind in (NUMBERS, LIST, DICT) else None
         if joined is None and origin.holds_empty and (id(origin.statement), "value") not in self.shown:
@@ -229,17 +229,17 @@ class Evidence:
         self.shown[key] = shown
         return True
 
-    def learn(self, origin: Origin, **parts: Type) -> None:
+    def record(self, origin: FirstAssignment, **parts: Type) -> None:
         """Take note of what a use shows.
 
         Raises:
-            Reinference: the variable is to have another type than it has.
+            RestartEmission: the variable is to have another type than it has.
         """
         other = [self._shows(each, parts) for each in origin.all]
         if any(other):
-            raise Reinference
+            raise RestartEmission
 
-    def _shows(self, origin: Origin, parts: Mapping[str, Type]) -> bool:
+    def _shows(self, origin: FirstAssignment, parts: Mapping[str, Type]) -> bool:
         """Return whether the variable is to have another type than it has."""
         before = self.type_of(origin)
         for part, type in parts.items():
@@ -404,40 +404,44 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
     return None if made is None else ("defaultdict", made)
 
 
-def origin_of_value(statement: Tree, value: Expr) -> Origin | None:
+def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
     """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
     kind = kind_of_origin(value)
     if value.tree.kind != TernaryIf.KIND or kind is not None:
-        return None if kind is None else Origin(statement, kind, holds_empty=holds_empty(value), maker=_maker_of(value))
+        return (
+            None
+            if kind is None
+            else FirstAssignment(statement, kind, holds_empty=holds_empty(value), maker=_maker_of(value))
+        )
     kinds = [kind_of_origin(side) for side in sides_of(TernaryIf(value.tree))]
     if NOTHING not in kinds:
         return None
     kind = kinds[1 - kinds.index(NOTHING)]
-    return Origin(statement, kind, is_optional=True) if kind in (LIST, DICT, SET, TUPLE) else None
+    return FirstAssignment(statement, kind, is_optional=True) if kind in (LIST, DICT, SET, TUPLE) else None
 
 
-def learn_from_conflict(evidence: Evidence, origin: Origin, expected: Type, actual: Type) -> None:
+def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expected: Type, actual: Type) -> None:
     """A variable that was assigned as ``origin`` says, and is ``expected``, is assigned an ``actual`` in a branch or a
     loop.
 
     Raises:
-        Reinference: it is to have another type.
+        RestartEmission: it is to have another type.
     """
     if origin.kind == TUPLE:
         elements = actual.elements if isinstance(actual, TupleType) else actual.contained
         common = unify_all(map(unshaped, elements))
         if common is not None and (isinstance(actual, TupleType) or (isinstance(actual, ListType) and actual.is_tuple)):
-            evidence.learn(origin, element=common)
+            evidence.record(origin, element=common)
     elif origin.kind == NUMBERS:
         evidence.learn_contents(origin, expected, actual)
     elif origin.kind == LIST and isinstance(actual, ListType):
-        evidence.learn(origin, element=actual.element)
+        evidence.record(origin, element=actual.element)
     elif origin.kind == DICT and isinstance(actual, DictType):
-        evidence.learn(origin, key=actual.key, value=actual.value)
+        evidence.record(origin, key=actual.key, value=actual.value)
     elif origin.kind == SET and isinstance(actual, DictType) and actual.is_set:
-        evidence.learn(origin, key=actual.key)
+        evidence.record(origin, key=actual.key)
     elif origin.kind == NOTHING and expected == NONE:
-        evidence.learn(origin, value=optional(actual))
+        evidence.record(origin, value=optional(actual))
 
 
 def _merged(known: Type, shown: Type) -> Type | None:
@@ -448,11 +452,13 @@ def _merged(known: Type, shown: Type) -> Type | None:
     return found
 
 
-def learn_from_branches(evidence: Evidence, origins: Sequence[Origin | None], types: Sequence[Type]) -> None:
+def learn_from_branches(
+    evidence: TypeEvidence, origins: Sequence[FirstAssignment | None], types: Sequence[Type]
+) -> None:
     """A variable is begun in both of two branches as ``origins`` say, and is of another type in one than in the other.
 
     Raises:
-        Reinference: it is to have another type.
+        RestartEmission: it is to have another type.
     """
     for side, origin in enumerate(origins):
         other = origins[1 - side]
@@ -461,12 +467,12 @@ def learn_from_branches(evidence: Evidence, origins: Sequence[Origin | None], ty
             learn_from_conflict(evidence, origin, types[side], types[1 - side])
 
 
-def with_inference(diagnostics: Diagnostics, emit: Callable[[Evidence], T]) -> T:
+def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
     """What ``emit`` gives, which begins again as long as its uses of variables show types."""
-    evidence = Evidence()
+    evidence = TypeEvidence()
     told = list(diagnostics.problems)
     while True:
         try:
             return emit(evidence)
-        except Reinference:
+        except RestartEmission:
             diagnostics.forget_since(told)

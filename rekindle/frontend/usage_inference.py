@@ -10,19 +10,19 @@ from rekindle.frontend.type_inference import ATTRIBUTE, DICT, LIST, NUMBERS, RES
 from rekindle.frontend.values import FunctionValue
 from rekindle.ir.graph import Value
 from rekindle.ir.redefinition import rely_on, widen_attribute
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE, ClassType, DictType, ListType, Type, unshaped
 from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 
 
-def learn_element(emitter: Emitter, expr: Expr, added: Value) -> None:
+def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
     """The list that ``expr`` names is to hold what is in the list ``added``."""
     origin = emitter.environment.origin_of(expr)
     if origin is None and expr.tree.kind == Select.KIND and added.node.kind != "prim::EmptyListLiteral":
         _learn_assumed(emitter, Select(expr.tree), added.type)
     if origin is not None and origin.kind == LIST and isinstance(added.type, ListType):
         if added.node.kind != "prim::EmptyListLiteral":
-            emitter.evidence.learn(origin, element=added.type.element)
+            emitter.evidence.record(origin, element=added.type.element)
 
 
 def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
@@ -83,22 +83,22 @@ def _owner_of_assumed(emitter: Emitter, select: Select) -> ClassType | None:
     return value.type if slot is not None and slot.is_assumed else None
 
 
-def learn_item(emitter: Emitter, expr: Expr, key: Value, item: Value | None = None) -> None:
+def infer_item(emitter: Emitter, expr: Expr, key: Value, item: Value | None = None) -> None:
     """The dict that ``expr`` names is to have such a key, and such a value under it."""
     origin = emitter.environment.origin_of(expr)
     if origin is None and expr.tree.kind == Select.KIND and item is not None:
         if item.node.kind != "prim::EmptyListLiteral":
             _learn_assumed(emitter, Select(expr.tree), DictType(key.type, item.type))
     if origin is not None and origin.kind == SET:
-        emitter.evidence.learn(origin, key=key.type)
+        emitter.evidence.record(origin, key=key.type)
     elif origin is not None and origin.kind == DICT:
         if item is None or item.node.kind == "prim::EmptyListLiteral":
-            emitter.evidence.learn(origin, key=key.type)
+            emitter.evidence.record(origin, key=key.type)
         else:
-            emitter.evidence.learn(origin, key=key.type, value=item.type)
+            emitter.evidence.record(origin, key=key.type, value=item.type)
 
 
-def learn_from_method(emitter: Emitter, call: Apply, kind: str, args: Sequence[CallArgument]) -> None:
+def learn_from_method(emitter: Emitter, call: Apply, kind: str, args: Sequence[NamedValue]) -> None:
     if call.callee.tree.kind != "." or not args:
         return
     owner = Select(call.callee.tree).value
@@ -112,18 +112,18 @@ def learn_from_method(emitter: Emitter, call: Apply, kind: str, args: Sequence[C
     method = kind.rpartition("::")[2]
     if origin.kind == LIST:
         if method in ("append", "insert") and values[-1].node.kind != "prim::EmptyListLiteral":
-            emitter.evidence.learn(origin, element=values[-1].type)
+            emitter.evidence.record(origin, element=values[-1].type)
         elif method == "extend":
-            learn_element(emitter, owner, values[0])
+            infer_element(emitter, owner, values[0])
     elif origin.kind == DICT:
         if method in ("get", "setdefault", "pop"):
             has_item = len(values) > 1 and values[1].type != NONE
-            learn_item(emitter, owner, values[0], values[1] if has_item else None)
+            infer_item(emitter, owner, values[0], values[1] if has_item else None)
         elif method == "update" and isinstance(values[0].type, DictType):
-            emitter.evidence.learn(origin, key=values[0].type.key, value=values[0].type.value)
+            emitter.evidence.record(origin, key=values[0].type.key, value=values[0].type.value)
 
 
-def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequence[CallArgument]) -> None:
+def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequence[NamedValue]) -> None:
     added = args[-1].type
     if method == "extend" and isinstance(added, ListType):
         learn_numbers(emitter, owner, added.element)
@@ -131,16 +131,16 @@ def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequen
         learn_numbers(emitter, owner, added)
 
 
-def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[CallArgument]) -> None:
+def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[NamedValue]) -> None:
     """``d[k].append(x)`` tells what the lists in ``d`` hold."""
     origin = emitter.environment.origin_of(Subscript(owner.tree).value)
     if origin is not None and origin.kind == DICT and kind == "aten::append":
         added = args[0].materialise(emitter.graph)
         if added.node.kind != "prim::EmptyListLiteral":
-            emitter.evidence.learn(origin, value=ListType(added.type))
+            emitter.evidence.record(origin, value=ListType(added.type))
 
 
-def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, args: Sequence[CallArgument]) -> None:
+def learn_from_parameters(emitter: Emitter, call: Apply, callee: SugaredValue, args: Sequence[NamedValue]) -> None:
     """A call did not fit: a list or dict that was empty so far may be meant to be what a parameter takes."""
     if not isinstance(callee, FunctionValue) or len(callee.functions) != 1:
         return
@@ -155,11 +155,11 @@ def learn_type(emitter: Emitter, expr: Expr, type: Type) -> None:
     if origin is None:
         return
     if origin.kind == LIST and isinstance(type, ListType):
-        emitter.evidence.learn(origin, element=type.element)
+        emitter.evidence.record(origin, element=type.element)
     elif origin.kind == DICT and isinstance(type, DictType):
-        emitter.evidence.learn(origin, key=type.key, value=type.value)
+        emitter.evidence.record(origin, key=type.key, value=type.value)
     elif origin.kind == SET and isinstance(type, DictType):
-        emitter.evidence.learn(origin, key=type.key)
+        emitter.evidence.record(origin, key=type.key)
 
 
 def _with_element(container: Type, depth: int, given: Type) -> Type | None:

@@ -9,8 +9,8 @@ from typing import cast
 import torch
 
 from rekindle.errors import (
+    CascadingError,
     Cause,
-    GivenUpError,
     SchemaError,
     SourceRange,
     TypeMismatchError,
@@ -33,15 +33,15 @@ from rekindle.frontend.none_error_messages import ATTRIBUTE_ERROR, TYPE_ERROR
 from rekindle.frontend.number_containers import NUMBER_KINDS, as_containers_of_numbers
 from rekindle.frontend.python_result_types import as_python_has_it, gives_nothing
 from rekindle.frontend.python_signatures import call_as_python_does, takes_other_default
-from rekindle.frontend.set_values import LOOK_AT_SETS, given_sets, refuse_order, set_attribute
-from rekindle.frontend.sugared import Call, Parts, StaticValue, SugaredValue
+from rekindle.frontend.set_values import SET_AWARE_KINDS, convert_set_arguments, refuse_order, set_attribute
+from rekindle.frontend.sugared import CallSite, FlattenedValue, StaticValue, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
 from rekindle.ir.registry import Operator
 from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.schema_matching import CallArgument, convert_value, match_schemas, unpack_tuple
+from rekindle.ir.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.types import (
     DEVICE,
     INT,
@@ -84,8 +84,8 @@ class SimpleValue(SugaredValue):
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
-        return Parts(unshaped(self.value.type), (self.value,), lambda values, emitter: SimpleValue(values[0]))
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        return FlattenedValue(unshaped(self.value.type), (self.value,), lambda values, emitter: SimpleValue(values[0]))
 
     # -------------------------------------------------------------------------------------- attributes
 
@@ -95,7 +95,7 @@ class SimpleValue(SugaredValue):
             return found
         type = self.value.type
         if isinstance(type, ClassType) and type.is_incomplete:
-            raise GivenUpError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
+            raise CascadingError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
         present = self._present(range, graph, f"'NoneType' object has no attribute '{name}'", ATTRIBUTE_ERROR)
         if present is not None:
             return present.attribute(range, graph, name)
@@ -141,28 +141,28 @@ class SimpleValue(SugaredValue):
         if type == DEVICE and name in _DEVICE_PROPERTIES:
             return SimpleValue(graph.insert(_DEVICE_PROPERTIES[name], [value], range=range))
         if type.kind == "ComplexType" and name in _COMPLEX_PROPERTIES:
-            read = BuiltinFunction(_COMPLEX_PROPERTIES[name], CallArgument(value, range=range))
-            return read.call(Call(range, graph))
+            read = BuiltinFunction(_COMPLEX_PROPERTIES[name], NamedValue(value, range=range))
+            return read.call(CallSite(range, graph))
         if type.kind == "ComplexType" and name == "conjugate":
-            return BuiltinFunction("aten::complex_conjugate", CallArgument(value, range=range))
+            return BuiltinFunction("aten::complex_conjugate", NamedValue(value, range=range))
         if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
             return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
         if isinstance(type, TensorType) and name in TENSOR_CASTS:
             return TensorCast(value, TENSOR_CASTS[name])
         if isinstance(type, TensorType) and name in PYTHON_METHODS:
-            return BoundCall(PYTHON_METHODS[name](), CallArgument(value, range=range))
+            return BoundCall(PYTHON_METHODS[name](), NamedValue(value, range=range))
         if isinstance(type, ClassType):
             found = class_attribute(range, graph, value, type, name)
-            return LibraryMethod(value, type, name) if found is None and type.is_library_class else found
+            return LibraryMethod(value, type, name) if found is None and type.is_torchbind_class else found
         if isinstance(type, InterfaceType) and name in type.methods:
             return InterfaceMethodValue(value, name)
         if isinstance(type, EnumType) and name in ("name", "value"):
             kind, result = ("prim::EnumName", STRING) if name == "name" else ("prim::EnumValue", type.value_type)
             return SimpleValue(graph.insert_node(graph.create(kind, [value], types=[result], range=range)).output)
         if is_method_operator(type, name):
-            return BuiltinFunction(f"aten::{name}", CallArgument(value, range=range))
+            return BuiltinFunction(f"aten::{name}", NamedValue(value, range=range))
         if is_prim_method(type, name):
-            return BuiltinFunction(f"prim::{name}", CallArgument(value, range=range))
+            return BuiltinFunction(f"prim::{name}", NamedValue(value, range=range))
         return None
 
     def _tuple_element(self, range: SourceRange, graph: Graph, index: int) -> Value:
@@ -185,12 +185,12 @@ class SimpleValue(SugaredValue):
         self.check_not_frozen(range, type, name)
         setter = type.properties.get(name)
         if setter is not None and setter.setter is not None:
-            MethodValue(self.value, setter.setter).call(Call(range, graph, [CallArgument(value, range=range)]))
+            MethodValue(self.value, setter.setter).call(CallSite(range, graph, [NamedValue(value, range=range)]))
             return
         expected = type.attribute_type(name)
         if expected is None:
             if type.is_incomplete:
-                raise GivenUpError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
+                raise CascadingError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
             if name in type.constants:
                 raise UnsupportedError(f"'{name}' is a constant of '{type.basename}' and cannot be assigned", range)
             raise UndefinedNameError(
@@ -236,7 +236,7 @@ class SimpleValue(SugaredValue):
 
     # ----------------------------------------------------------------------------------------- calling
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         type = self.value.type
         if isinstance(type, FunctionType):
             return FunctionValue(type.function).call(call)
@@ -304,25 +304,25 @@ class SimpleValue(SugaredValue):
                 return self._by_operator("aten::len", range, graph).as_value(range, graph)
             return graph.insert("aten::len", [self.value], range=range)
         if isinstance(type, ClassType) and "__len__" in type.methods:
-            return self.attribute(range, graph, "__len__").call(Call(range, graph)).as_value(range, graph)
+            return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
         present = self._present(range, graph, "object of type 'NoneType' has no len()")
         if present is not None:
             return present.length(range, graph)
         raise TypeMismatchError(f"a value of type {type.annotation} has no length", range)
 
-    def _by_operator(self, kind: str, range: SourceRange, graph: Graph, *others: CallArgument) -> SugaredValue:
-        return BuiltinFunction(kind).call(Call(range, graph, [CallArgument(self.value, range=range), *others]))
+    def _by_operator(self, kind: str, range: SourceRange, graph: Graph, *others: NamedValue) -> SugaredValue:
+        return BuiltinFunction(kind).call(CallSite(range, graph, [NamedValue(self.value, range=range), *others]))
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         type = self.value.type
-        key = CallArgument(index, range=range)
+        key = NamedValue(index, range=range)
         if isinstance(type, DictType) and type.python == "Counter":
-            zero = CallArgument(graph.insert_constant(0, range=range), range=range)
+            zero = NamedValue(graph.insert_constant(0, range=range), range=range)
             return self._by_operator("aten::get", range, graph, key, zero)
         if isinstance(type, DictType) and type.python == "defaultdict":
             # The values of defaultdict(int) alone get another type.
             made = insert_empty(graph, INT if is_open_number(type.value) else type.value, range)
-            empty = CallArgument(made, range=range)
+            empty = NamedValue(made, range=range)
             return self._by_operator("aten::setdefault", range, graph, key, empty)
         if isinstance(type, DictType) and (is_python_key(type.key) or is_open_number(index.type)):
             return self._by_operator("aten::__getitem__", range, graph, key)
@@ -339,7 +339,7 @@ class SimpleValue(SugaredValue):
                 taken = graph.create("prim::ModuleContainerIndex", [self.value, index], types=[type_hint], range=range)
                 return SimpleValue(graph.insert_node(taken).output)
             method = self.attribute(range, graph, "__getitem__")
-            return method.call(Call(range, graph, [CallArgument(index, range=range)]))
+            return method.call(CallSite(range, graph, [NamedValue(index, range=range)]))
         present = self._present(range, graph, "'NoneType' object is not subscriptable")
         if present is not None:
             return present.item(range, graph, index, type_hint)
@@ -349,7 +349,7 @@ class SimpleValue(SugaredValue):
 class BoundCall(SugaredValue):
     """A function with its first argument."""
 
-    def __init__(self, function: SugaredValue, first: CallArgument) -> None:
+    def __init__(self, function: SugaredValue, first: NamedValue) -> None:
         self.function = function
         self.first = first
 
@@ -358,22 +358,22 @@ class BoundCall(SugaredValue):
         return self.function.description
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return True
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         first = SimpleValue(self.first.materialise(graph))
         return parts_of_all(
             BoundCall, range, graph, [self.function, first], lambda both: BoundCall(both[0], _argument(both[1], range))
         )
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return self.function.call(replace(call, args=[self.first, *call.args]))
 
 
-def _argument(value: SugaredValue, range: SourceRange) -> CallArgument:
+def _argument(value: SugaredValue, range: SourceRange) -> NamedValue:
     assert isinstance(value, SimpleValue)
-    return CallArgument(value.value, range=range)
+    return NamedValue(value.value, range=range)
 
 
 def parts_of_all(
@@ -383,9 +383,9 @@ def parts_of_all(
     items: Sequence[SugaredValue],
     join: Callable[[list[SugaredValue]], SugaredValue],
     key: Hashable = None,
-) -> Parts:
+) -> FlattenedValue:
     """What ``join`` makes of ``items``, one of ``kind``, taken apart, each of the items for itself."""
-    parts = [item.parts(range, graph) for item in items]
+    parts = [item.flatten(range, graph) for item in items]
 
     def rebuild(values: Sequence[Value], emitter: object) -> SugaredValue:
         found: list[SugaredValue] = []
@@ -395,9 +395,9 @@ def parts_of_all(
             at += count
         return join(found)
 
-    builds = [(len(part.values), part.rebuild) for part in parts]
+    builds = [(len(part.values), part.unflatten) for part in parts]
     keys = tuple(part.key for part in parts)
-    return Parts((kind, key, keys), [value for part in parts for value in part.values], rebuild)
+    return FlattenedValue((kind, key, keys), [value for part in parts for value in part.values], rebuild)
 
 
 class TensorCast(SugaredValue):
@@ -411,11 +411,11 @@ class TensorCast(SugaredValue):
     def description(self) -> str:
         return "a method that casts a tensor"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.args:
             raise UnsupportedError("the cast of a tensor takes no positional arguments", call.range)
-        dtype = CallArgument(constant=self.dtype, range=call.range, name="dtype")
-        itself = CallArgument(self.tensor, range=call.range)
+        dtype = NamedValue(constant=self.dtype, range=call.range, name="dtype")
+        itself = NamedValue(self.tensor, range=call.range)
         return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::to", [], [dtype, *call.kwargs], itself))
 
 
@@ -457,7 +457,7 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
     if name in type.class_methods:
         return FunctionValue(type.class_methods[name])
     if name in type.properties:
-        return MethodValue(value, type.properties[name].getter).call(Call(range, graph))
+        return MethodValue(value, type.properties[name].getter).call(CallSite(range, graph))
     attribute = type.attributes.get(name)
     if attribute is not None:
         return SimpleValue(insert_get_attribute(range, graph, value, name, attribute.type))
@@ -486,7 +486,7 @@ class SugaredTuple(SugaredValue):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         return self.elements
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         return parts_of_all(SugaredTuple, range, graph, self.elements, SugaredTuple)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
@@ -520,8 +520,8 @@ class BuiltinFunction(SugaredValue):
     def __init__(
         self,
         kind: str,
-        self_value: CallArgument | None = None,
-        preferred: Sequence[Operator | FunctionRecord] = (),
+        self_value: NamedValue | None = None,
+        preferred: Sequence[Operator | GraphFunction] = (),
     ) -> None:
         self.kind = kind
         self.self_value = self_value
@@ -532,21 +532,21 @@ class BuiltinFunction(SugaredValue):
         return f"the operator '{self.kind}'"
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return True
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         kind, preferred = self.kind, self.preferred
         if self.self_value is None:
-            return Parts((type(self), kind, tuple(preferred)), (), lambda values, emitter: self)
+            return FlattenedValue((type(self), kind, tuple(preferred)), (), lambda values, emitter: self)
         itself = self.self_value.materialise(graph)
-        return Parts(
+        return FlattenedValue(
             (type(self), kind, itself.type),
             (itself,),
-            lambda values, emitter: BuiltinFunction(kind, CallArgument(values[0], range=range), preferred),
+            lambda values, emitter: BuiltinFunction(kind, NamedValue(values[0], range=range), preferred),
         )
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         kind, itself = self.kind, self.self_value
         args = call.args
         if kind in NUMBER_KINDS and call.graph.none_checks is not None:
@@ -554,8 +554,8 @@ class BuiltinFunction(SugaredValue):
             found = None if call.kwargs else takes_other_default(call.range, call.graph, kind, args, itself)
             if found is not None:
                 return SimpleValue(found)
-        if kind in LOOK_AT_SETS:
-            args = given_sets(kind, args, call.graph, call.range)
+        if kind in SET_AWARE_KINDS:
+            args = convert_set_arguments(kind, args, call.graph, call.range)
         try:
             made = insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
             if call.targets and gives_nothing(kind, made, itself):
@@ -571,7 +571,7 @@ class BuiltinFunction(SugaredValue):
 class FunctionValue(StaticValue):
     """A compiled function; several, where it is overloaded."""
 
-    def __init__(self, *functions: FunctionRecord) -> None:
+    def __init__(self, *functions: GraphFunction) -> None:
         self.functions = functions
 
     @property
@@ -587,7 +587,7 @@ class FunctionValue(StaticValue):
             return super().as_value(range, graph)
         return insert_function_constant(range, graph, self.functions[0])
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         for function in self.functions:
             function.ensure_defined(call.range)
         schemas = [function.schema for function in self.functions]
@@ -601,7 +601,7 @@ class FunctionValue(StaticValue):
 class MethodValue(SugaredValue):
     """A compiled method of an object; several, where it is overloaded."""
 
-    def __init__(self, object: Value, *methods: FunctionRecord) -> None:
+    def __init__(self, object: Value, *methods: GraphFunction) -> None:
         self.object = object
         self.methods = methods
 
@@ -610,18 +610,20 @@ class MethodValue(SugaredValue):
         return f"the method '{self.methods[0].basename}'"
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return True
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         methods = self.methods
-        return Parts((MethodValue, methods), (self.object,), lambda values, emitter: MethodValue(values[0], *methods))
+        return FlattenedValue(
+            (MethodValue, methods), (self.object,), lambda values, emitter: MethodValue(values[0], *methods)
+        )
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         for method in self.methods:
             method.ensure_defined(call.range)
         schemas = [method.schema for method in self.methods]
-        arguments = [CallArgument(self.object, range=call.range), *call.args]
+        arguments = [NamedValue(self.object, range=call.range), *call.args]
         index, plan = match_schemas(self.methods[0].basename, schemas, call.range, arguments, call.kwargs)
         return SimpleValue(
             insert_method_call(
@@ -647,7 +649,7 @@ class LibraryMethod(SugaredValue):
     def description(self) -> str:
         return f"the method '{self.name}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         known = methods_of(self.type)
         if known is not None:
             return self._call_known(call.range, call.graph, call.args, call.kwargs, known)
@@ -664,15 +666,15 @@ class LibraryMethod(SugaredValue):
         self,
         range: SourceRange,
         graph: Graph,
-        args: Sequence[CallArgument],
-        kwargs: Sequence[CallArgument],
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
         known: Mapping[str, FunctionSchema],
     ) -> SugaredValue:
         if self.name not in known:
             raise UndefinedNameError(
                 f"'{self.type.basename}' has no method '{self.name}'", range, hint=f"its methods are {', '.join(known)}"
             )
-        myself = CallArgument(self.object, range=range)
+        myself = NamedValue(self.object, range=range)
         _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
         return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
 
@@ -688,10 +690,10 @@ class InterfaceMethodValue(SugaredValue):
     def description(self) -> str:
         return f"the method '{self.name}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         type = self.object.type
         assert isinstance(type, InterfaceType)
-        arguments = [CallArgument(self.object, range=call.range), *call.args]
+        arguments = [NamedValue(self.object, range=call.range), *call.args]
         _, plan = match_schemas(self.name, [type.methods[self.name]], call.range, arguments, call.kwargs)
         return SimpleValue(
             insert_method_call(

@@ -13,7 +13,7 @@ from torch._higher_order_ops.scan import scan_op
 from torch._higher_order_ops.wrap import wrap_with_set_grad_enabled
 
 from rekindle.errors import CaptureError
-from rekindle.importing.fx_importer import CALLS, Meaning, Reader, as_list, reads
+from rekindle.importing.fx_importer import CALLS, FxImporter, ImportedValue, as_list, reads
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, TENSOR, ListType, Type, optional, unify
 from rekindle.tracing.grad_mode import enter_mode, exit_mode
@@ -25,7 +25,9 @@ _HIGHER: Final = torch.ops.higher_order
 
 
 @reads(_HIGHER.cond)
-def _cond(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _cond(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """``prim::If``; a result that is None in one branch may be None."""
     predicate, *graphs = args[:3]
     operands = args[3] if len(args) > 3 else ()
@@ -39,7 +41,7 @@ def _cond(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mappin
     return tuple(_joined(reader, branch, blocks, pair) for pair in zip(*results, strict=True))
 
 
-def _joined(reader: Reader, branch: Node, blocks: Sequence[Block], pair: Sequence[Meaning]) -> Meaning:
+def _joined(reader: FxImporter, branch: Node, blocks: Sequence[Block], pair: Sequence[ImportedValue]) -> ImportedValue:
     """An output of ``branch`` for what its blocks mean."""
     if all(not isinstance(item, Value) for item in pair) and pair[0] is None and pair[1] is None:
         return None
@@ -60,7 +62,9 @@ def _joined(reader: Reader, branch: Node, blocks: Sequence[Block], pair: Sequenc
 
 
 @reads(_HIGHER.while_loop)
-def _while_loop(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _while_loop(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """``prim::Loop`` that its condition ends."""
     condition, body, carried, additional = args
     start = as_list(reader.read(condition, [*carried, *additional]))[0]
@@ -75,7 +79,9 @@ def _while_loop(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: 
     return tuple(loop.outputs)
 
 
-def _loop(reader: Reader, count: Value, condition: Value, carried: Sequence[Value]) -> tuple[Node, Block, list[Value]]:
+def _loop(
+    reader: FxImporter, count: Value, condition: Value, carried: Sequence[Value]
+) -> tuple[Node, Block, list[Value]]:
     """A loop, its block, and the inputs of the block: the number of the turn, and what is carried."""
     graph = reader.graph
     types = [value.type for value in carried]
@@ -85,13 +91,13 @@ def _loop(reader: Reader, count: Value, condition: Value, carried: Sequence[Valu
     return node, block, inner
 
 
-def _as_bool(reader: Reader, item: Meaning) -> Value:
+def _as_bool(reader: FxImporter, item: ImportedValue) -> Value:
     if isinstance(item, Value):
         return item if item.type == BOOL else reader.insert("aten::Bool", item)
     return reader.value(bool(item))
 
 
-def _of_type(reader: Reader, item: Meaning, type: Type) -> Value:
+def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
     value = reader.value(item)
     if not value.type.is_subtype_of(type):
         raise CaptureError(
@@ -101,26 +107,30 @@ def _of_type(reader: Reader, item: Meaning, type: Type) -> Value:
 
 
 @reads(scan_op)
-def _scan(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _scan(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A loop over the rows of ``xs``: what is carried, and the rows that it makes, put behind one another."""
     combine, init, xs, additional = args
     return _over_rows(reader, combine, list(init), xs, additional)
 
 
 @reads(map_impl)
-def _map(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _map(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A scan that carries nothing."""
     function, xs, additional = args
     return _over_rows(reader, function, [], xs, additional)
 
 
 def _over_rows(
-    reader: Reader,
+    reader: FxImporter,
     function: fx.GraphModule,
-    init: Sequence[Meaning],
+    init: Sequence[ImportedValue],
     xs: Sequence[Value],
-    additional: Sequence[Meaning],
-) -> Meaning:
+    additional: Sequence[ImportedValue],
+) -> ImportedValue:
     graph = reader.graph
     place = reader.range
     count = reader.insert("aten::size", xs[0], 0)
@@ -151,14 +161,18 @@ def _results_of(module: fx.GraphModule) -> list[object]:
     return as_list(output.args[0])
 
 
-def _invoke(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _invoke(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A graph that is called: its nodes."""
     module, _, *operands = args
     return reader.read(module, operands)
 
 
 @reads(wrap_with_set_grad_enabled)
-def _grad_mode(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _grad_mode(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A region in which gradients are recorded, or are not."""
     enabled, module, *operands = args
     place = reader.range
@@ -169,7 +183,9 @@ def _grad_mode(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: M
 
 
 @reads(torch._C._set_grad_enabled)
-def _set_grad_enabled(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _set_grad_enabled(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """The end of the region that the insertion point is in, or the start of another. The first begins in the mode in
     which the graph was captured, which Dynamo has guarded."""
     enabled = bool(args[0])
@@ -183,14 +199,16 @@ def _set_grad_enabled(reader: Reader, node: fx.Node, args: Sequence[Meaning], kw
     return None
 
 
-def leave_modes(reader: Reader) -> None:
+def leave_modes(reader: FxImporter) -> None:
     """Leave the regions that are still open at the end of a graph."""
     while reader.modes:
         exit_mode(reader.graph, reader.modes.pop()[2], reader.range)
 
 
 @reads(with_effects)
-def _with_effects(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _with_effects(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A call that AOTAutograd keeps in order by a token. Programs keep their calls in order, so the token is None."""
     _, target, *operands = args
     call = fx.Graph().create_node("call_function", target)

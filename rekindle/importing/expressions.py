@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import sympy  # type: ignore[import-untyped]
 
-from rekindle.importing.fx_importer import Meaning, Reader
+from rekindle.importing.fx_importer import FxImporter, ImportedValue
 from rekindle.ir.graph import Value
 
 
@@ -41,7 +41,7 @@ _RELATIONS: Final = {
 }
 
 
-def value_of_expression(reader: Reader, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> Meaning:
+def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sympy.Symbol, Value]) -> ImportedValue:
     """What an expression of SymPy computes from ``symbols``: a value, or a number.
 
     Raises:
@@ -68,7 +68,7 @@ def value_of_expression(reader: Reader, expression: Any, symbols: Mapping[sympy.
     raise Unreadable(f"{name} is no function that is known")
 
 
-def _folded(reader: Reader, kind: str, items: list[Meaning]) -> Meaning:
+def _folded(reader: FxImporter, kind: str, items: list[ImportedValue]) -> ImportedValue:
     first, *others = items
     for item in others:
         first = reader.insert(kind, first, item)
@@ -95,7 +95,7 @@ _COMPARISONS: Final[dict[type, str]] = {
 }
 
 
-def guard_value(reader: Reader, tree: ast.expr, names: Mapping[str, Value]) -> Meaning:
+def guard_value(reader: FxImporter, tree: ast.expr, names: Mapping[str, Value]) -> ImportedValue:
     """What a condition, or a part of one, computes: ``L['x'].size()[0] % 2 == 0``. ``names`` has the values of
     arguments, as conditions spell them.
 
@@ -150,11 +150,15 @@ def _name(function: ast.expr) -> str:
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-def _applied(reader: Reader, kind: str, left: ast.expr, right: ast.expr, names: Mapping[str, Value]) -> Meaning:
+def _applied(
+    reader: FxImporter, kind: str, left: ast.expr, right: ast.expr, names: Mapping[str, Value]
+) -> ImportedValue:
     return reader.insert(kind, guard_value(reader, left, names), guard_value(reader, right, names))
 
 
-def _comparison(reader: Reader, parts: list[ast.expr], operators: list[type], names: Mapping[str, Value]) -> Meaning:
+def _comparison(
+    reader: FxImporter, parts: list[ast.expr], operators: list[type], names: Mapping[str, Value]
+) -> ImportedValue:
     """``a <= b < c``: both hold."""
     values = [guard_value(reader, part, names) for part in parts]
     held = []

@@ -13,7 +13,7 @@ import rekindle.importing.operators
 import rekindle.importing.symbolic_scalars  # noqa: F401  (they fill the table of what reads calls)
 from rekindle.errors import CaptureError
 from rekindle.importing.control_flow import leave_modes
-from rekindle.importing.fx_importer import Handler, Meaning, Reader, as_list
+from rekindle.importing.fx_importer import FxImporter, Handler, ImportedValue, as_list
 from rekindle.importing.python_calls import python_call
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, TupleType, Type
@@ -32,7 +32,7 @@ def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -
     """
     graph = Graph()
     inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]
-    reader = Reader(graph, _attribute, fallback=python_call, overrides={} if gradients else _WITHOUT_GRADIENTS)
+    reader = FxImporter(graph, _attribute, fallback=python_call, overrides={} if gradients else _WITHOUT_GRADIENTS)
     results = [reader.value(item) for item in as_list(reader.read(module, inputs))]
     leave_modes(reader)
     type = TupleType(tuple(value.type for value in results))
@@ -41,7 +41,9 @@ def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -
     return CompilationUnit().create_function(name, graph)
 
 
-def _itself(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _itself(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """Nothing records gradients, and nothing is written to: the tensor itself does as well as an alias of it."""
     return args[0]
 
@@ -73,7 +75,7 @@ def type_name(value: object) -> str:
     return type(value).__qualname__
 
 
-def _attribute(reader: Reader, module: fx.GraphModule, name: str) -> Meaning:
+def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
     """What a module holds: a graph, or a tensor that the function keeps as a constant."""
     held: object = module
     for part in name.split("."):

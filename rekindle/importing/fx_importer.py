@@ -32,13 +32,13 @@ from rekindle.errors import UNKNOWN_RANGE, CaptureError, CompileError, SchemaErr
 from rekindle.importing.provenance import place_of
 from rekindle.ir.graph import Block, Graph, Value
 
-Meaning = Any
+ImportedValue = Any
 """A :class:`Value`, a Python constant, a ``GraphModule``, or a list or tuple of such."""
 
 LOST: Final = object()
 """The meaning of what could not be read."""
 
-Handler = Callable[["Reader", fx.Node, Sequence[Meaning], Mapping[str, Meaning]], Meaning]
+Handler = Callable[["FxImporter", fx.Node, Sequence[ImportedValue], Mapping[str, ImportedValue]], ImportedValue]
 """What reads a call: it makes nodes at the graph's insertion point, and tells what the call means."""
 
 CALLS: Final[dict[object, Handler]] = {}
@@ -61,7 +61,7 @@ read_operator: Handler | None = None
 
 
 @dataclass(slots=True)
-class Reader:
+class FxImporter:
     """Reads graphs of ``torch.fx`` into ``graph``, at its insertion point.
 
     ``attribute`` gives the meaning of a name that the module of a graph holds. ``fallback`` reads calls that nobody
@@ -69,7 +69,7 @@ class Reader:
     """
 
     graph: Graph
-    attribute: Callable[[Reader, fx.GraphModule, str], Meaning]
+    attribute: Callable[[FxImporter, fx.GraphModule, str], ImportedValue]
     fallback: Handler | None = None
     overrides: Mapping[object, Handler] = field(default_factory=dict)
     """What reads certain calls here rather than what :data:`CALLS` has."""
@@ -80,11 +80,11 @@ class Reader:
     range: SourceRange = UNKNOWN_RANGE
     """The place of the node that is read."""
 
-    def read(self, module: fx.GraphModule, inputs: Sequence[Meaning]) -> Meaning:
+    def read(self, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> ImportedValue:
         """Read the graph of ``module``, with ``inputs`` for its placeholders; returns what it returns."""
-        env: dict[fx.Node, Meaning] = {}
+        env: dict[fx.Node, ImportedValue] = {}
         given = iter(inputs)
-        result: Meaning = None
+        result: ImportedValue = None
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 env[node] = next(given)
@@ -94,7 +94,7 @@ class Reader:
                 env[node] = self.read_node(module, node, env)
         return result
 
-    def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, Meaning]) -> Meaning:
+    def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
         """The meaning of one node that is neither a placeholder nor the output."""
         self.range = place_of(node)
         if node.op == "get_attr":
@@ -120,7 +120,7 @@ class Reader:
             meaning.set_name(node.name)
         return meaning
 
-    def call(self, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+    def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
         """The meaning of a call of the function that ``node`` names.
 
         Raises:
@@ -136,7 +136,7 @@ class Reader:
             return read_operator(self, node, args, kwargs)
         raise CaptureError(f"'{name_of(target)}' has no form in a program", self.range)
 
-    def _looked_up(self, item: Any, env: Mapping[fx.Node, Meaning]) -> Any:
+    def _looked_up(self, item: Any, env: Mapping[fx.Node, ImportedValue]) -> Any:
         """``item``, an argument of a node, with meanings in place of nodes; containers are plain ones."""
         if isinstance(item, fx.Node):
             return env[item]
@@ -151,7 +151,7 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------------- making nodes
 
-    def value(self, meaning: Meaning, type: Any = None) -> Value:
+    def value(self, meaning: ImportedValue, type: Any = None) -> Value:
         """The value that ``meaning`` stands for; constants are inserted, lists and tuples made."""
         if isinstance(meaning, Value):
             return meaning
@@ -159,17 +159,17 @@ class Reader:
             raise CaptureError(f"the graph holds the symbol {meaning}, which no node computes", self.range)
         return self.graph.insert_constant(meaning, type, self.range)
 
-    def insert(self, kind: str, *args: Meaning, **kwargs: Meaning) -> Value:
+    def insert(self, kind: str, *args: ImportedValue, **kwargs: ImportedValue) -> Value:
         """Insert a call of a registered operator."""
         return self.graph.insert(kind, args, kwargs, self.range)
 
-    def within(self, block: Block, module: fx.GraphModule, inputs: Sequence[Meaning]) -> list[Meaning]:
+    def within(self, block: Block, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> list[ImportedValue]:
         """Read the graph of ``module`` into ``block``, at its end; returns its results as a list."""
         with self.graph.inserting_at_end(block):
             return as_list(self.read(module, inputs))
 
 
-def as_list(result: Meaning) -> list[Meaning]:
+def as_list(result: ImportedValue) -> list[ImportedValue]:
     """The results of a graph, of which one may stand for itself."""
     return list(result) if isinstance(result, (list, tuple)) else [result]
 

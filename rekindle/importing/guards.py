@@ -20,9 +20,9 @@ from torch.export.graph_signature import ConstantArgument
 from torch.utils._sympy.solve import try_solve
 
 from rekindle.importing.expressions import Unreadable, guard_value, value_of_expression
-from rekindle.importing.fx_importer import Reader
+from rekindle.importing.fx_importer import FxImporter
 from rekindle.importing.operators import check
-from rekindle.importing.pytrees import Leaf
+from rekindle.importing.pytrees import PytreeLeaf
 from rekindle.ir.graph import Value
 
 _SMALLEST: Final = 2
@@ -30,9 +30,9 @@ _SMALLEST: Final = 2
 
 
 def check_arguments(
-    reader: Reader,
+    reader: FxImporter,
     program: ExportedProgram,
-    leaves: Sequence[Leaf],
+    leaves: Sequence[PytreeLeaf],
     placeholders: Sequence[fx.Node],
     values: Sequence[Value],
 ) -> None:
@@ -50,7 +50,7 @@ def check_arguments(
 
 
 class _Guards:
-    def __init__(self, reader: Reader, program: ExportedProgram) -> None:
+    def __init__(self, reader: FxImporter, program: ExportedProgram) -> None:
         self.reader = reader
         self.program = program
         self.symbols: dict[sympy.Symbol, Value] = {}
@@ -60,7 +60,7 @@ class _Guards:
         self.open: list[tuple[str, sympy.Expr, Value]] = []
         """Sizes that are computed from symbols."""
 
-    def constant(self, leaf: Leaf, value: Value) -> None:
+    def constant(self, leaf: PytreeLeaf, value: Value) -> None:
         """Hold an argument to the number, text or None that it was."""
         wanted = leaf.argument.value
         message = f"{leaf.path} must be {wanted!r}, as when the program was exported"
@@ -70,7 +70,7 @@ class _Guards:
             kind = "aten::__is__" if wanted is None else "aten::eq"
             check(self.reader, self.reader.insert(kind, value, self.reader.value(wanted)), message)
 
-    def sizes(self, leaf: Leaf, known: Any, value: Value) -> None:
+    def sizes(self, leaf: PytreeLeaf, known: Any, value: Value) -> None:
         """Hold a tensor to its rank, and each size to what is known of it; the same for a number."""
         reader = self.reader
         if isinstance(known, torch.SymInt):

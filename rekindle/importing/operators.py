@@ -11,17 +11,26 @@ from torch._ops import OpOverload
 
 from rekindle.errors import CaptureError, SchemaError
 from rekindle.importing import fx_importer as _reader
-from rekindle.importing.fx_importer import Meaning, Reader, name_of, reads
+from rekindle.importing.fx_importer import FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import CallArgument, CallPlan, Mismatch, insert_operator_node, match_schemas, plan_call
+from rekindle.ir.schema_matching import (
+    MatchedSchema,
+    NamedValue,
+    SchemaMismatch,
+    insert_operator_node,
+    match_schemas,
+    try_match_schema,
+)
 from rekindle.ir.types import FLOAT, INT, TENSOR, ListType, OptionalType, Type, without_none
 
 aten: Final = torch.ops.aten
 
 
-def read_operator(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def read_operator(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A call of an operator of the dispatcher.
 
     Raises:
@@ -55,13 +64,17 @@ def _qualified_name(target: OpOverload) -> str:
 
 
 def _planned(
-    reader: Reader, operator: Operator, args: Sequence[Meaning], kwargs: Mapping[str, Meaning], node: fx.Node
-) -> tuple[Operator, CallPlan]:
+    reader: FxImporter,
+    operator: Operator,
+    args: Sequence[ImportedValue],
+    kwargs: Mapping[str, ImportedValue],
+    node: fx.Node,
+) -> tuple[Operator, MatchedSchema]:
     """How the call fits the operator that it names; else another overload, as where a number is given for a tensor."""
     positional, keywords = _arguments(reader, operator.schema, args, kwargs)
     try:
-        return operator, plan_call(operator.schema, positional, keywords)
-    except Mismatch as why:
+        return operator, try_match_schema(operator.schema, positional, keywords)
+    except SchemaMismatch as why:
         overloads = REGISTRY.overloads(operator.name)
         reason = str(why)
     if _takes_numbers_for_tensors(operator.schema, positional):
@@ -72,45 +85,45 @@ def _planned(
         except SchemaError:
             given = [_as_tensor(reader, each, formal, node) for each, formal in _paired(operator.schema, positional)]
             try:
-                return operator, plan_call(operator.schema, given, keywords)
-            except Mismatch as why:
+                return operator, try_match_schema(operator.schema, given, keywords)
+            except SchemaMismatch as why:
                 reason = str(why)
     raise CaptureError(f"'{name_of(node.target)}' cannot be called as in the graph: {reason}", reader.range)
 
 
-def _paired(schema: FunctionSchema, positional: Sequence[CallArgument]) -> list[tuple[CallArgument, Argument]]:
+def _paired(schema: FunctionSchema, positional: Sequence[NamedValue]) -> list[tuple[NamedValue, Argument]]:
     return list(zip(positional, schema.arguments, strict=False))
 
 
-def _takes_numbers_for_tensors(schema: FunctionSchema, positional: Sequence[CallArgument]) -> bool:
+def _takes_numbers_for_tensors(schema: FunctionSchema, positional: Sequence[NamedValue]) -> bool:
     return any(
         _is_number(given) and without_none(formal.type) == TENSOR for given, formal in _paired(schema, positional)
     )
 
 
-def _is_number(given: CallArgument) -> bool:
+def _is_number(given: NamedValue) -> bool:
     if given.value is not None:
         return given.value.type in (INT, FLOAT)
     return isinstance(given.constant, (bool, int, float, complex))
 
 
-def _as_tensor(reader: Reader, given: CallArgument, formal: Argument, node: fx.Node) -> CallArgument:
+def _as_tensor(reader: FxImporter, given: NamedValue, formal: Argument, node: fx.Node) -> NamedValue:
     """A number for which only a tensor fits: one without dimensions, of the dtype that the result has."""
     if not _is_number(given) or without_none(formal.type) != TENSOR:
         return given
     known = node.meta.get("val")
     dtype = known.dtype if isinstance(known, torch.Tensor) else None
     value = reader.insert("aten::scalar_tensor", _meaning(given), dtype=dtype)
-    return CallArgument(value, range=reader.range)
+    return NamedValue(value, range=reader.range)
 
 
-def _meaning(given: CallArgument) -> Meaning:
+def _meaning(given: NamedValue) -> ImportedValue:
     return given.constant if given.value is None else given.value
 
 
 def _arguments(
-    reader: Reader, schema: FunctionSchema, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]
-) -> tuple[list[CallArgument], list[CallArgument]]:
+    reader: FxImporter, schema: FunctionSchema, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> tuple[list[NamedValue], list[NamedValue]]:
     positional = [_argument(reader, item, formal.type) for item, formal in zip(args, schema.arguments, strict=False)]
     keywords = []
     for name, item in kwargs.items():
@@ -123,37 +136,37 @@ def _arguments(
     return positional, keywords
 
 
-def _argument(reader: Reader, item: Meaning, formal: Type) -> CallArgument:
+def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedValue:
     """``item`` as an argument of type ``formal``; lists with values in them are made."""
     wanted = without_none(formal)
     if isinstance(item, Value):
         if wanted == FLOAT and item.type == INT:
             item = reader.insert("aten::Float", item)
-        return CallArgument(item, range=reader.range)
+        return NamedValue(item, range=reader.range)
     if isinstance(item, (list, tuple)) and isinstance(wanted, ListType):
         return _list_argument(reader, item, wanted)
     if isinstance(item, (torch.SymInt, torch.SymFloat, torch.SymBool, fx.GraphModule)) or callable(item):
         raise CaptureError(f"an operator is given {item}, which is no value of a program", reader.range)
-    return CallArgument(constant=item, range=reader.range)
+    return NamedValue(constant=item, range=reader.range)
 
 
-def _list_argument(reader: Reader, items: Sequence[Meaning], wanted: ListType) -> CallArgument:
+def _list_argument(reader: FxImporter, items: Sequence[ImportedValue], wanted: ListType) -> NamedValue:
     element = wanted.element
     if element == FLOAT:
         items = [float(item) if isinstance(item, int) else item for item in items]
     is_constant = not any(isinstance(item, Value) for item in items)
     if is_constant and not isinstance(element, OptionalType) and element != TENSOR:
-        return CallArgument(constant=list(items), range=reader.range)
+        return NamedValue(constant=list(items), range=reader.range)
     parts = [_argument(reader, item, element).materialise(reader.graph) for item in items]
     for part in parts:
         if not part.type.is_subtype_of(element):
             message = f"an operator takes a list of {element.annotation}, but is given a {part.type.annotation} in it"
             raise CaptureError(message, reader.range)
     node = reader.graph.create("prim::ListConstruct", parts, types=[wanted], range=reader.range)
-    return CallArgument(reader.graph.insert_node(node).output, range=reader.range)
+    return NamedValue(reader.graph.insert_node(node).output, range=reader.range)
 
 
-def _result(reader: Reader, output: Value, known: Any) -> Meaning:
+def _result(reader: FxImporter, output: Value, known: Any) -> ImportedValue:
     """What an output means: the items of a list whose length is known, each by itself."""
     if isinstance(output.type, ListType) and isinstance(known, (list, tuple)):
         if not known:
@@ -168,22 +181,30 @@ def _result(reader: Reader, output: Value, known: Any) -> Meaning:
 
 
 @reads(aten.sym_size.int, aten.sym_stride.int)
-def _size(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _size(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     return reader.insert("aten::size" if node.target is aten.sym_size.int else "aten::stride", *args)
 
 
 @reads(aten.sym_numel.default)
-def _numel(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _numel(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     return reader.insert("aten::numel", *args)
 
 
 @reads(aten.sym_storage_offset.default)
-def _offset(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _offset(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     return reader.insert("aten::storage_offset", *args)
 
 
 @reads(aten._local_scalar_dense.default, aten.item.default)
-def _item(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _item(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A number out of a tensor; what kind of number the capture has found out."""
     known = node.meta.get("val")
     if isinstance(known, (bool, torch.SymBool)):
@@ -196,7 +217,9 @@ def _item(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mappin
 
 
 @reads(aten._assert_scalar.default)
-def _assert_scalar(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _assert_scalar(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A check: a branch that raises."""
     condition, message = args
     check(reader, condition, message)
@@ -204,13 +227,17 @@ def _assert_scalar(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwarg
 
 
 @reads(aten._assert_async.msg, aten._functional_assert_async.msg)
-def _assert_async(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _assert_async(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     check(reader, reader.insert("aten::Bool", args[0]), args[1])
     return None if node.target is aten._assert_async.msg else args[2]
 
 
 @reads(aten.sym_constrain_range_for_size.default, aten.sym_constrain_range.default)
-def _constrain(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _constrain(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     size = args[0]
     low, high = kwargs.get("min"), kwargs.get("max")
     if low is None and node.target is aten.sym_constrain_range_for_size.default:
@@ -223,7 +250,7 @@ def _constrain(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: M
     return None
 
 
-def check(reader: Reader, condition: Meaning, message: str, error: str = "RuntimeError") -> None:
+def check(reader: FxImporter, condition: ImportedValue, message: str, error: str = "RuntimeError") -> None:
     """Have the program raise ``error`` where ``condition`` does not hold."""
     graph = reader.graph
     if condition is True or (condition == 1 and not isinstance(condition, Value)):

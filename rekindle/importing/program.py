@@ -26,10 +26,10 @@ import rekindle.importing.symbolic_scalars  # noqa: F401  (these three fill the 
 from rekindle.errors import CaptureError, CompileError, ProgramErrors
 from rekindle.importing.decompositions import without_transforms
 from rekindle.importing.files import load_exported
-from rekindle.importing.fx_importer import Meaning, Reader, as_list
+from rekindle.importing.fx_importer import FxImporter, ImportedValue, as_list
 from rekindle.importing.guards import check_arguments
 from rekindle.importing.module_hierarchy import add_modules, calls_of, skeleton_of
-from rekindle.importing.pytrees import leaves_of, put_together, taken_apart, tree_of
+from rekindle.importing.pytrees import flatten, leaves_of, tree_of, unflatten
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.program.module import ScriptModule
 from rekindle.tracing.fixup_trace_scopes import lower_to_methods
@@ -59,7 +59,7 @@ class _Import:
         self.signature = program.graph_signature
         self.recorder = Recorder({}, {})
         self.graph: Graph = self.recorder.graph
-        self.reader = Reader(self.graph, self.attribute)
+        self.reader = FxImporter(self.graph, self.attribute)
 
     def run(self) -> ScriptModule:
         """Read the program."""
@@ -78,10 +78,10 @@ class _Import:
 
     # -------------------------------------------------------------------------------------------------------- arguments
 
-    def arguments(self) -> tuple[list[str], dict[fx.Node, Meaning]]:
+    def arguments(self) -> tuple[list[str], dict[fx.Node, ImportedValue]]:
         """The names of the parameters of ``forward``, and the meanings of the placeholders."""
         placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
-        env: dict[fx.Node, Meaning] = {}
+        env: dict[fx.Node, ImportedValue] = {}
         leaves = []
         for node, spec in zip(placeholders, self.signature.input_specs, strict=True):
             if spec.kind is InputKind.USER_INPUT:
@@ -93,9 +93,7 @@ class _Import:
         given = iter([argument for _, argument in leaves])
         trees = [tree_of(spec, name, given) for name, spec in zip(names, specs, strict=True)]
         inputs = [self.graph.add_input(name, tree.type) for name, tree in zip(names, trees, strict=True)]
-        values = [
-            value for tree, each in zip(trees, inputs, strict=True) for value in taken_apart(self.reader, each, tree)
-        ]
+        values = [value for tree, each in zip(trees, inputs, strict=True) for value in flatten(self.reader, each, tree)]
         for (node, argument), value in zip(leaves, values, strict=True):
             env[node] = argument.value if isinstance(argument, ConstantArgument) else value
         checked = [leaf for tree in trees for leaf in leaves_of(tree)]
@@ -112,7 +110,7 @@ class _Import:
             names = [f"arg{index}" for index in range(len(args.children()))] + list(kwargs.context)
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
-    def attribute(self, reader: Reader, module: fx.GraphModule, name: str) -> Meaning:
+    def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
         """What the module of a graph holds: a graph; a tensor, of a graph within."""
         held: object = module
         for part in name.split("."):
@@ -121,7 +119,7 @@ class _Import:
 
     # ------------------------------------------------------------------------------------------------------------- body
 
-    def body(self, env: dict[fx.Node, Meaning]) -> Value:
+    def body(self, env: dict[fx.Node, ImportedValue]) -> Value:
         """Read all nodes, each where its module was called; returns the result."""
         module = self.program.graph_module
         scopes = _Scopes(self.graph)
@@ -138,9 +136,9 @@ class _Import:
             raise _all_of(self.reader.problems)
         return self.results([_looked_up(item, env) for item in as_list(output.args[0])], env)
 
-    def results(self, meanings: Sequence[Meaning], env: Mapping[fx.Node, Meaning]) -> Value:
+    def results(self, meanings: Sequence[ImportedValue], env: Mapping[fx.Node, ImportedValue]) -> Value:
         """Write back what the program changes; returns the result that is put together."""
-        returned: list[Meaning] = []
+        returned: list[ImportedValue] = []
         by_name = {node.name: meaning for node, meaning in env.items() if node.op == "placeholder"}
         for meaning, spec in zip(meanings, self.signature.output_specs, strict=True):
             match spec.kind:
@@ -158,15 +156,15 @@ class _Import:
                     )
         spec_of_results = self.program.call_spec.out_spec
         assert spec_of_results is not None
-        return put_together(self.reader, spec_of_results, iter(returned))
+        return unflatten(self.reader, spec_of_results, iter(returned))
 
-    def write(self, held: Meaning, meaning: Meaning) -> None:
+    def write(self, held: ImportedValue, meaning: ImportedValue) -> None:
         """Write what a tensor is by the end of a call into it."""
         if not _is_same(meaning, held):
             self.reader.insert("aten::copy_", held, meaning)
 
 
-def _is_same(meaning: Meaning, held: Meaning) -> bool:
+def _is_same(meaning: ImportedValue, held: ImportedValue) -> bool:
     """Whether a value is ``held`` itself, or what operators gave that write to it in place."""
     while isinstance(meaning, Value) and meaning is not held:
         node = meaning.node
@@ -178,7 +176,7 @@ def _is_same(meaning: Meaning, held: Meaning) -> bool:
     return meaning is held
 
 
-def _looked_up(item: Any, env: Mapping[fx.Node, Meaning]) -> Meaning:
+def _looked_up(item: Any, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
     return env[item] if isinstance(item, fx.Node) else item
 
 

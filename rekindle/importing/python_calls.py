@@ -9,13 +9,15 @@ import torch
 from torch import fx
 from torch.utils import _pytree as pytree
 
-from rekindle.importing.fx_importer import Meaning, Reader
+from rekindle.importing.fx_importer import FxImporter, ImportedValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Value
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, Type
 
 
-def python_call(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def python_call(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """``prim::PythonOp`` that calls what ``node`` calls; the capture tells what it gives."""
     leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Value)]
@@ -32,7 +34,7 @@ def python_call(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: 
         range=reader.range,
     )
     graph.insert_node(made)
-    results: list[Meaning] = [None] * len(known)
+    results: list[ImportedValue] = [None] * len(known)
     for index, output in zip(kept, made.outputs, strict=True):
         results[index] = output
     return pytree.tree_unflatten(results, result_spec)

@@ -12,7 +12,7 @@ from torch.export.graph_signature import ConstantArgument, SymBoolArgument, SymF
 from torch.utils import _pytree as pytree
 
 from rekindle.errors import CaptureError
-from rekindle.importing.fx_importer import Meaning, Reader
+from rekindle.importing.fx_importer import FxImporter, ImportedValue
 from rekindle.importing.operators import check
 from rekindle.ir.graph import Value
 from rekindle.ir.types import (
@@ -35,7 +35,7 @@ _OF_CONSTANTS: Final[tuple[tuple[type, Type], ...]] = ((bool, BOOL), (int, INT),
 
 
 @dataclass(slots=True, frozen=True)
-class Leaf:
+class PytreeLeaf:
     """An argument that is no container: where it stands (``x['a'][0]``), and what the graph says of it."""
 
     path: str
@@ -60,27 +60,27 @@ class Leaf:
 
 
 @dataclass(slots=True, frozen=True)
-class Branch:
+class PytreeNode:
     """A container of arguments: how it is taken apart, with its parts."""
 
     path: str
     type: Type
     keys: tuple[Any, ...]
     """The keys of a dict, the numbers of the items of others."""
-    parts: tuple[Leaf | Branch, ...]
+    parts: tuple[PytreeLeaf | PytreeNode, ...]
 
 
-def tree_of(spec: pytree.TreeSpec, path: str, arguments: Iterator[Any]) -> Leaf | Branch:
+def tree_of(spec: pytree.TreeSpec, path: str, arguments: Iterator[Any]) -> PytreeLeaf | PytreeNode:
     """What ``spec`` describes; ``arguments`` are those of its leaves, in order.
 
     Raises:
         CaptureError: it holds a container that no type describes.
     """
     if spec.is_leaf():
-        return Leaf(path, next(arguments))
+        return PytreeLeaf(path, next(arguments))
     keys, texts = _keys_of(spec)
     parts = tuple(tree_of(child, path + text, arguments) for child, text in zip(spec.children(), texts, strict=True))
-    return Branch(path, _container_type(spec, path, keys, [part.type for part in parts]), keys, parts)
+    return PytreeNode(path, _container_type(spec, path, keys, [part.type for part in parts]), keys, parts)
 
 
 def _keys_of(spec: pytree.TreeSpec) -> tuple[tuple[Any, ...], list[str]]:
@@ -136,9 +136,9 @@ def _dict_type(path: str, keys: Sequence[Any], types: Sequence[Type]) -> Type:
     return DictType(key, element)
 
 
-def taken_apart(reader: Reader, value: Value, tree: Leaf | Branch) -> list[Value]:
+def flatten(reader: FxImporter, value: Value, tree: PytreeLeaf | PytreeNode) -> list[Value]:
     """The leaves of an argument, in order; lists and dicts are held to their sizes and keys."""
-    if isinstance(tree, Leaf):
+    if isinstance(tree, PytreeLeaf):
         return [value]
     graph = reader.graph
     parts: Sequence[Value]
@@ -162,7 +162,7 @@ def taken_apart(reader: Reader, value: Value, tree: Leaf | Branch) -> list[Value
         types = [_element(tree.type, index) for index in range(len(tree.parts))]
         node = graph.create(kind, [value], types=types, range=reader.range)
         parts = graph.insert_node(node).outputs
-    return [leaf for part, sub in zip(parts, tree.parts, strict=True) for leaf in taken_apart(reader, part, sub)]
+    return [leaf for part, sub in zip(parts, tree.parts, strict=True) for leaf in flatten(reader, part, sub)]
 
 
 def _element(type: Type, index: int) -> Type:
@@ -172,12 +172,14 @@ def _element(type: Type, index: int) -> Type:
     return type.element
 
 
-def leaves_of(tree: Leaf | Branch) -> list[Leaf]:
+def leaves_of(tree: PytreeLeaf | PytreeNode) -> list[PytreeLeaf]:
     """The leaves of a tree, in order."""
-    return [tree] if isinstance(tree, Leaf) else [leaf for part in tree.parts for leaf in leaves_of(part)]
+    return [tree] if isinstance(tree, PytreeLeaf) else [leaf for part in tree.parts for leaf in leaves_of(part)]
 
 
-def put_together(reader: Reader, spec: pytree.TreeSpec, results: Iterator[Meaning], path: str = "the result") -> Value:
+def unflatten(
+    reader: FxImporter, spec: pytree.TreeSpec, results: Iterator[ImportedValue], path: str = "the result"
+) -> Value:
     """The value that ``spec`` describes, of the meanings of its leaves.
 
     Raises:
@@ -186,9 +188,7 @@ def put_together(reader: Reader, spec: pytree.TreeSpec, results: Iterator[Meanin
     if spec.is_leaf():
         return reader.value(next(results))
     keys, texts = _keys_of(spec)
-    parts = [
-        put_together(reader, child, results, path + text) for child, text in zip(spec.children(), texts, strict=True)
-    ]
+    parts = [unflatten(reader, child, results, path + text) for child, text in zip(spec.children(), texts, strict=True)]
     type = _container_type(spec, path, keys, [part.type for part in parts])
     inputs = parts
     kind = "prim::TupleConstruct"

@@ -11,10 +11,10 @@ import torch
 from torch import fx
 
 from rekindle.errors import CaptureError
-from rekindle.importing.fx_importer import CALLS, Meaning, Reader, name_of, reads
+from rekindle.importing.fx_importer import CALLS, FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
 from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema_matching import argument, insert_operator_node, plan_call
+from rekindle.ir.schema_matching import argument, insert_operator_node, try_match_schema
 from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR
 
 _KINDS: Final[dict[object, str]] = {
@@ -58,7 +58,9 @@ _KINDS: Final[dict[object, str]] = {
 """Functions of numbers, and the operators that compute them."""
 
 
-def _scalar(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _scalar(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     if not any(isinstance(item, Value) for item in args):
         assert callable(node.target)
         return node.target(*args)
@@ -75,18 +77,22 @@ CALLS.update(dict.fromkeys(_KINDS, _scalar))
 
 
 @reads(operator.pow)
-def _pow(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _pow(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     """A power: of ints, whose exponents are not negative where sizes are computed, an int."""
     if not all((item.type == INT) if isinstance(item, Value) else isinstance(item, int) for item in args):
         return reader.insert("aten::pow", *args)
     operator = REGISTRY.find("aten::pow.int_to_int")
     assert operator is not None
-    plan = plan_call(operator.schema, [argument(item, reader.range) for item in args], ())
+    plan = try_match_schema(operator.schema, [argument(item, reader.range) for item in args], ())
     return insert_operator_node(reader.graph, operator, plan, reader.range).output
 
 
 @reads(torch.sym_sum)
-def _sum(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _sum(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     first, *others = args[0]
     for item in others:
         first = reader.insert("aten::add", first, item) if _is_computed(first, item) else first + item
@@ -94,7 +100,9 @@ def _sum(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping
 
 
 @reads(torch.sym_ite)
-def _ite(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _ite(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     condition, yes, no = args
     if not isinstance(condition, Value):
         return yes if condition else no
@@ -109,12 +117,14 @@ def _ite(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping
 
 
 @reads(operator.getitem)
-def _getitem(reader: Reader, node: fx.Node, args: Sequence[Meaning], kwargs: Mapping[str, Meaning]) -> Meaning:
+def _getitem(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
     held, index = args
     if isinstance(held, Value):
         return reader.insert("aten::__getitem__", held, index)
     return None if held is None else held[index]
 
 
-def _is_computed(*items: Meaning) -> bool:
+def _is_computed(*items: ImportedValue) -> bool:
     return any(isinstance(item, Value) for item in items)

@@ -25,16 +25,16 @@ from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import AttributeValue, constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.node import AnyValue, value_of
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import ListType, TupleType, Type, unify_all
 
-Arguments = Sequence[CallArgument]
+Arguments = Sequence[NamedValue]
 Proxies: TypeAlias = "tuple[Proxy, ...]"
 Caller = Callable[[Arguments, Arguments], Value]
 """What calls a method of a value: with positional and with keyword arguments."""
 
 
-class Emission(Protocol):
+class BuilderFrontend(Protocol):
     """What the frontend does for builders. New nodes go to the insertion point of the graph."""
 
     def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
@@ -51,15 +51,15 @@ class Emission(Protocol):
     ) -> Value:
         """The result of a function: of its code, or of a call of it."""
 
-    def code(self, graph: Graph, text: str, names: Mapping[str, CallArgument], range: SourceRange, up: int) -> Value:
+    def code(self, graph: Graph, text: str, names: Mapping[str, NamedValue], range: SourceRange, up: int) -> Value:
         """The value of an expression in TorchScript, for a caller ``up`` frames above the one who asks."""
 
 
-emission: Emission | None = None
+emission: BuilderFrontend | None = None
 """A slot. :mod:`rekindle.transforms.editing` fills it."""
 
 
-def _emission() -> Emission:
+def _emission() -> BuilderFrontend:
     assert emission is not None, "rekindle.transforms.editing was not imported"
     return emission
 
@@ -241,25 +241,25 @@ class Builder:
             if not node.range.is_known:
                 node.range = self.like.range
 
-    def _keeping_out(self) -> _KeepingOut:
-        return _KeepingOut(self.graph)
+    def _keeping_out(self) -> _UndoOnError:
+        return _UndoOnError(self.graph)
 
     def _value(self, item: object) -> Value:
         return self._argument(item).materialise(self.graph)
 
-    def _argument(self, item: object, name: str | None = None) -> CallArgument:
+    def _argument(self, item: object, name: str | None = None) -> NamedValue:
         """``item`` as an argument; lists and tuples with values in them are made."""
-        if isinstance(item, CallArgument):
+        if isinstance(item, NamedValue):
             return item
         if isinstance(item, (Value, Proxy)):
-            return CallArgument(value_of(item), range=self.range, name=name)
+            return NamedValue(value_of(item), range=self.range, name=name)
         if isinstance(item, (list, tuple)) and _holds_values(item):
             # As lists, where that is possible: a tuple fits where a list is wanted, but costs nodes.
             kinds = {value_of(part).type if _is_value(part) else None for part in item}
             make = self.list if isinstance(item, list) or len(kinds) == 1 else self.tuple
-            return CallArgument(make(item).value, range=self.range, name=name)
+            return NamedValue(make(item).value, range=self.range, name=name)
         constant_attribute(item)  # or it raises
-        return CallArgument(constant=item, range=self.range, name=name)
+        return NamedValue(constant=item, range=self.range, name=name)
 
     def _build(
         self, emit: Callable[[Arguments, Arguments], Value], args: Sequence[object], kwargs: Mapping[str, object]
@@ -291,7 +291,7 @@ class Builder:
         return parts
 
 
-class _KeepingOut:
+class _UndoOnError:
     """Takes out again what was made within, where that raises."""
 
     __slots__ = ("graph", "start")

@@ -38,7 +38,7 @@ _PAUSE = _Pause()
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """Within, garbage in cycles is not collected, unless somebody asks for it."""
     _PAUSE.enter()
     try:

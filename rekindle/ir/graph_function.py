@@ -15,7 +15,7 @@ from rekindle.errors import (
     known_failure,
     remember_failure,
 )
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
 from rekindle.ir.schema import FunctionSchema
@@ -34,22 +34,23 @@ class _Referable:
 
 
 @dataclass(slots=True, eq=False)
-class FunctionRecord(_Referable):
+class GraphFunction(_Referable):
     """A function or a method: its qualified name, graph and schema.
 
-    ``definer`` fills in graph and schema when they are first asked for, so that functions are compiled on demand.
+    ``function_creator`` fills in graph and schema when they are first asked for, so that functions are compiled on
+    demand.
     """
 
     name: str
     _graph: Graph | None = None
     _schema: FunctionSchema | None = None
-    definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
+    function_creator: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
     docstring: str | None = field(default=None, repr=False)
     executable: object = field(default=None, repr=False)
     """What the runtime has made of the graph; it owns this slot."""
     binder: object = field(default=None, repr=False)
     """What the runtime has made of the schema; it owns this slot too."""
-    runner: Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
+    runner: Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any] | None = field(default=None, repr=False)
     """How Python calls it, once it has; :mod:`rekindle.program.calling` owns this slot."""
     is_from_class: bool = False
     """Whether it is compiled from a function of its module's class. If not, as in a trace, its graph is all there is:
@@ -58,7 +59,7 @@ class FunctionRecord(_Referable):
     """Whether it is part of a program from an archive, which takes what TorchScript takes."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
-    relies_on: set[tuple[ClassType | FunctionRecord, str]] = field(default_factory=set, repr=False)
+    relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)
     """The attributes whose types the graph rests on, and the functions on whose results: those that may still get a
     wider one."""
     result: ResultSlot | None = field(default=None, repr=False)
@@ -66,7 +67,7 @@ class FunctionRecord(_Referable):
     library_name: str = ""
     """Of a function of the frontend's library, its name there."""
     _state: str = "undefined"
-    _last_definer: Callable[[FunctionRecord], None] | None = field(default=None, repr=False)
+    _last_definer: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
     """What compiles it again, where a wider type may be needed."""
 
     @property
@@ -113,7 +114,7 @@ class FunctionRecord(_Referable):
     def forget_definition(self) -> None:
         """Have the function compiled again when it is next used."""
         if self._state == "defined" and self._last_definer is not None:
-            self.definer = self._last_definer
+            self.function_creator = self._last_definer
             self._graph = None
             self.declare(None)
             self.executable = None
@@ -125,14 +126,14 @@ class FunctionRecord(_Referable):
         Raises:
             CompileError: it cannot be compiled, or it calls itself.
         """
-        definer = self.definer
+        definer = self.function_creator
         if self._state != "defined" and definer is not None:
-            with COMPILING, no_collection():
+            with COMPILING, gc_paused():
                 self._define_now(definer, called_from)
         if self.relies_on or self.result is not None:
             inherit_reliance(self)
 
-    def _define_now(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> None:
+    def _define_now(self, definer: Callable[[GraphFunction], None], called_from: SourceRange | None) -> None:
         if self._state == "defined":
             return  # by another thread, meanwhile
         if self._state == "defining":
@@ -151,13 +152,13 @@ class FunctionRecord(_Referable):
         while not self._define_once(definer, called_from):
             continue
         self._state = "defined"
-        self.definer = None  # it may hold the unit, or the module, that holds this function
+        self.function_creator = None  # it may hold the unit, or the module, that holds this function
         if self.relies_on or self.result is not None:
             self._last_definer = definer
             for owner, name in self.relies_on:
                 users_of(owner, name).add(self)
 
-    def _define_once(self, definer: Callable[[FunctionRecord], None], called_from: SourceRange | None) -> bool:
+    def _define_once(self, definer: Callable[[GraphFunction], None], called_from: SourceRange | None) -> bool:
         """Compile the function; returns False where that has to begin again."""
         self._state = "defining"
         self.relies_on.clear()

@@ -21,7 +21,7 @@ from rekindle.ir.types import (
 
 
 @dataclass(slots=True)
-class CallArgument:
+class NamedValue:
     """An argument of a call: a value of the graph, or a Python constant that becomes one when it is needed."""
 
     value: Value | None = None
@@ -41,12 +41,12 @@ class CallArgument:
         return self.value
 
 
-class _PresentArgument(CallArgument):
+class _PresentArgument(NamedValue):
     """An argument that may be None, as what it is else: whoever makes a value of it has a check inserted."""
 
     __slots__ = ("call", "formal", "made")
 
-    def __init__(self, given: CallArgument, call: LenientCall, formal: Argument) -> None:
+    def __init__(self, given: NamedValue, call: NoneCheckingCall, formal: Argument) -> None:
         super().__init__(given.value, given.constant, given.range, given.name)
         self.call = call
         self.formal = formal
@@ -74,12 +74,12 @@ def takes_number(formal: Argument) -> bool:
     return number_members(without_none(formal.type)) is not None
 
 
-class _PresentItems(CallArgument):
+class _PresentItems(NamedValue):
     """A list or a tuple, made on the spot, of which items may be None: as one of what they are else."""
 
     __slots__ = ("made", "position")
 
-    def __init__(self, given: CallArgument, position: int) -> None:
+    def __init__(self, given: NamedValue, position: int) -> None:
         super().__init__(given.value, given.constant, given.range, given.name)
         self.position = position
         self.made: Value | None = None
@@ -105,7 +105,7 @@ class _PresentItems(CallArgument):
 
 
 @dataclass(slots=True, frozen=True)
-class LenientCall:
+class NoneCheckingCall:
     """A call in which arguments may be checked not to be None, all of them under ``everywhere``: to find out what is
     wrong."""
 
@@ -114,7 +114,7 @@ class LenientCall:
     is_method: bool
     everywhere: bool = False
 
-    def present(self, formal: Argument, actual: CallArgument) -> CallArgument | None:
+    def present(self, formal: Argument, actual: NamedValue) -> NamedValue | None:
         """``actual`` without None; None where it cannot be taken so."""
         value = actual.value
         if value is not None and _may_lack_items(value, formal.type):

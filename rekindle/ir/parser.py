@@ -30,7 +30,7 @@ from rekindle.errors import UNKNOWN_RANGE, ParseError, Source, SourceRange
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.constant_parser import ConstantReader, GivenTensors
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.printer import CONSTANT_ARGUMENTS, PYTHON_CALL, SUBGRAPH
 from rekindle.ir.type_parser import Resolver, TypeReader
 from rekindle.ir.types import (
@@ -376,7 +376,7 @@ class _GraphReader:
         if node.kind == "prim::Constant" and len(node.outputs) == 1 and isinstance(node.output.type, FunctionType):
             name = node.attributes.get("name")
             if isinstance(name, str):
-                node.output.type = FunctionType(FunctionRecord(name))
+                node.output.type = FunctionType(GraphFunction(name))
 
     # ----------------------------------------------------------------------------------------------------------- values
 

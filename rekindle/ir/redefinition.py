@@ -22,14 +22,14 @@ from rekindle.ir.types import ClassType, DictType, ListType, Type, join_contents
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
-    from rekindle.ir.graph_function import FunctionRecord
+    from rekindle.ir.graph_function import GraphFunction
 
 
 class Redefinition(BaseException):
-    """The definition of ``record`` begins again. Only :meth:`FunctionRecord.ensure_defined` catches it; recovery from
+    """The definition of ``record`` begins again. Only :meth:`GraphFunction.ensure_defined` catches it; recovery from
     errors does not."""
 
-    def __init__(self, record: FunctionRecord) -> None:
+    def __init__(self, record: GraphFunction) -> None:
         super().__init__(record.name)
         self.record = record
 
@@ -46,11 +46,11 @@ class ResultSlot:
     """The type that callers need, where that is wider than what the function shows."""
     is_fixed: bool = False
     """Whether the function cannot return a wider type."""
-    users: WeakSet[FunctionRecord] = field(default_factory=WeakSet)
+    users: WeakSet[GraphFunction] = field(default_factory=WeakSet)
     """The compiled functions that have to be compiled again where the type changes."""
 
 
-being_defined: Final[list[FunctionRecord]] = []
+being_defined: Final[list[GraphFunction]] = []
 """The functions under compilation, outermost first. One thread compiles at a time."""
 
 
@@ -60,7 +60,7 @@ def rely_on(owner: Type, name: str) -> None:
         being_defined[-1].relies_on.add((owner, name))
 
 
-def inherit_reliance(called: FunctionRecord) -> None:
+def inherit_reliance(called: GraphFunction) -> None:
     """Record that the function that is being compiled calls ``called``, and uses the attributes that it uses."""
     if being_defined:
         being_defined[-1].relies_on |= called.relies_on
@@ -68,7 +68,7 @@ def inherit_reliance(called: FunctionRecord) -> None:
             being_defined[-1].relies_on.add((called, RESULT))
 
 
-def users_of(owner: ClassType | FunctionRecord, name: str) -> WeakSet[FunctionRecord]:
+def users_of(owner: ClassType | GraphFunction, name: str) -> WeakSet[GraphFunction]:
     """Return the compiled functions that rely on the attribute ``name``, or on the :data:`RESULT`, of ``owner``."""
     if isinstance(owner, ClassType):
         return owner.attributes[name].users
@@ -96,7 +96,7 @@ def infer_result(type: Type) -> None:
         being_defined[-1].result = ResultSlot()
 
 
-def widen_result(called: FunctionRecord, put: Type) -> None:
+def widen_result(called: GraphFunction, put: Type) -> None:
     """Have ``called``, which does not declare its result, return a list or dict that holds what a ``put`` holds, too.
 
     Raises:
@@ -139,7 +139,7 @@ def shows_elements(value: Value, assumed: Type) -> bool:
     return value.type != assumed or (is_display and len(value.node.inputs) > 0)
 
 
-def forget_users(owner: ClassType | FunctionRecord, names: Iterable[str]) -> None:
+def forget_users(owner: ClassType | GraphFunction, names: Iterable[str]) -> None:
     """Have every function that uses one of the attributes ``names`` compiled again when it is next used."""
     for name in names:
         users = users_of(owner, name)
@@ -149,7 +149,7 @@ def forget_users(owner: ClassType | FunctionRecord, names: Iterable[str]) -> Non
     forget_failures()
 
 
-def restart_users(owner: ClassType | FunctionRecord, names: Iterable[str]) -> None:
+def restart_users(owner: ClassType | GraphFunction, names: Iterable[str]) -> None:
     """Have the outermost function under compilation that uses one of the attributes begin again.
 
     Raises:

@@ -37,7 +37,7 @@ def is_foreign(kind: str) -> bool:
     return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
 
 
-class Effects(Enum):
+class AliasAnalysisKind(Enum):
     """What a call does beyond computing its results, as far as its schema does not say."""
 
     FROM_SCHEMA = "from_schema"
@@ -75,20 +75,20 @@ class Operator:
     though nobody uses its results: printing, raising. ``is_nondeterministic`` for what may answer differently each
     time.
 
-    Two things that some schemas hide: ``passes_on`` says that a result without an alias annotation may be one of the
-    arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying so,
-    each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments that
-    are lists that a tuple does as well: the operator only reads them.
+    Two things that some schemas hide: ``may_alias_inputs`` says that a result without an alias annotation may be one of
+    the arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying
+    so, each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments
+    that are lists that a tuple does as well: the operator only reads them.
     """
 
     schema: FunctionSchema
     operation: Operation | None = None
     operation_for_node: Callable[[Node], Operation] | None = None
     invocation_for_node: Callable[[Node], Invocation] | None = None
-    effects: Effects = Effects.FROM_SCHEMA
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA
     has_side_effects: bool = False
     is_nondeterministic: bool = False
-    passes_on: bool = False
+    may_alias_inputs: bool = False
     hidden_writes: tuple[tuple[str, str], ...] = ()
     takes_any_sequence: bool = False
     _generic: bool | None = field(default=None, repr=False)

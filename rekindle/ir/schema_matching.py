@@ -2,8 +2,8 @@
 
 Overloads are tried in order: first as the arguments are, then with implicit conversions, and last, in programs from
 Python, with checks that what may be None is not (:mod:`rekindle.ir.none_checks`). Matching is done in two
-steps, so that an overload which does not fit leaves nothing in the graph: :func:`plan_call` compares types only and
-gives a plan of every input, :meth:`CallPlan.inputs` makes the nodes.
+steps, so that an overload which does not fit leaves nothing in the graph: :func:`try_match_schema` compares types only
+and gives a plan of every input, :meth:`MatchedSchema.inputs` makes the nodes.
 
 Conversions:
 
@@ -25,7 +25,7 @@ from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.container_literals import can_be_made_as, make_as
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.named_value import CallArgument as CallArgument, LenientCall, can_check, has_lacking_items
+from rekindle.ir.named_value import NamedValue as NamedValue, NoneCheckingCall, can_check, has_lacking_items
 from rekindle.ir.registry import REGISTRY, Operator, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
@@ -62,24 +62,24 @@ from rekindle.ir.types import (
 )
 
 
-def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> CallArgument:
+def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> NamedValue:
     """``item`` (a :class:`Value` or a Python constant) as an argument."""
-    if isinstance(item, CallArgument):
+    if isinstance(item, NamedValue):
         return item
     if isinstance(item, Value):
-        return CallArgument(item, range=range, name=name)
-    return CallArgument(constant=item, range=range, name=name)
+        return NamedValue(item, range=range, name=name)
+    return NamedValue(constant=item, range=range, name=name)
 
 
-Builder = Callable[[Graph, SourceRange], Value]
+InputBuilder = Callable[[Graph, SourceRange], Value]
 
 
 @dataclass(slots=True)
-class CallPlan:
+class MatchedSchema:
     """How a call fits a schema: one builder for each input, and the types of the results."""
 
     schema: FunctionSchema
-    builders: list[Builder]
+    builders: list[InputBuilder]
     return_types: list[Type]
 
     def inputs(self, graph: Graph, range: SourceRange) -> list[Value]:
@@ -87,7 +87,7 @@ class CallPlan:
         return [build(graph, range) for build in self.builders]
 
 
-class Mismatch(Exception):
+class SchemaMismatch(Exception):
     """Why a call does not fit a schema."""
 
     def __init__(self, message: str, cause: Cause = Cause.TYPE_MISMATCH) -> None:
@@ -98,12 +98,12 @@ class Mismatch(Exception):
 # ----------------------------------------------------------------------------------- converting values
 
 
-def is_empty_list_literal(argument: CallArgument) -> bool:
+def is_empty_list_literal(argument: NamedValue) -> bool:
     """Whether the argument is ``[]`` without an annotation, which fits every list type."""
     return argument.value is not None and argument.value.node.kind == "prim::EmptyListLiteral"
 
 
-def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Builder, Type]:
+def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
     """How ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
     if argument.value is not None and _is_assumed(argument.value) and not has_free_variables(type):
         return _reveal(argument.value, type), type
@@ -138,7 +138,7 @@ def convert(argument: CallArgument, type: Type, conversions: bool) -> tuple[Buil
             return _cast(argument, type), type
     if argument.value is None and type == FLOAT and actual == INT and conversions:
         # A default such as `float eps=0` is an int only in its spelling.
-        return argument_builder(CallArgument(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
+        return argument_builder(NamedValue(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
     if conversions:
         if type == FLOAT and actual == INT and argument.value is not None and _follows_python(argument.value):
             return _call("aten::Float", argument), FLOAT
@@ -171,7 +171,7 @@ def _follows_python(value: Value) -> bool:
     return value.node.graph.none_checks is not None
 
 
-def _stays_tensor(argument: CallArgument, type: Type) -> bool:
+def _stays_tensor(argument: NamedValue, type: Type) -> bool:
     """Return whether the argument is a Tensor where a number is declared, in a program from Python.
 
     Operators take such a Tensor for a number, as they do in Python. A variable, a container or a function would hold
@@ -190,11 +190,11 @@ def _is_assumed(value: Value) -> bool:
         return False  # its place has told what it is
     if node.kind == "prim::CallMethod":
         owner = node.inputs[0].type
-        return isinstance(owner, ClassType) and owner.is_library_class and owner.library_methods is None
+        return isinstance(owner, ClassType) and owner.is_torchbind_class and owner.library_methods is None
     return is_foreign(node.kind) and node.schema is None
 
 
-def _reveal(value: Value, type: Type) -> Builder:
+def _reveal(value: Value, type: Type) -> InputBuilder:
     """The value, of which the place where it stands tells the type."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
@@ -203,14 +203,14 @@ def _reveal(value: Value, type: Type) -> Builder:
     return build
 
 
-def argument_builder(argument: CallArgument) -> Builder:
+def argument_builder(argument: NamedValue) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return argument.materialise(graph)
 
     return build
 
 
-def _empty_list(type: ListType) -> Builder:
+def _empty_list(type: ListType) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return graph.insert_node(graph.create("prim::ListConstruct", types=[type], range=range)).output
 
@@ -236,14 +236,14 @@ def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
     return None
 
 
-def _call(kind: str, argument: CallArgument) -> Builder:
+def _call(kind: str, argument: NamedValue) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return graph.insert(kind, [argument.materialise(graph)], range=range)
 
     return build
 
 
-def _from_open_number(kind: str, argument: CallArgument, type: Type) -> Builder:
+def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuilder:
     """Convert a number whose type is known only at run time. A program from Python raises where Python would."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
@@ -253,7 +253,7 @@ def _from_open_number(kind: str, argument: CallArgument, type: Type) -> Builder:
     return build
 
 
-def _cast(argument: CallArgument, type: Type) -> Builder:
+def _cast(argument: NamedValue, type: Type) -> InputBuilder:
     """The value as it is, under another type: where a number is wanted, operators take a bool for what it is in
     Python, and ``torch.full([2], True)`` is a tensor of bools."""
 
@@ -284,19 +284,19 @@ def unpack_tuple(graph: Graph, value: Value, range: SourceRange = UNKNOWN_RANGE)
     return list(graph.insert_node(graph.create("prim::TupleUnpack", [value], types=type.elements, range=range)).outputs)
 
 
-def _tuple_to_list(argument: CallArgument, type: ListType, conversions: bool) -> Builder:
+def _tuple_to_list(argument: NamedValue, type: ListType, conversions: bool) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
         items = unpack_tuple(graph, argument.materialise(graph))
         if conversions:
-            items = [convert(CallArgument(item), type.element, True)[0](graph, range) for item in items]
+            items = [convert(NamedValue(item), type.element, True)[0](graph, range) for item in items]
         return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
 
     return build
 
 
 def _convert_tuple(
-    argument: CallArgument, actual: TupleType, wanted: TupleType, conversions: bool
-) -> tuple[Builder, Type]:
+    argument: NamedValue, actual: TupleType, wanted: TupleType, conversions: bool
+) -> tuple[InputBuilder, Type]:
     # The element types are known without the unpacked values: plan on stand-ins, build on the values.
     types: list[Type] = []
     for part, formal in zip(actual.elements, wanted.elements, strict=True):
@@ -308,7 +308,7 @@ def _convert_tuple(
     def build(graph: Graph, range: SourceRange) -> Value:
         items = unpack_tuple(graph, argument.materialise(graph))
         pairs = zip(items, wanted.elements, strict=True)
-        converted = [convert(CallArgument(item), formal, conversions)[0](graph, range) for item, formal in pairs]
+        converted = [convert(NamedValue(item), formal, conversions)[0](graph, range) for item, formal in pairs]
         result = TupleType(tuple(item.type for item in converted))
         return graph.insert_node(graph.create("prim::TupleConstruct", converted, types=[result], range=range)).output
 
@@ -323,22 +323,22 @@ def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, co
         return checks.check(
             value, range, "builtins.TypeError", "a Tensor is declared, but the value is of type NoneType"
         )
-    given = CallArgument(value, range=range)
+    given = NamedValue(value, range=range)
     return value if _stays_tensor(given, type) else convert(given, type, conversions)[0](graph, range)
 
 
 # -------------------------------------------------------------------------------------------- matching
 
 
-def plan_call(
+def try_match_schema(
     schema: FunctionSchema,
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None = None,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None = None,
     *,
     conversions: bool = True,
-    lenient: LenientCall | None = None,
-) -> CallPlan:
+    lenient: NoneCheckingCall | None = None,
+) -> MatchedSchema:
     """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever
     it is. A ``lenient`` call has arguments checked that may be None.
 
@@ -346,7 +346,7 @@ def plan_call(
         Mismatch: it does not.
     """
     bindings: Bindings = {}
-    builders: list[Builder] = []
+    builders: list[InputBuilder] = []
     by_name = {item.name: item for item in kwargs}
     used = 0
     is_operator = "::" in schema.name
@@ -363,33 +363,33 @@ def plan_call(
         elif formal.name in by_name:
             actual = by_name.pop(formal.name)
         elif formal.has_default:
-            actual = CallArgument(constant=formal.default)
+            actual = NamedValue(constant=formal.default)
         else:
-            raise Mismatch(f"argument '{formal.name}' is missing")
+            raise SchemaMismatch(f"argument '{formal.name}' is missing")
         is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
         if (is_key or not is_operator) and _stays_tensor(actual, formal.type):
             note = ": Python looks up a Tensor by identity; write x.item()" if is_key else ""
-            raise Mismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
+            raise SchemaMismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
         lost = None if is_operator else lost_class(actual.type, formal.type)
         if lost is not None:
-            raise Mismatch(
+            raise SchemaMismatch(
                 f"argument '{formal.name}': {lost}: leave the parameter without a type, and it is what the call gives"
             )
     if self_value is not None:
-        raise Mismatch("it takes no self: it cannot be called as a method")
+        raise SchemaMismatch("it takes no self: it cannot be called as a method")
     if schema.is_vararg:
         builders.extend(argument_builder(rest) for rest in args[used:])
         used = len(args)
     if used < len(args):
         hidden = 1 if _is_method(schema) else 0
         most = _count(used - hidden, "positional argument")
-        raise Mismatch(f"it takes at most {most}, got {len(args) - hidden}")
+        raise SchemaMismatch(f"it takes at most {most}, got {len(args) - hidden}")
     for name in by_name:
         if schema.argument_index(name or "") is None:
-            raise Mismatch(f"it has no argument '{name}'")
-        raise Mismatch(f"argument '{name}' is given twice")
-    return CallPlan(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+            raise SchemaMismatch(f"it has no argument '{name}'")
+        raise SchemaMismatch(f"argument '{name}' is given twice")
+    return MatchedSchema(schema, builders, [_return_type(result, bindings) for result in schema.returns])
 
 
 def _is_method(schema: FunctionSchema) -> bool:
@@ -411,7 +411,7 @@ def _count(number: int, noun: str) -> str:
 def _return_type(result: Argument, bindings: Bindings) -> Type:
     type = substitute(result.type, bindings)
     if type is None:
-        raise Mismatch(f"the result type {result.type.annotation} cannot be told from the arguments")
+        raise SchemaMismatch(f"the result type {result.type.annotation} cannot be told from the arguments")
     return type
 
 
@@ -422,23 +422,23 @@ def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
     return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None
 
 
-def _is_list_like(actual: CallArgument, formal: Argument) -> bool:
+def _is_list_like(actual: NamedValue, formal: Argument) -> bool:
     type, wanted = actual.type, formal.type
     assert isinstance(wanted, ListType)
     return isinstance(type, ListType) or (isinstance(type, TupleType) and _all_fit(type, wanted.element, True))
 
 
-def _as_given(actual: CallArgument, formal: Argument, lenient: LenientCall | None) -> CallArgument:
+def _as_given(actual: NamedValue, formal: Argument, lenient: NoneCheckingCall | None) -> NamedValue:
     return actual if lenient is None else lenient.present(formal, actual) or actual
 
 
 def _plan_rest(
     formal: Argument,
-    rest: Sequence[CallArgument],
+    rest: Sequence[NamedValue],
     bindings: Bindings,
     conversions: bool,
-    lenient: LenientCall | None,
-) -> Builder:
+    lenient: NoneCheckingCall | None,
+) -> InputBuilder:
     type = formal.type
     assert isinstance(type, ListType)
     element = Argument(formal.name, type.element)
@@ -452,21 +452,21 @@ def _plan_rest(
 
 
 def _plan_argument(
-    formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool, lenient: LenientCall | None = None
-) -> Builder:
+    formal: Argument, actual: NamedValue, bindings: Bindings, conversions: bool, lenient: NoneCheckingCall | None = None
+) -> InputBuilder:
     present = None if lenient is None else lenient.present(formal, actual)
     if present is None:
         return _plan_given(formal, actual, bindings, conversions)
     saved = dict(bindings)
     try:
         return _plan_given(formal, actual, bindings, conversions)
-    except Mismatch:
+    except SchemaMismatch:
         bindings.clear()
         bindings.update(saved)
         return _plan_given(formal, present, bindings, conversions)
 
 
-def _plan_given(formal: Argument, actual: CallArgument, bindings: Bindings, conversions: bool) -> Builder:
+def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conversions: bool) -> InputBuilder:
     if formal.size is not None:
         repeated = _repeat(formal, actual)
         if repeated is not None:
@@ -478,12 +478,12 @@ def _plan_given(formal: Argument, actual: CallArgument, bindings: Bindings, conv
         if not (known is not None and _becomes(actual, known, conversions)):
             why = match_variables(type, actual.type, bindings)
             if why is not None:
-                raise Mismatch(f"argument '{formal.name}': {why}")
+                raise SchemaMismatch(f"argument '{formal.name}': {why}")
         type = substitute(formal.type, bindings)
         if type is None:
             if isinstance(formal.type, OptionalType) and actual.type == NONE:
                 return argument_builder(actual)
-            raise Mismatch(f"argument '{formal.name}': its type cannot be told from {actual.type.annotation}")
+            raise SchemaMismatch(f"argument '{formal.name}': its type cannot be told from {actual.type.annotation}")
     if actual.value is None and _default_fits(actual.constant, type):
         return _typed_constant(actual, type)
     build, result = convert(actual, type, conversions)
@@ -494,11 +494,11 @@ def _plan_given(formal: Argument, actual: CallArgument, bindings: Bindings, conv
         if formal.assumed:
             message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
         message += mismatch_note(result, type)
-        raise Mismatch(message, Cause.DEFAULT_TYPE_ASSUMED if formal.assumed else Cause.TYPE_MISMATCH)
+        raise SchemaMismatch(message, Cause.DEFAULT_TYPE_ASSUMED if formal.assumed else Cause.TYPE_MISMATCH)
     return build
 
 
-def _becomes(actual: CallArgument, known: Type, conversions: bool) -> bool:
+def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
     """Whether the argument is turned into a ``known`` type, so that its own type tells nothing of type variables."""
     if is_empty_list_literal(actual):
         return isinstance(known, ListType)
@@ -514,14 +514,14 @@ def _default_fits(value: object, type: Type) -> bool:
     return isinstance(value, list) and isinstance(without_none(type), ListType)
 
 
-def _typed_constant(actual: CallArgument, type: Type) -> Builder:
+def _typed_constant(actual: NamedValue, type: Type) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return graph.insert_constant(actual.constant, without_none(type), range)
 
     return build
 
 
-def _repeat(formal: Argument, actual: CallArgument) -> Builder | None:
+def _repeat(formal: Argument, actual: NamedValue) -> InputBuilder | None:
     """The builder of ``[x, x]`` for an ``int[2]`` that is given one int; None where something else was given."""
     wanted = without_none(formal.type)
     assert formal.size is not None
@@ -543,10 +543,10 @@ def match_schemas(
     name: str,
     schemas: Sequence[FunctionSchema],
     range: SourceRange,
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None = None,
-) -> tuple[int, CallPlan]:
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None = None,
+) -> tuple[int, MatchedSchema]:
     """The first of ``schemas`` that the call fits, by index, and how.
 
     Raises:
@@ -560,8 +560,8 @@ def match_schemas(
         failures = []
         for index, schema in enumerate(schemas):
             try:
-                return index, plan_call(schema, args, kwargs, self_value, conversions=conversions)
-            except Mismatch as why:
+                return index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
+            except SchemaMismatch as why:
                 failures.append((schema, str(why)))
                 cause = why.cause if len(schemas) == 1 else cause
     checked = _may_check(given)
@@ -569,10 +569,12 @@ def match_schemas(
         for conversions in rounds:
             failures = []
             for index, schema in enumerate(schemas):
-                lenient = LenientCall(name, schema, self_value is not None)
+                lenient = NoneCheckingCall(name, schema, self_value is not None)
                 try:
-                    return index, plan_call(schema, args, kwargs, self_value, conversions=conversions, lenient=lenient)
-                except Mismatch as why:
+                    return index, try_match_schema(
+                        schema, args, kwargs, self_value, conversions=conversions, lenient=lenient
+                    )
+                except SchemaMismatch as why:
                     failures.append((schema, str(why)))
     hint, likely = _hint(given)
     if (
@@ -585,7 +587,7 @@ def match_schemas(
     raise SchemaError(message, range, hint=hint, cause=likely or cause)
 
 
-def _may_check(given: Sequence[CallArgument]) -> bool:
+def _may_check(given: Sequence[NamedValue]) -> bool:
     """Whether an argument may be None and the program may have it checked."""
     return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
 
@@ -593,15 +595,15 @@ def _may_check(given: Sequence[CallArgument]) -> bool:
 def _would_fit_checked(
     name: str,
     schemas: Sequence[FunctionSchema],
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
 ) -> bool:
     """Whether the program has to look whether an argument is None: Python goes on with it, and this does not."""
     for schema in schemas:
-        lenient = LenientCall(name, schema, self_value is not None, everywhere=True)
-        with contextlib.suppress(Mismatch):
-            plan_call(schema, args, kwargs, self_value, lenient=lenient)
+        lenient = NoneCheckingCall(name, schema, self_value is not None, everywhere=True)
+        with contextlib.suppress(SchemaMismatch):
+            try_match_schema(schema, args, kwargs, self_value, lenient=lenient)
             return True
     return False
 
@@ -609,9 +611,9 @@ def _would_fit_checked(
 def _describe_failure(
     name: str,
     failures: Sequence[tuple[FunctionSchema, str]],
-    args: Sequence[CallArgument],
-    kwargs: Sequence[CallArgument],
-    self_value: CallArgument | None,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
 ) -> str:
     positional = list(args) if self_value is None else [self_value, *args]
     if positional and all(_is_method(schema) for schema, _ in failures):
@@ -628,7 +630,7 @@ def _describe_failure(
     return "\n".join(lines)
 
 
-def _hint(given: Sequence[CallArgument]) -> tuple[str | None, Cause | None]:
+def _hint(given: Sequence[NamedValue]) -> tuple[str | None, Cause | None]:
     """What is most likely wrong with a call that fits nothing, and what to do."""
     for item in given:
         if item.type.is_optional and item.type not in (NONE, ANY):
@@ -646,7 +648,7 @@ def _hint(given: Sequence[CallArgument]) -> tuple[str | None, Cause | None]:
 # ------------------------------------------------------------------------------------------- inserting
 
 
-def insert_operator_node(graph: Graph, operator: Operator, plan: CallPlan, range: SourceRange) -> Node:
+def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, range: SourceRange) -> Node:
     """Insert the call of ``operator`` that ``plan`` describes."""
     inputs = plan.inputs(graph, range)
     node = graph.create(operator.name, inputs, types=plan.return_types, range=range)

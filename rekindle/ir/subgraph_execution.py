@@ -35,8 +35,8 @@ _at_once: Final = ContextVar("rekindle.settled_at_once", default=False)
 
 
 @contextmanager
-def settled_at_once() -> Iterator[None]:
-    """Within, what a :class:`Provisional` operation would become after some calls is made in its first."""
+def compile_immediately() -> Iterator[None]:
+    """Within, what a :class:`PatchableOperation` operation would become after some calls is made in its first."""
     token = _at_once.set(True)
     try:
         yield
@@ -49,7 +49,7 @@ def is_settled_at_once() -> bool:
     return _at_once.get()
 
 
-class Provisional:
+class PatchableOperation:
     """An operation of a node, until something faster takes its place wherever it is called."""
 
     def __init__(self) -> None:
@@ -60,14 +60,14 @@ class Provisional:
         """Run the node."""
         raise NotImplementedError
 
-    def stands_at(self, names: dict[str, Any], name: str) -> None:
+    def add_call_site(self, names: dict[str, Any], name: str) -> None:
         """Say that it is called as the global variable ``name`` among ``names``."""
         if self._settled is not None:
             names[name] = self._settled
         else:
             self._places.append((names, name))
 
-    def settle(self, function: Callable[..., Any]) -> None:
+    def patch_call_sites(self, function: Callable[..., Any]) -> None:
         """Have ``function`` called instead, everywhere."""
         self._settled = function
         for names, name in self._places:

@@ -27,7 +27,7 @@ import torch
 
 from rekindle.errors import ParseError, Source
 from rekindle.ir.constants import OpaqueConstant
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.literals import read_number, read_string
 from rekindle.ir.schema import WILDCARD, AliasInfo
 from rekindle.ir.types import (
@@ -239,7 +239,7 @@ class TypeReader:
         if name in _WITH_PARTS and lexer.cur.kind in ("(", "[", "<"):
             return self._with_parts(token)
         if name == "Function":
-            return FunctionType(FunctionRecord("")), None, None
+            return FunctionType(GraphFunction("")), None, None
         return self._named(token), None, None
 
     def _tensor(self, name: str) -> Type | None:

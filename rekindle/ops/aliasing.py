@@ -2,9 +2,9 @@
 
 An operator that the dispatcher composes of others (a *composite*) may return its argument though its schema says
 ``-> Tensor``: ``type_as`` where nothing is to be converted, ``dropout`` when it does not train, ``einsum`` where a
-permutation is all there is to do. So a composite is taken to pass its arguments on unless it stands in :data:`FRESH`.
-Of other operators the schema is believed, but for those of :data:`PASSES_ON`. tests/ops/test_aliasing.py runs PyTorch's
-own samples and compares.
+permutation is all there is to do. So a composite is taken to pass its arguments on unless it stands in
+:data:`NON_ALIASING_COMPOSITES`. Of other operators the schema is believed, but for those of
+:data:`UNANNOTATED_ALIASES`. tests/ops/test_aliasing.py runs PyTorch's own samples and compares.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 import torch
 
-FRESH: Final = frozenset(
+NON_ALIASING_COMPOSITES: Final = frozenset(
     f"aten::{name}"
     for name in (
         # arithmetic and comparisons
@@ -55,7 +55,7 @@ FRESH: Final = frozenset(
 )
 """Composites whose results are new, always."""
 
-PASSES_ON: Final = frozenset(
+UNANNOTATED_ALIASES: Final = frozenset(
     {
         *("aten::_unsafe_view", "aten::unsafe_split", "aten::unsafe_split_with_sizes", "aten::lift"),
         *("aten::_sparse_coo_tensor_with_dims_and_tensors", "aten::_sparse_compressed_tensor_with_dims"),
@@ -79,12 +79,12 @@ HIDDEN_WRITES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 """Arguments that are written to without an annotation, each with the argument that turns it off."""
 
 
-def passes_on(qualified_name: str) -> bool:
+def may_alias_inputs(qualified_name: str) -> bool:
     """Whether the results of an operator of the dispatcher may be its arguments, or views of them, though they have no
     alias annotation."""
     kind = qualified_name.partition(".")[0]
-    if kind in FRESH:
+    if kind in NON_ALIASING_COMPOSITES:
         return False
-    return kind in PASSES_ON or torch._C._dispatch_has_kernel_for_dispatch_key(
+    return kind in UNANNOTATED_ALIASES or torch._C._dispatch_has_kernel_for_dispatch_key(
         qualified_name, "CompositeImplicitAutograd"
     )

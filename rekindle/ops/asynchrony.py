@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from rekindle.errors import InternalError
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ops.declare import declare, implements
 
 T = TypeVar("T")
@@ -131,10 +131,10 @@ declare(
     methodcaller("wait"),
     "aten::wait(Future(t) self) -> t",
     "prim::awaitable_wait(Await(t) self) -> t",
-    effects=Effects.CONSERVATIVE,
+    effects=AliasAnalysisKind.CONSERVATIVE,
     side_effects=True,
 )
-declare(Await.of, "prim::awaitable_nowait(t self) -> Await(t)", effects=Effects.CONSERVATIVE)
+declare(Await.of, "prim::awaitable_nowait(t self) -> Await(t)", effects=AliasAnalysisKind.CONSERVATIVE)
 
 # --------------------------------------------------------------------------------------------------- remote references
 
@@ -158,7 +158,7 @@ def to_here(self: Any, timeout: float = 60.0) -> Any:
 
 @implements(
     "aten::dist_backward(int context_id, Tensor[] roots, bool retain_graph=False) -> ()",
-    effects=Effects.CONSERVATIVE,
+    effects=AliasAnalysisKind.CONSERVATIVE,
     side_effects=True,
 )
 def distributed_backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -> None:

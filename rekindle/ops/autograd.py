@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ops.declare import implements
 
 # ----------------------------------------------------------------------------------------------- asked for by programs
@@ -19,7 +19,7 @@ from rekindle.ops.declare import implements
 
 @implements(
     "aten::backward(Tensor self, Tensor? gradient=None, bool? retain_graph=None, bool create_graph=False) -> ()",
-    effects=Effects.CONSERVATIVE,
+    effects=AliasAnalysisKind.CONSERVATIVE,
     side_effects=True,
 )
 def backward(
@@ -32,7 +32,7 @@ def backward(
 @implements(
     "aten::backward.TensorList(Tensor[] tensors, Tensor?[]? grad_tensors=None, bool? retain_graph=None,"
     " bool create_graph=False) -> ()",
-    effects=Effects.CONSERVATIVE,
+    effects=AliasAnalysisKind.CONSERVATIVE,
     side_effects=True,
 )
 def backward_of_list(
@@ -48,7 +48,7 @@ def backward_of_list(
 @implements(
     "aten::grad(Tensor[] outputs, Tensor[] inputs, Tensor?[]? grad_outputs=None, bool? retain_graph=None,"
     " bool create_graph=False, bool allow_unused=False) -> Tensor?[]",
-    effects=Effects.CONSERVATIVE,
+    effects=AliasAnalysisKind.CONSERVATIVE,
 )
 def grad(
     outputs: list[Tensor],

@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Invocation, Operation, Operator
+from rekindle.ir.registry import AliasAnalysisKind, Invocation, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ops.overload_order import ORDER
 
@@ -34,7 +34,7 @@ class Declaration:
     text: str
     operation: Operation | None
     operation_for_node: MakeOperation | None
-    effects: Effects
+    effects: AliasAnalysisKind
     has_side_effects: bool
     is_nondeterministic: bool
     passes_on: bool = False
@@ -53,7 +53,7 @@ class Declaration:
             effects=self.effects,
             has_side_effects=self.has_side_effects,
             is_nondeterministic=self.is_nondeterministic,
-            passes_on=self.passes_on,
+            may_alias_inputs=self.passes_on,
         )
 
 
@@ -69,7 +69,7 @@ def _add(declaration: Declaration) -> None:
 def declare(
     operation: Operation,
     *texts: str,
-    effects: Effects = Effects.FROM_SCHEMA,
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
     side_effects: bool = False,
     nondeterministic: bool = False,
     passes_on: bool = False,
@@ -85,7 +85,7 @@ _F = TypeVar("_F", bound=Operation)
 
 def implements(
     *texts: str,
-    effects: Effects = Effects.FROM_SCHEMA,
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
     side_effects: bool = False,
     nondeterministic: bool = False,
     passes_on: bool = False,
@@ -111,7 +111,7 @@ _M = TypeVar("_M", bound=MakeOperation)
 
 def implements_for_node(
     *texts: str,
-    effects: Effects = Effects.FROM_SCHEMA,
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
     side_effects: bool = False,
     invocation_for_node: Callable[[Node], Invocation] | None = None,
 ) -> Callable[[_M], _M]:

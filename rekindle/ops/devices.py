@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import torch
 
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ir.scalar_types import number_of
 from rekindle.ops.declare import declare, implements
 
@@ -43,7 +43,7 @@ declare(torch.Generator.seed, "aten::seed(Generator(a!) self) -> int", nondeterm
 declare(torch.is_grad_enabled, "aten::is_grad_enabled() -> bool", nondeterministic=True)
 
 
-@implements("aten::set_grad_enabled(bool val) -> ()", effects=Effects.CONSERVATIVE, side_effects=True)
+@implements("aten::set_grad_enabled(bool val) -> ()", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def set_grad_enabled(val: bool) -> None:
     """Whether what follows records gradients."""
     torch.autograd.grad_mode.set_grad_enabled(val)

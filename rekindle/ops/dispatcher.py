@@ -19,7 +19,7 @@ from rekindle.ir.registry import Invocation, Operation, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.types import ListType
-from rekindle.ops.aliasing import HIDDEN_WRITES, passes_on
+from rekindle.ops.aliasing import HIDDEN_WRITES, may_alias_inputs
 from rekindle.ops.fast_paths import DIRECT, IN_PIECES, SPREADS
 
 
@@ -78,7 +78,7 @@ def _operator(overload: Any) -> Operator:
         # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
         has_side_effects=not schema.returns and not schema.is_mutable,
         is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
-        passes_on=passes_on(schema.qualified_name),
+        may_alias_inputs=may_alias_inputs(schema.qualified_name),
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
         takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
     )

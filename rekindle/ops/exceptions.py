@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ops.declare import implements, implements_for_node
 
@@ -80,7 +80,7 @@ def exception_name(exception: Any) -> str:
     return type(exception).__name__
 
 
-@implements_for_node("prim::Try(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
+@implements_for_node("prim::Try(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def try_subgraph(node: Node) -> Operation:
     """Run the subgraph as it stands: it tells in a number how it was left, and the number is -1 where it raises. The
     second result is the exception then, else None."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ops.declare import implements
 
 # ------------------------------------------------------------------------------------------------------- interpolation
@@ -122,7 +122,7 @@ def no_grad_normal_(tensor: Tensor, mean: float, std: float, generator: torch.Ge
 
 @implements(
     "aten::_no_grad_embedding_renorm_(Tensor weight, Tensor input, float max_norm, float norm_type) -> Tensor",
-    effects=Effects.CONSERVATIVE,
+    effects=AliasAnalysisKind.CONSERVATIVE,
     side_effects=True,
 )
 def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, norm_type: float) -> Tensor:

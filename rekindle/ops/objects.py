@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.types import ClassType, InterfaceType, Type
 from rekindle.ops.declare import declare, implements, implements_for_node
 from rekindle.ops.values import is_instance, new_object
@@ -33,7 +33,7 @@ def module_table(type: Type, name: str) -> str | None:
     return None
 
 
-@implements_for_node("prim::GetAttr(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::GetAttr(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def get_attribute(node: Node) -> Operation:
     """The slot that attribute ``name`` names. A module keeps parameters, buffers and sub-modules in dicts of their
     own."""
@@ -52,7 +52,7 @@ def get_attribute(node: Node) -> Operation:
     return get
 
 
-@implements_for_node("prim::SetAttr(...) -> ...", effects=Effects.SPECIAL, side_effects=True)
+@implements_for_node("prim::SetAttr(...) -> ...", effects=AliasAnalysisKind.SPECIAL, side_effects=True)
 def set_attribute(node: Node) -> Operation:
     """Write the slot that attribute ``name`` names."""
     name = node.get_string("name")
@@ -84,7 +84,7 @@ def set_attribute(node: Node) -> Operation:
     return set_slot
 
 
-@implements_for_node("prim::CreateObject(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::CreateObject(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def create_object(node: Node) -> Operation:
     """An object of the class that the output's type says; its ``__init__`` is called by a node of its own."""
     type = node.output.type
@@ -108,13 +108,13 @@ declare(hash, "aten::hash.generic(t value) -> int")
 # ----------------------------------------------------------------------------------------------------- with-statements
 
 
-@implements("prim::Enter(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
+@implements("prim::Enter(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def enter(manager: Any) -> Any:
     """``manager.__enter__()``"""
     return manager.__enter__()
 
 
-@implements("prim::Exit(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
+@implements("prim::Exit(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def leave(manager: Any, *error: Any) -> Any:
     """``manager.__exit__(…)``, without an error unless one is given."""
     return manager.__exit__(*(error or (None, None, None)))
@@ -123,7 +123,7 @@ def leave(manager: Any, *error: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------------- submodules
 
 
-@implements("prim::ModuleContainerIndex.list(Any self, int ind) -> Any", effects=Effects.CONSERVATIVE)
+@implements("prim::ModuleContainerIndex.list(Any self, int ind) -> Any", effects=AliasAnalysisKind.CONSERVATIVE)
 def module_at(self: Any, ind: int) -> Any:
     """The sub-module number ``ind`` of a ``ModuleList`` or ``Sequential``.
 
@@ -136,7 +136,7 @@ def module_at(self: Any, ind: int) -> Any:
     return modules[ind]
 
 
-@implements("prim::ModuleContainerIndex.dict(Any self, str ind) -> Any", effects=Effects.CONSERVATIVE)
+@implements("prim::ModuleContainerIndex.dict(Any self, str ind) -> Any", effects=AliasAnalysisKind.CONSERVATIVE)
 def module_called(self: Any, ind: str) -> Any:
     """The sub-module ``ind`` of a ``ModuleDict``.
 
@@ -168,7 +168,7 @@ declare(
     identity,
     "prim::unchecked_cast(t x) -> t",
     "prim::unchecked_unwrap_optional(t(a)? optional) -> t(a)",
-    effects=Effects.SPECIAL,
+    effects=AliasAnalysisKind.SPECIAL,
 )
 
 
@@ -184,7 +184,7 @@ def unwrap_optional(optional: Any) -> Any:
     return optional
 
 
-@implements_for_node("prim::isinstance(...) -> ...", effects=Effects.PURE)
+@implements_for_node("prim::isinstance(...) -> ...", effects=AliasAnalysisKind.PURE)
 def test_type(node: Node) -> Operation:
     """Whether the value is of one of the types in attribute ``types``."""
     types = node["types"]
@@ -202,7 +202,7 @@ def _uninitialized() -> None:
     """A value for paths on which it is never read."""
 
 
-declare(_uninitialized, "prim::Uninitialized() -> Any", effects=Effects.SPECIAL)
+declare(_uninitialized, "prim::Uninitialized() -> Any", effects=AliasAnalysisKind.SPECIAL)
 
 
 @implements("prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)")

@@ -24,9 +24,9 @@ POINTWISE: Final = "pointwise"
 CAN_PACK: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch._C._nn, "mkldnn_reorder_conv2d_weight")
 """Whether this build of PyTorch has oneDNN with what is needed here."""
 
-FEWEST_ROWS: Final = 16
-LEAST_PRODUCTS: Final = {LINEAR: 1 << 22, CONVOLUTION: 1 << 20, POINTWISE: 1 << 20}
-"""Of how many products of numbers on a call goes to oneDNN: linear maps, which must have :data:`FEWEST_ROWS` besides,
+MIN_ROWS: Final = 16
+MIN_MULTIPLICATIONS: Final = {LINEAR: 1 << 22, CONVOLUTION: 1 << 20, POINTWISE: 1 << 20}
+"""Of how many products of numbers on a call goes to oneDNN: linear maps, which must have :data:`MIN_ROWS` besides,
 convolutions, and those whose kernels have one place. Below these, the way there takes longer than is won. They were
 measured on one thread with AVX-512."""
 
@@ -70,7 +70,7 @@ class _Convolution:
             return None
         kind = POINTWISE if weight.shape[2] == weight.shape[3] == 1 else CONVOLUTION
         places = input.shape[0] * input.shape[2] * input.shape[3] // (self.stride[0] * self.stride[1])
-        if places * weight.numel() < LEAST_PRODUCTS[kind]:
+        if places * weight.numel() < MIN_MULTIPLICATIONS[kind]:
             return None
         if other is not None and not (_is_plain(other, weight) and other.shape == self._sizes(input, weight)):
             return None
@@ -160,7 +160,7 @@ def packed_linear(node: Node) -> Operation:
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if not fewest:
             outputs, inputs = weight.shape
-            fewest.append(inputs * max(FEWEST_ROWS, -(-LEAST_PRODUCTS[LINEAR] // (inputs * outputs))))
+            fewest.append(inputs * max(MIN_ROWS, -(-MIN_MULTIPLICATIONS[LINEAR] // (inputs * outputs))))
         if input.numel() >= fewest[0] and _is_plain(input, weight) and input.shape[-1] == weight.shape[1]:
             if not packed:
                 packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))

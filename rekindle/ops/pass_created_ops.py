@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Invocation, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Invocation, Operation
 from rekindle.ops.declare import implements, implements_for_node, int_attribute
 
 # --------------------------------------------------------------------------------------------------- pieces of tensors
@@ -24,7 +24,9 @@ def _plain_chunk(node: Node) -> Invocation:
     return Invocation(torch._C._VariableFunctions.chunk, (0,), constants=(chunks, dim))
 
 
-@implements_for_node("prim::ConstantChunk(...) -> ...", effects=Effects.SPECIAL, invocation_for_node=_plain_chunk)
+@implements_for_node(
+    "prim::ConstantChunk(...) -> ...", effects=AliasAnalysisKind.SPECIAL, invocation_for_node=_plain_chunk
+)
 def constant_chunk(node: Node) -> Operation:
     """``torch.chunk`` with ``chunks`` and ``dim`` as attributes; the node has one output for each chunk.
 

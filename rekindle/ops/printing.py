@@ -10,7 +10,7 @@ from typing import Final
 import torch
 
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ops.declare import declare, implements, implements_for_node
 
 declare(print, "prim::Print(...) -> ()", side_effects=True)
@@ -58,7 +58,7 @@ def add_statistic(key: str, val: int) -> None:
 declare(
     time.perf_counter_ns,
     "prim::TimePoint() -> int",
-    effects=Effects.PURE,
+    effects=AliasAnalysisKind.PURE,
     side_effects=True,
     nondeterministic=True,
 )

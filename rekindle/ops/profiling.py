@@ -21,9 +21,9 @@ from rekindle.ir.types import NoneType, TensorType, Type
 PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 """The classes of tensors that behave as types tell. Subclasses may answer as they please."""
 
-Recorder = Callable[[Node], Callable[[object], None]]
+ProfileCallback = Callable[[Node], Callable[[object], None]]
 
-recorders: Final[WeakKeyDictionary[Graph, Recorder]] = WeakKeyDictionary()
+recorders: Final[WeakKeyDictionary[Graph, ProfileCallback]] = WeakKeyDictionary()
 """Who wants to know what flows through a graph: gives, for a ``prim::profile`` of it, what to call with each value."""
 
 

@@ -9,14 +9,14 @@ import torch
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import NONE, DictType, FloatType, IntType, ListType, OptionalType, TupleType, Type
 from rekindle.ops.declare import implements, implements_for_node
 from rekindle.ops.values import describe, new_named_tuple, value_matches
 
 
-@implements_for_node("prim::PythonOp(...) -> ...", effects=Effects.CONSERVATIVE, side_effects=True)
+@implements_for_node("prim::PythonOp(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def call_python(node: Node) -> Operation:
     """Call the Python function in attribute ``function`` with the inputs; what it returns must be of the output's type.
 
@@ -66,7 +66,7 @@ def as_result(value: Any, type: Type) -> Any:
     return value
 
 
-@implements("prim::IgnoredPythonOp(...) -> NoneType", effects=Effects.CONSERVATIVE, side_effects=True)
+@implements("prim::IgnoredPythonOp(...) -> NoneType", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def refuse_ignored(*args: object) -> None:
     """What is left of a call of a Python function that was not saved with its program.
 

@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Effects, Operation
+from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.types import TupleType
 from rekindle.ops.declare import declare, implements, implements_for_node, int_attribute
 from rekindle.ops.values import new_named_tuple
@@ -18,13 +18,13 @@ from rekindle.ops.values import new_named_tuple
 # ------------------------------------------------------------------------------------------------------------ building
 
 
-@implements("prim::ListConstruct(...) -> ...", effects=Effects.SPECIAL)
+@implements("prim::ListConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_list(*items: Any) -> list[Any]:
     """``[…]``"""
     return list(items)
 
 
-@implements("prim::DictConstruct(...) -> ...", effects=Effects.SPECIAL)
+@implements("prim::DictConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_dict(*items: Any) -> dict[Any, Any]:
     """``{…}`` of key, value, key, value …"""
     following = iter(items)
@@ -35,7 +35,7 @@ def _construct_plain_tuple(*items: Any) -> tuple[Any, ...]:
     return items
 
 
-@implements_for_node("prim::TupleConstruct(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::TupleConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def construct_tuple(node: Node) -> Operation:
     """``(…)``, or the NamedTuple that the output's type says."""
     type = node.output.type
@@ -54,13 +54,13 @@ def _single(items: Any) -> Any:
     return item
 
 
-@implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_tuple(node: Node) -> Operation:
     """One output for each element; the type of the tuple says how many there are."""
     return _single if len(node.outputs) == 1 else tuple
 
 
-@implements_for_node("prim::ListUnpack(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::ListUnpack(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def unpack_list(node: Node) -> Operation:
     """One output for each element.
 
@@ -80,10 +80,10 @@ def unpack_list(node: Node) -> Operation:
     return unpack
 
 
-declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=Effects.SPECIAL)
+declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=AliasAnalysisKind.SPECIAL)
 
 
-@implements_for_node("prim::TupleSlice(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node("prim::TupleSlice(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def slice_tuple(node: Node) -> Operation:
     """The elements from attribute ``beg`` to before ``end``, in steps of ``step`` where that is given."""
     part = slice(int_attribute(node, "beg"), int_attribute(node, "end"), int_attribute(node, "step", 1))

@@ -21,7 +21,7 @@ from rekindle.passes.constants import attribute_key
 _Made = TypeVar("_Made")
 
 
-class Shared(Generic[_Made]):
+class SubgraphCache(Generic[_Made]):
     """What was made for the attributes ``Subgraph`` of nodes, for as long as somebody holds it."""
 
     def __init__(self) -> None:
@@ -32,14 +32,14 @@ class Shared(Generic[_Made]):
         share nothing."""
         subgraph = node.get_graph("Subgraph")
         made = self._made.setdefault(node.graph, WeakValueDictionary())
-        key = structure_of(subgraph), apart
+        key = structural_key(subgraph), apart
         found = made.get(key)
         if found is None:
             found = made[key] = make(subgraph)
         return found
 
 
-def structure_of(graph: Graph) -> Hashable:
+def structural_key(graph: Graph) -> Hashable:
     """Equal for two graphs that are alike; names of values make no difference. It tells tensors and sources apart by
     who they are, and so holds for as long as the graph does."""
     numbers: dict[Value, int] = {}
@@ -73,7 +73,7 @@ def _of_attribute(value: AttributeValue) -> Hashable:
     if isinstance(value, torch.Tensor):
         return id(value)
     if isinstance(value, Graph):
-        return structure_of(value)
+        return structural_key(value)
     if isinstance(value, list):
         return tuple([_of_attribute(item) for item in value])
     return attribute_key(value)

@@ -32,11 +32,11 @@ def bailout_graph(template: Graph, index: int) -> Graph:
     """
     for node in template.find_nodes(BAILOUT):
         if node["index"] == index:
-            return _Rest(node).build()
+            return _BailoutGraphBuilder(node).build()
     raise GraphError(f"the template has no bailout {index}")
 
 
-class _Rest:
+class _BailoutGraphBuilder:
     def __init__(self, bailout: Node) -> None:
         self.bailout = bailout
         self.graph = Graph()
@@ -51,7 +51,7 @@ class _Rest:
         while True:
             block = at.owning_block
             assert block is not None
-            self.copy_behind(at)
+            self.copy_following(at)
             owner = block.owning_node
             if owner is None:
                 break
@@ -59,7 +59,7 @@ class _Rest:
                 for output, result in zip(owner.outputs, block.outputs, strict=True):
                     self.values[output] = self.of(result)
             else:
-                self.remaining_turns(owner)
+                self.remaining_iterations(owner)
             at = owner
         for output in block.outputs:
             self.graph.add_output(self.of(output))
@@ -77,7 +77,7 @@ class _Rest:
             self.values[value] = found
         return found
 
-    def copy_behind(self, node: Node) -> None:
+    def copy_following(self, node: Node) -> None:
         """Append copies of what follows ``node`` in its block."""
         assert node.owning_block is not None
         end = node.owning_block.return_node
@@ -85,7 +85,7 @@ class _Rest:
             copy = self.graph.append_node(self.graph.create_clone(node, self.of))
             self.values.update(zip(node.outputs, copy.outputs, strict=True))
 
-    def remaining_turns(self, loop: Node) -> None:
+    def remaining_iterations(self, loop: Node) -> None:
         """Append a loop that does what is left to do once a turn of ``loop`` is finished."""
         graph, body = self.graph, loop.blocks[0]
         turns, counter = loop.inputs[0], body.inputs[0]

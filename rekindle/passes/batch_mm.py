@@ -146,7 +146,7 @@ class _Sides:
         self.fewest = fewest
         self.most = most
         self.aliases = AliasDb(graph)
-        self.known_later = self.aliases.lasting
+        self.known_later = self.aliases.outliving_memory
         for value in graph.outputs:
             self.known_later |= self.aliases.reachable(value)
 

@@ -6,8 +6,8 @@ follows::
     if not may_change("fold", node):
         return False
 
-Whoever runs passes reads the counts in a :class:`ChangeLog` and may set limits. Where one change of one pass is wrong,
-halving the limit finds it.
+Whoever runs passes reads the counts in a :class:`ChangeCounter` and may set limits. Where one change of one pass is
+wrong, halving the limit finds it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rekindle.passes.debug_settings import settings
 
 
 @dataclass(slots=True)
-class ChangeLog:
+class ChangeCounter:
     """How many changes each pass made, by its name, and how many it may make at most; no limit where none is given."""
 
     limits: Mapping[str, int] = field(default_factory=dict)
@@ -52,13 +52,13 @@ class ChangeLog:
         return True
 
 
-_CURRENT: Final[ContextVar[tuple[ChangeLog, str] | None]] = ContextVar("rekindle.changes", default=None)
+_CURRENT: Final[ContextVar[tuple[ChangeCounter, str] | None]] = ContextVar("rekindle.changes", default=None)
 
 
 def may_change(what: str, subject: object) -> bool:
     """Whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
 
-    Always, unless it runs under a :class:`ChangeLog` with a limit.
+    Always, unless it runs under a :class:`ChangeCounter` with a limit.
     """
     current = _CURRENT.get()
     if current is None:

@@ -20,10 +20,10 @@ from typing import ClassVar, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb, Memory
-from rekindle.analysis.effects import PASSES_ON, heeds_modes, is_immutable, is_nondeterministic, sets_modes
+from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondeterministic, reads_modes, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import attribute_key
 
@@ -58,9 +58,9 @@ class _Elimination:
         return AliasDb(self.graph)
 
     @cached_property
-    def known_later(self) -> Memory:
+    def known_later(self) -> MemoryLocations:
         """What may be known to somebody once the call is over."""
-        found = self.aliases.lasting
+        found = self.aliases.outliving_memory
         for value in self.graph.outputs:
             found |= self.aliases.reachable(value)
         return found
@@ -100,7 +100,7 @@ class _Elimination:
     def _key(self, node: Node) -> Hashable:
         attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
         types = tuple(output.type for output in node.outputs)
-        modes = self.modes if heeds_modes(node) else -1
+        modes = self.modes if reads_modes(node) else -1
         return node.kind, tuple(node.inputs), attributes, types, modes
 
     def _may_be_one(self, known: Node, node: Node) -> bool:
@@ -130,7 +130,7 @@ class _Elimination:
 
 def _sets_modes_within(node: Node) -> bool:
     """Whether the node, its blocks and its subgraph counted, may change a mode."""
-    if sets_modes(node) or any(_sets_modes_within(inner) for block in node.blocks for inner in block.nodes):
+    if writes_modes(node) or any(_sets_modes_within(inner) for block in node.blocks for inner in block.nodes):
         return True
     subgraph = node.attributes.get("Subgraph")
     return isinstance(subgraph, Graph) and any(_sets_modes_within(inner) for inner in subgraph.block.nodes)
@@ -160,10 +160,14 @@ def _may_leave(value: Value) -> bool:
 
 
 def _may_leave_by(user: Node) -> bool:
-    if user.kind in _TELLS_APART or user.kind in PASSES_ON or user.blocks or user.kind == "prim::Return":
+    if user.kind in _TELLS_APART or user.kind in FORWARDING_KINDS or user.blocks or user.kind == "prim::Return":
         return True
     operator = user.operator
-    if operator is None or operator.passes_on or operator.effects in (Effects.CONSERVATIVE, Effects.SPECIAL):
+    if (
+        operator is None
+        or operator.may_alias_inputs
+        or operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL)
+    ):
         return True
     if user.kind in _VIEWS:
         return False

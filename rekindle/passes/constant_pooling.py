@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb, Memory
+from rekindle.analysis.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.effects import is_immutable
 from rekindle.ir.graph import Graph, Node
 from rekindle.passes.changes import may_change
@@ -74,7 +74,7 @@ class _Sharing:
 
     def __init__(self, graph: Graph) -> None:
         self.aliases = AliasDb(graph)
-        self.returned: Memory = 0
+        self.returned: MemoryLocations = 0
         for value in graph.outputs:
             self.returned |= self.aliases.reachable(value)
 

@@ -35,7 +35,7 @@ from rekindle.passes.pass_manager import run_nested
 
 
 @dataclass(slots=True)
-class ConstantTensors:
+class FoldConstantTensors:
     """See the module. Where anything changed, dead code is eliminated too."""
 
     name: ClassVar[str] = "constant_tensors"

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.analysis.alias_db import AliasDb, Memory
+from rekindle.analysis.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.raising import may_raise
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -46,7 +46,7 @@ class _Elimination:
         """Made when the first node that writes is met: most graphs have none."""
         self.needed: set[Node] = set()
         self.live: set[Value] = set()
-        self.live_memory: Memory = 0
+        self.live_memory: MemoryLocations = 0
         """What of the memory that some node writes to is read later on; unknown before ``aliases`` is."""
         self.changed = False
 
@@ -113,7 +113,7 @@ class _Elimination:
         if not may_write(node):
             return False
         aliases = self._aliases()
-        return bool(aliases.writes_to(node) & (self.live_memory | aliases.lasting))
+        return bool(aliases.writes_to(node) & (self.live_memory | aliases.outliving_memory))
 
     def _aliases(self) -> AliasDb:
         if self.aliases is None:

@@ -23,7 +23,7 @@ from typing import ClassVar, Final
 
 import torch
 
-from rekindle.analysis.effects import sets_modes
+from rekindle.analysis.effects import writes_modes
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import INT, NONE, TENSOR, ListType, TensorType
 from rekindle.passes.changes import may_change
@@ -40,7 +40,7 @@ class DecomposeOps:
 
     def run(self, graph: Graph) -> bool:
         nodes = list(graph.all_nodes())
-        if not any(node.kind in _TAKEN_APART for node in nodes) or any(map(sets_modes, nodes)):
+        if not any(node.kind in _TAKEN_APART for node in nodes) or any(map(writes_modes, nodes)):
             return False
         changed = False
         for node in nodes:

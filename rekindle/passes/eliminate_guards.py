@@ -15,10 +15,10 @@
 3. A guard goes where what is known of its value without it tells as much: the types of all tensors follow from the
    guards that remain, operator by operator. Each of those that go is implied by others that stay, or by such that are
    implied themselves when they run earlier.
-4. With ``asked`` a guard goes too where the program asks nothing that depends on it: no size, no number of dimensions,
-   no dtype, not whether something is None; and those that stay tell nothing of gradients unless it asks for that. If
-   there are still more guards than questions, those of loops counted several times, all go: they would cost more than
-   the answers save.
+4. With ``keep_only_queried`` a guard goes too where the program asks nothing that depends on it: no size, no number of
+   dimensions, no dtype, not whether something is None; and those that stay tell nothing of gradients unless it asks for
+   that. If there are still more guards than questions, those of loops counted several times, all go: they would cost
+   more than the answers save.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final, TypeVar
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TensorType, Type
@@ -39,14 +39,14 @@ class EliminateGuards:
     """See the module."""
 
     name: ClassVar[str] = "eliminate_guards"
-    asked: bool = False
+    keep_only_queried: bool = False
 
     def run(self, graph: Graph) -> bool:
-        changed = self.asked and (_eliminate_unasked(graph, and_behind=True) | _weaken(graph))
+        changed = self.keep_only_queried and (_eliminate_unasked(graph, and_behind=True) | _weaken(graph))
         changed |= _move_to_definitions(graph)
         changed |= _coalesce(graph)
         changed |= _eliminate_implied(graph)
-        if self.asked:
+        if self.keep_only_queried:
             changed |= _eliminate_unasked(graph)
             changed |= _eliminate_costly(graph)
         return changed
@@ -214,14 +214,14 @@ def _eliminate_unasked(graph: Graph, and_behind: bool = False) -> bool:
     return changed
 
 
-_TURNS: Final = 8
+_ASSUMED_TRIP_COUNT: Final = 8
 """How often a loop is taken to turn."""
 
 
 def _eliminate_costly(graph: Graph) -> bool:
     """Without any guards, where there are more than questions."""
-    costs = sum(_TURNS ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
-    saves = sum(_TURNS ** _loops_around(node) for node in graph.all_nodes() if node.kind in ASKS)
+    costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
+    saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in ASKS)
     if costs <= saves or not may_change("eliminate all guards of", graph.return_node):
         return False
     for guard in graph.find_nodes(GUARD):
@@ -245,7 +245,7 @@ def _asked_for(graph: Graph, and_behind: bool) -> set[Node]:
     pending: list[Value] = []
     for node in graph.all_nodes():
         if node.kind in ASKS:
-            pending += [value for value in node.inputs if may_hold_tensor(value.type)]
+            pending += [value for value in node.inputs if may_contain_tensor(value.type)]
     while pending:
         value = pending.pop()
         if value in seen:

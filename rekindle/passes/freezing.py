@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import torch
 
-from rekindle.analysis.attribute_writes import Slot, nodes_within, slot_of
+from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ANY, NONE, AnyType, NumberType, TensorType, Type, UnionType, without_none
@@ -33,7 +33,7 @@ class Freezing:
     """See the module. Reads of parts that nobody uses any more go away too."""
 
     name: ClassVar[str] = "freezing"
-    values: Mapping[Slot, Any] = field(default_factory=dict)
+    values: Mapping[AttributeKey, Any] = field(default_factory=dict)
     """What the attributes hold that become constants; of those that :func:`can_be_constant` says can."""
 
     def run(self, graph: Graph) -> bool:

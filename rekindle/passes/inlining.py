@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes.changes import may_change
 
@@ -59,7 +59,7 @@ def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
     return changed
 
 
-def called_function(node: Node) -> FunctionRecord | None:
+def called_function(node: Node) -> GraphFunction | None:
     """The function that a call calls, where that is known."""
     if node.kind == "prim::CallFunction":
         type = node.inputs[0].type
@@ -88,7 +88,7 @@ def inline_between(before: Node, end: Node, result: Value) -> Value:
     return result
 
 
-def _inline_call(call: Node, record: FunctionRecord) -> Node:
+def _inline_call(call: Node, record: GraphFunction) -> Node:
     """Put a copy of the callee's nodes in place of ``call``; returns the first of them, which may be a call itself."""
     graph = call.graph
     callee = call.inputs[0]
@@ -108,7 +108,7 @@ def _inline_call(call: Node, record: FunctionRecord) -> Node:
     return first
 
 
-def _note_call(before: Node, call: Node, record: FunctionRecord) -> None:
+def _note_call(before: Node, call: Node, record: GraphFunction) -> None:
     """Write into the nodes between ``before`` and ``call`` that they came through it."""
     prefix = (*call.callstack, (record.basename, call.range))
     node = before.next

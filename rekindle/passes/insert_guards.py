@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from rekindle.analysis.type_propagation import SteadyFacts
+from rekindle.analysis.type_propagation import InvariantTypeFacts
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, TensorType, Type
 from rekindle.passes.changes import may_change
@@ -35,7 +35,7 @@ class InsertGuards:
     def run(self, graph: Graph) -> bool:
         changed = False
         notes = graph.find_nodes(PROFILE)
-        steady = SteadyFacts(graph) if notes else None
+        steady = InvariantTypeFacts(graph) if notes else None
         for note in notes:
             assert steady is not None
             told = self._told(steady, note)
@@ -50,7 +50,7 @@ class InsertGuards:
             changed = True
         return changed
 
-    def _told(self, steady: SteadyFacts, note: Node) -> Type | None:
+    def _told(self, steady: InvariantTypeFacts, note: Node) -> Type | None:
         """The type to insist on; None for nothing."""
         seen = note.attributes.get(PROFILED_TYPE)
         if seen == NONE:

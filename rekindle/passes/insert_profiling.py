@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.effects import CONTROL_FLOW, LAZY
+from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import OptionalType, TensorType, Type
 from rekindle.passes.changes import may_change
@@ -32,7 +32,7 @@ _NO_USES: Final = frozenset(
         *(PROFILE, "prim::Guard", "prim::BailOut"),
     }
     | CONTROL_FLOW
-    | LAZY
+    | DEFERRED_SUBGRAPH_KINDS
 )
 
 

@@ -106,7 +106,7 @@ class _Parallelization:
         if not node.in_block or node.blocks or self.modes[node] != self.modes[join] or is_conservative(node):
             return False
         effects = self.aliases.effects_of(node)
-        has_effects = effects.writes or effects.has_side_effects or effects.draws_random or effects.sets_modes
+        has_effects = effects.writes or effects.has_side_effects or effects.uses_rng or effects.sets_modes
         return not has_effects and not self.aliases.has_writers(node)
 
     @staticmethod

@@ -11,7 +11,7 @@ from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes.changes import ChangeLog, logger_of, nested
+from rekindle.passes.changes import ChangeCounter, logger_of, nested
 from rekindle.passes.debug_settings import settings
 
 
@@ -47,7 +47,7 @@ class PassManager:
 
     verify: Verifier | None = field(default_factory=chosen_verifier)
     observe: Observer | None = None
-    changes: ChangeLog = field(default_factory=ChangeLog)
+    changes: ChangeCounter = field(default_factory=ChangeCounter)
 
     def run(self, graph: Graph, passes: Iterable[Pass]) -> bool:
         """Run ``passes`` in order; returns whether anything changed.

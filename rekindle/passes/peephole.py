@@ -288,9 +288,9 @@ def _same_dtype(hole: _Peephole, node: Node) -> bool:
     return is_itself and hole.is_as_made(node.inputs[0]) and hole.replace(node.output, node.inputs[0])
 
 
-Rule = Callable[[_Peephole, Node], bool]
+Simplification = Callable[[_Peephole, Node], bool]
 
-_RULES: Final[dict[str, tuple[Rule, ...]]] = {
+_RULES: Final[dict[str, tuple[Simplification, ...]]] = {
     "aten::__not__": (_not,),
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::Bool", "aten::str"), (_same_scalar,)),
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),

@@ -22,7 +22,7 @@ from rekindle.passes.changes import may_change
 
 
 @dataclass(slots=True)
-class RankOfOperands:
+class ForwardRankQueries:
     """See the module."""
 
     name: ClassVar[str] = "rank_of_operands"

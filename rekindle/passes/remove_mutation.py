@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.analysis.effects import CONTROL_FLOW, FRESH, LAZY, PASSES_ON
+from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS, FORWARDING_KINDS, FRESH_VALUE_KINDS
 from rekindle.analysis.type_propagation import may_reshape
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Effects
+from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_int
 from rekindle.passes.in_place_forms import functional_kind
@@ -222,7 +222,7 @@ class _TensorMutation:
         """Whether ``written`` is known as itself only, and to this call only, when ``node`` writes to it."""
         aliases = self.aliases
         memory = aliases.reachable(written)
-        if aliases.outlives_call(written) or aliases.escapes(written) or memory & aliases.outside:
+        if aliases.outlives_call(written) or aliases.escapes(written) or memory & aliases.wildcard_memory:
             return False
         return all(
             use.user is node or use.user.is_after(node) or self._only_looks(use.user, written) for use in written.uses
@@ -230,7 +230,7 @@ class _TensorMutation:
 
     def _only_looks(self, user: Node, written: Value) -> bool:
         """Whether ``user`` keeps nothing of ``written``."""
-        if user.operator is None or user.blocks or user.kind in LAZY or user.kind == "prim::Return":
+        if user.operator is None or user.blocks or user.kind in DEFERRED_SUBGRAPH_KINDS or user.kind == "prim::Return":
             return False
         memory = self.aliases.reachable(written)
         others = (value for value in (*user.inputs, *user.outputs) if value is not written)
@@ -239,16 +239,16 @@ class _TensorMutation:
 
 def _is_plain(node: Node) -> bool:
     """Whether ``node`` does nothing by itself."""
-    return node.kind in PASSES_ON or node.kind in FRESH or node.kind in CONTROL_FLOW
+    return node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS or node.kind in CONTROL_FLOW
 
 
 def _is_made_here(written: Value, node: Node) -> bool:
     """Whether ``written`` is a new tensor, made in the block of ``node``."""
     maker = written.node
     operator = maker.operator
-    if operator is None or maker.owning_block is not node.owning_block or maker.kind in PASSES_ON:
+    if operator is None or maker.owning_block is not node.owning_block or maker.kind in FORWARDING_KINDS:
         return False
-    if operator.passes_on or operator.effects not in (Effects.FROM_SCHEMA, Effects.PURE):
+    if operator.may_alias_inputs or operator.effects not in (AliasAnalysisKind.FROM_SCHEMA, AliasAnalysisKind.PURE):
         return False
     returns = operator.schema.returns
     return len(returns) == len(maker.outputs) and returns[written.offset].alias is None

@@ -23,22 +23,24 @@ from rekindle.passes.changes import may_change
 from rekindle.passes.constant_propagation import ConstantPropagation
 from rekindle.passes.pass_manager import run_nested
 
-ASKS: Final = frozenset({"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"})
+TYPE_QUERIES: Final = frozenset(
+    {"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"}
+)
 """Kinds of nodes whose result follows from the type of a tensor."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypeRefinement:
-    """``only_if_asked`` leaves a graph alone that asks nothing of a tensor that a type tells. With ``any_modes`` types
-    hold under autocast, and for any default dtype and device: for graphs that run without a check of these."""
+    """``only_if_queried`` leaves a graph alone that asks nothing of a tensor that a type tells. With ``any_modes``
+    types hold under autocast, and for any default dtype and device: for graphs that run without a check of these."""
 
     name: ClassVar[str] = "type_refinement"
 
-    only_if_asked: bool = False
+    only_if_queried: bool = False
     any_modes: bool = False
 
     def run(self, graph: Graph) -> bool:
-        if self.only_if_asked and not any(node.kind in ASKS for node in graph.all_nodes()):
+        if self.only_if_queried and not any(node.kind in TYPE_QUERIES for node in graph.all_nodes()):
             return False
         inputs = [value.type for value in graph.inputs]
         decided = self._decide(graph, inputs)

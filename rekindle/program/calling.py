@@ -10,7 +10,7 @@ from weakref import ref
 import torch
 
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import Type
 from rekindle.passes.inlining import inline
 from rekindle.runtime import executor
@@ -49,7 +49,7 @@ def check_parts(owner: object) -> None:
             )
 
 
-def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of ``record`` for these arguments.
 
     Raises:
@@ -64,7 +64,7 @@ def call(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any])
     return (record.runner or runner_of(record))(record, args, kwargs)
 
 
-def runner_of(record: FunctionRecord) -> Runner:
+def runner_of(record: GraphFunction) -> Runner:
     """What calls ``record`` from Python, whatever the thread is doing; made when it is first called."""
     found = record.runner
     if found is None:
@@ -72,7 +72,7 @@ def runner_of(record: FunctionRecord) -> Runner:
     return found
 
 
-def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:
+def launch(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Future[Any]:
     """Start a call of ``record`` on another thread; returns the future of its result.
 
     Raises:
@@ -85,7 +85,7 @@ def launch(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any
     return task.then(lambda done: binder.result(done.value()))
 
 
-def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
+def graph_for(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Graph:
     """The graph that a call with these arguments runs.
 
     Raises:
@@ -94,7 +94,7 @@ def graph_for(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, 
     return executor.graph_for(record, binder_of(record).bind(args, kwargs))
 
 
-def compile(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+def compile(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Make what runs calls with such arguments, without a call.
 
     Raises:
@@ -103,7 +103,7 @@ def compile(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
     executor.prepare(record, binder_of(record).bind(args, kwargs))
 
 
-def inlined(record: FunctionRecord) -> Graph:
+def inlined(record: GraphFunction) -> Graph:
     """A copy of the function's graph in which every call has given way to what it calls."""
     graph = record.graph.copy()
     inline(graph)

@@ -17,7 +17,7 @@ from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, Property, Type, keep_type
 from rekindle.program.calling import call
@@ -162,10 +162,10 @@ def _add_method(owner: ClassType, definition: Def, declared: dict[str, Type], re
     assumed = frozenset(param.name.name for param in definition.params if param.annotation is None)
     binding: SelfBinding = InitBinding(owner, declared, assumed) if name == "__init__" else ObjectBinding(owner)
 
-    def define(record: FunctionRecord) -> None:
+    def define(record: GraphFunction) -> None:
         define_function(record, definition, resolver, self_binding=binding)
 
-    owner.methods[name] = FunctionRecord(f"{owner.name}.{name}", definer=define)
+    owner.methods[name] = GraphFunction(f"{owner.name}.{name}", function_creator=define)
 
 
 def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -> None:
@@ -175,10 +175,10 @@ def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -
     (decorator,) = spelled if len(spelled) == 1 else [""]
     if decorator == "staticmethod":
 
-        def define(record: FunctionRecord) -> None:
+        def define(record: GraphFunction) -> None:
             define_function(record, definition, resolver)
 
-        owner.static_methods[name] = FunctionRecord(f"{owner.name}.{name}", definer=define)
+        owner.static_methods[name] = GraphFunction(f"{owner.name}.{name}", function_creator=define)
     elif decorator == "property":
         getter = _accessor(owner, definition, f"__{name}_getter", resolver)
         owner.properties[name] = Property(name, getter)
@@ -195,7 +195,7 @@ def _add_decorated(owner: ClassType, decorated: Decorated, resolver: Resolver) -
         )
 
 
-def _accessor(owner: ClassType, definition: Def, name: str, resolver: Resolver) -> FunctionRecord:
+def _accessor(owner: ClassType, definition: Def, name: str, resolver: Resolver) -> GraphFunction:
     """The getter or the setter of a property, a method under a name of its own."""
     _add_method(owner, definition.with_name(name), {}, resolver)
     return owner.methods[name]
@@ -235,7 +235,7 @@ def _without_hidden_calls(methods: dict[str, Any]) -> dict[str, Any]:
     return {name: method for name, method in methods.items() if name not in _HIDDEN_CALLS}
 
 
-def _python_method(record: FunctionRecord) -> Callable[..., Any]:
+def _python_method(record: GraphFunction) -> Callable[..., Any]:
     def method(*args: Any, **kwargs: Any) -> Any:
         return call(record, args, kwargs)
 
@@ -243,7 +243,7 @@ def _python_method(record: FunctionRecord) -> Callable[..., Any]:
     return method
 
 
-def _python_init(name: str, record: FunctionRecord) -> Callable[..., None]:
+def _python_init(name: str, record: GraphFunction) -> Callable[..., None]:
     """``__init__``, whose object has no attributes yet that could be looked at."""
     schema: list[FunctionSchema] = []  # made once: what binds arguments is kept for each schema
 

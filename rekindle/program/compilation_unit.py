@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-from rekindle.errors import CompileError, Diagnostics, GivenUpError, Source, SourceRange
+from rekindle.errors import CascadingError, CompileError, Diagnostics, Source, SourceRange
 from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.values import FunctionValue
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, Type
 from rekindle.program.classes import (
@@ -83,7 +83,7 @@ class CompilationUnit:
     """
 
     def __init__(self, source: str | None = None) -> None:
-        self._functions: dict[str, FunctionRecord] = {}
+        self._functions: dict[str, GraphFunction] = {}
         self._classes: dict[str, DefinedType] = {}
         if source is not None:
             self._define(source, caller_resolver(1))
@@ -96,12 +96,12 @@ class CompilationUnit:
         """
         self._define(source, caller_resolver(1))
 
-    @no_collection()
+    @gc_paused()
     def _define(self, source: str, outer: Resolver) -> None:
         diagnostics = Diagnostics()
         functions, classes, lost = parse_program(source, diagnostics)
         resolver = ChainResolver(_LostNames(lost), _UnitResolver(self), ClassNames(self._classes), outer)
-        records: list[FunctionRecord] = []
+        records: list[GraphFunction] = []
         types: list[DefinedType] = []
         defined: list[ClassDef] = []
         before = dict(self._functions), dict(self._classes)
@@ -137,7 +137,7 @@ class CompilationUnit:
                 raise CompileError(f"the {what} '{name.name}' is defined already", name.range)
         return name.name
 
-    def _restore(self, functions: dict[str, FunctionRecord], classes: dict[str, DefinedType]) -> None:
+    def _restore(self, functions: dict[str, GraphFunction], classes: dict[str, DefinedType]) -> None:
         self._functions.clear()
         self._functions.update(functions)
         self._classes.clear()
@@ -151,7 +151,7 @@ class CompilationUnit:
         """
         if name in self._functions:
             raise CompileError(f"the function '{name}' is defined already")
-        record = FunctionRecord(name)
+        record = GraphFunction(name)
         record.define(graph, schema_of_graph(name.rpartition(".")[2], graph))
         self._functions[name] = record
         return Function(record)
@@ -179,11 +179,11 @@ class CompilationUnit:
         return [*super().__dir__(), *self._functions, *self._classes]
 
 
-def _record(name: str, definition: Def, resolver: Resolver) -> FunctionRecord:
-    def define(record: FunctionRecord) -> None:
+def _record(name: str, definition: Def, resolver: Resolver) -> GraphFunction:
+    def define(record: GraphFunction) -> None:
         define_function(record, definition, resolver)
 
-    return FunctionRecord(name, definer=define)
+    return GraphFunction(name, function_creator=define)
 
 
 class _LostNames:
@@ -194,12 +194,12 @@ class _LostNames:
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         if name in self.names:
-            raise GivenUpError(f"'{name}' could not be read", range)
+            raise CascadingError(f"'{name}' could not be read", range)
         return None
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
         if name in self.names:
-            raise GivenUpError(f"'{name}' could not be read", range)
+            raise CascadingError(f"'{name}' could not be read", range)
         return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable
 
@@ -21,7 +21,7 @@ class DebugState:
     its instructions, its ``graph`` is what they were made from."""
 
 
-def debug_state_of(record: FunctionRecord) -> DebugState:
+def debug_state_of(record: GraphFunction) -> DebugState:
     """The state of ``record`` as it is now. Nothing is compiled or run to tell it, but the graph.
 
     Raises:

@@ -9,25 +9,25 @@ import rekindle.frontend.builtins
 import rekindle.frontend.python_methods  # noqa: F401  (what Python's values have that is no operator)
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import (
+    CascadingError,
     Cause,
     CompileError,
     Diagnostics,
     Edit,
-    GivenUpError,
     TypeMismatchError,
     UnsupportedError,
 )
 from rekindle.frontend import monomorphization
-from rekindle.frontend.archive_resolver import ArchiveNames
+from rekindle.frontend.archive_resolver import ArchiveResolver
 from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known, emit_body
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.frontend.signatures import Signature, Told, read_signature
+from rekindle.frontend.signatures import Signature, TypeOrError, read_signature
 from rekindle.frontend.sugared import Resolver
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
 from rekindle.passes import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED, Pass, run_passes
@@ -39,14 +39,14 @@ from rekindle.syntax.views import Def, Param
 
 
 def define_function(
-    record: FunctionRecord,
+    record: GraphFunction,
     definition: Def,
     resolver: Resolver,
     *,
     self_binding: SelfBinding | None = None,
     defaults: Mapping[str, object] | None = None,
-    parameter_types: Mapping[str, Told] | None = None,
-    return_type: Told | None = None,
+    parameter_types: Mapping[str, TypeOrError] | None = None,
+    return_type: TypeOrError | None = None,
     known: Mapping[str, Known] | None = None,
     diagnostics: Diagnostics | None = None,
 ) -> None:
@@ -62,7 +62,7 @@ def define_function(
         VerificationError: verification is on, and the emitter or a pass made a graph that is not valid.
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
-    record.is_from_archive = isinstance(resolver, ArchiveNames)
+    record.is_from_archive = isinstance(resolver, ArchiveResolver)
     state = _type_of_state(record, definition, self_binding)
     signature = read_signature(
         definition,
@@ -75,7 +75,7 @@ def define_function(
         return_type=return_type,
     )
     _check_defaults(signature, definition, diagnostics)
-    if signature.schema.returns and not signature.given_up:
+    if signature.schema.returns and not signature.unresolved:
         record.declare(signature.schema)
     try:
         graph, schema = emit_body(
@@ -120,7 +120,7 @@ def _check_shared_defaults(graph: Graph, schema: FunctionSchema, definition: Def
 _MUTABLE: Final = (list, dict, set)
 
 
-def _type_of_state(record: FunctionRecord, definition: Def, self_binding: SelfBinding | None) -> dict[str, Told]:
+def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBinding | None) -> dict[str, TypeOrError]:
     """What ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
     if record.basename != "__setstate__" or self_binding is None or len(definition.params) != 2:
         return {}
@@ -131,20 +131,20 @@ def _type_of_state(record: FunctionRecord, definition: Def, self_binding: SelfBi
     try:
         returns = getter.schema.returns
     except CompileError:
-        return {state.name.name: GivenUpError("what '__getstate__' gives is not known")}
+        return {state.name.name: CascadingError("what '__getstate__' gives is not known")}
     return {state.name.name: returns[0].type} if returns else {}
 
 
 def _check_defaults(signature: Signature, definition: Def, diagnostics: Diagnostics) -> None:
     """Default arguments must be of the types of their parameters: nobody would notice before they are used."""
     for argument, param in zip(signature.schema.arguments, definition.params, strict=True):
-        why = None if argument.name in signature.given_up else _misfit(argument)
+        why = None if argument.name in signature.unresolved else _misfit(argument)
         if why is None:
             continue
         place = param.range if param.default is None else param.default.range
         error = TypeMismatchError(f"the default does not fit: {why}", place)
         if argument.assumed:
-            signature.given_up.add(argument.name)  # it is meant to be something else
+            signature.unresolved.add(argument.name)  # it is meant to be something else
             _blame_assumption(error, argument, param)
         diagnostics.add(error)
 

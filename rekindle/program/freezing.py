@@ -15,26 +15,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from rekindle.analysis.attribute_writes import Slot, nodes_within, slot_of, written_attributes
+from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of, written_attributes
 from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, Type
 from rekindle.ops.onednn_ops import CAN_PACK
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
     ConstantPropagation,
-    ConstantTensors,
     DeadCodeElimination,
     FoldArithmetic,
     FoldBatchNorm,
+    FoldConstantTensors,
+    ForwardRankQueries,
     Freezing,
     LowerSimpleTuples,
     PackWeights,
     Pass,
     Peephole,
-    RankOfOperands,
     RemoveDropout,
     inline,
     run_passes,
@@ -49,7 +49,7 @@ from rekindle.program.submodule_values import ModuleValues, is_class
 SIMPLIFICATION: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),
     ConstantPropagation(),
-    ConstantTensors(),
+    FoldConstantTensors(),
     Peephole(),
     RemoveDropout(),
     DeadCodeElimination(),
@@ -57,7 +57,7 @@ SIMPLIFICATION: Final[tuple[Pass, ...]] = (
 """What runs after attributes became constants."""
 
 NUMERICS: Final[tuple[Pass, ...]] = (
-    RankOfOperands(),
+    ForwardRankQueries(),
     FoldBatchNorm(is_frozen=True),
     FoldArithmetic(is_frozen=True),
     DeadCodeElimination(),
@@ -123,7 +123,7 @@ class _Freezer:
     def __init__(self, root: ScriptModule, preserved: Sequence[str], memo: dict[int, Any]) -> None:
         self.root = root
         self.memo = memo
-        self.records: dict[_Key, FunctionRecord] = {}
+        self.records: dict[_Key, GraphFunction] = {}
         """The methods that are kept, hooks among them."""
         self.owners: dict[_Key, ScriptModule] = {}
         self.graphs: dict[_Key, Graph] = {}
@@ -184,7 +184,7 @@ class _Freezer:
             f"the module '{self.root.original_name}' has no attribute or method '{name}' that could be preserved"
         )
 
-    def _keep_method(self, owner: ScriptModule, record: FunctionRecord) -> None:
+    def _keep_method(self, owner: ScriptModule, record: GraphFunction) -> None:
         key = id(owner), record.basename
         if key not in self.records:
             self.records[key], self.owners[key] = record, owner
@@ -222,7 +222,7 @@ class _Freezer:
 
     # ----------------------------------------------------------------------------------------- what becomes a constant
 
-    def _fixed_values(self, graphs: Sequence[Graph]) -> dict[Slot, Any]:
+    def _fixed_values(self, graphs: Sequence[Graph]) -> dict[AttributeKey, Any]:
         """The attributes that the graphs read and nothing writes to, with their values."""
         read = {
             slot_of(node)
@@ -230,7 +230,7 @@ class _Freezer:
             for node in nodes_within(graph)
             if node.kind == "prim::GetAttr" and node.inputs[0].type in self.modules
         }
-        found: dict[Slot, Any] = {}
+        found: dict[AttributeKey, Any] = {}
         for type, name in read - self._written(graphs):
             part = self.modules[type]
             if name not in part._modules and (id(part), name) not in self.kept:
@@ -240,11 +240,11 @@ class _Freezer:
         constants: dict[int, Any] = {}
         return {slot: as_constant(value, constants) for slot, value in found.items()}
 
-    def _written(self, graphs: Sequence[Graph]) -> set[Slot]:
+    def _written(self, graphs: Sequence[Graph]) -> set[AttributeKey]:
         """The attributes that graphs may write to, and those that share something with one of them, or with what the
         user keeps."""
         found = written_attributes(graphs)
-        held: dict[Slot, set[int]] = {
+        held: dict[AttributeKey, set[int]] = {
             (type, name): objects_in(getattr(part, name))
             for type, part in self.modules.items()
             for name in part.script_type.attributes
@@ -306,7 +306,7 @@ class _Freezer:
         root = self.root.script_type
         for key, graph in self.graphs.items():
             old, type = self.records[key], self.types[key[0]]
-            made = FunctionRecord(
+            made = GraphFunction(
                 f"{type.name}.{old.basename}", docstring=old.docstring, is_from_archive=old.is_from_archive
             )
             own = replace(old.schema.arguments[0], type=type)
@@ -340,12 +340,12 @@ def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) ->
             new.__dict__[name] = getattr(part, name)
 
 
-def methods_named(type: ClassType, name: str) -> list[FunctionRecord]:
+def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
     """The method of a class, or the overloads of it."""
     found = type.find_method(name)
     if found is not None:
         return [found]
-    overloads: list[FunctionRecord] = []
+    overloads: list[GraphFunction] = []
     while f"{name}__{len(overloads)}" in type.methods:
         overloads.append(type.methods[f"{name}__{len(overloads)}"])
     return overloads

@@ -14,7 +14,7 @@ from rekindle.analysis.effects import OWN_GRAPH
 from rekindle.frontend.classes import ObjectBinding
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, TensorType, Type
 from rekindle.passes import Pass, run_passes
 from rekindle.program.module import ScriptModule
@@ -96,11 +96,11 @@ class _Changed:
         self.type.pre_hooks.extend(map(self._method, old.pre_hooks))
         self.type.hooks.extend(map(self._method, old.hooks))
 
-    def _method(self, record: FunctionRecord) -> FunctionRecord:
+    def _method(self, record: GraphFunction) -> GraphFunction:
         graph = record.graph.copy()
         graph.inputs[0].type = self.type
         self._change(graph)
-        made = FunctionRecord(
+        made = GraphFunction(
             f"{self.type.name}.{record.basename}", docstring=record.docstring, is_from_archive=record.is_from_archive
         )
         own = replace(record.schema.arguments[0], type=self.type)

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.program import public_names
 from rekindle.program.calling import call, compile, graph_for, inlined, launch
@@ -23,7 +23,7 @@ from rekindle.runtime.futures import Future
 class _Compiled:
     """What functions and methods have in common: a record and what it tells."""
 
-    _record: FunctionRecord
+    _record: GraphFunction
 
     @property
     def name(self) -> str:
@@ -96,7 +96,7 @@ class Function(_Compiled, Savable):
     ``__wrapped__`` is the Python function that it was made from, where there is one.
     """
 
-    def __init__(self, record: FunctionRecord, python: Any = None) -> None:
+    def __init__(self, record: GraphFunction, python: Any = None) -> None:
         self._record = record
         self.__name__ = record.basename
         self.__qualname__ = record.basename
@@ -136,7 +136,7 @@ class Method(_Compiled):
 
     __slots__ = ("_record", "owner")
 
-    def __init__(self, owner: Any, record: FunctionRecord) -> None:
+    def __init__(self, owner: Any, record: GraphFunction) -> None:
         self.owner = owner
         self._record = record
 
@@ -185,7 +185,7 @@ class Overloaded:
 
     __slots__ = ("_records", "owner")
 
-    def __init__(self, records: Sequence[FunctionRecord], owner: Any = None) -> None:
+    def __init__(self, records: Sequence[GraphFunction], owner: Any = None) -> None:
         self._records = tuple(records)
         self.owner = owner
 
@@ -209,7 +209,7 @@ class Overloaded:
         record, _ = self._bound(args, kwargs)
         return Function(record) if self.owner is None else Method(self.owner, record)
 
-    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[FunctionRecord, Sequence[Any]]:
+    def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[GraphFunction, Sequence[Any]]:
         reasons: list[str] = []
         for record in self._records:
             try:

@@ -14,7 +14,7 @@ from torch.utils.hooks import RemovableHandle
 from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.frontend.classes import ObjectBinding as ObjectBinding
 from rekindle.frontend.emitter import SelfBinding
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program import calling as program_calling
@@ -72,7 +72,7 @@ _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "
 class _CompiledHook:
     """A hook of an archive, as ``nn.Module`` calls hooks: with the module, a tuple of arguments, and the result."""
 
-    def __init__(self, record: FunctionRecord) -> None:
+    def __init__(self, record: GraphFunction) -> None:
         self.record = record
 
     def __call__(self, module: torch.nn.Module, *given: Any) -> Any:
@@ -225,16 +225,16 @@ class ScriptModule(torch.nn.Module, Savable):
         """
         type = self._rekindle_type
         resolver = caller_resolver(1)
-        added: list[FunctionRecord] = []
+        added: list[GraphFunction] = []
         try:
             for definition in parse_definitions(source):
                 name = definition.name.name
                 self._check_new_method(name, definition.name.range)
 
-                def define(record: FunctionRecord, definition: Any = definition) -> None:
+                def define(record: GraphFunction, definition: Any = definition) -> None:
                     define_function(record, definition, resolver, self_binding=self._rekindle_binding)
 
-                type.methods[name] = FunctionRecord(f"{type.name}.{name}", definer=define)
+                type.methods[name] = GraphFunction(f"{type.name}.{name}", function_creator=define)
                 added.append(type.methods[name])
             diagnostics = Diagnostics()
             for record in added:
@@ -282,7 +282,7 @@ class ScriptModule(torch.nn.Module, Savable):
             if slot is not None and slot.initial is not None:
                 own[name] = slot.initial()
                 return own[name]
-            if slot is not None and slot.is_made_by_program:
+            if slot is not None and slot.is_dynamic:
                 raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
             raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'")
         raise AttributeError(f"'{name}': the module is not initialised")
@@ -306,7 +306,7 @@ class ScriptModule(torch.nn.Module, Savable):
         if attribute is not None:
             self._set_slot(attribute, value)
             flag = f"_has_{name}"
-            if attribute.is_made_by_program and isinstance(type, ClassType) and flag in type.attributes:
+            if attribute.is_dynamic and isinstance(type, ClassType) and flag in type.attributes:
                 self.__dict__[flag] = True  # programs that ask hasattr are to know
             return
         if isinstance(type, ClassType):

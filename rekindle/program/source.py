@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rekindle.frontend.python_printer import PythonPrinter
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 
 
 class Constants(SimpleNamespace):
@@ -18,7 +18,7 @@ class Constants(SimpleNamespace):
         return dict(vars(self))
 
 
-def code_with_constants(record: FunctionRecord, is_method: bool) -> tuple[str, Constants]:
+def code_with_constants(record: GraphFunction, is_method: bool) -> tuple[str, Constants]:
     """The source of a function, or of a method (nothing is said of the type of its ``self``), and its constants.
 
     Raises:

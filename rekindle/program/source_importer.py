@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import CompileError, Source, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.archive_resolver import ArchiveNames, no_functions, no_schemas
+from rekindle.frontend.archive_resolver import ArchiveResolver, no_functions, no_schemas
 from rekindle.frontend.classes import InitBinding, ObjectBinding
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.interfaces import interface_schema
@@ -16,7 +16,7 @@ from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.type_parser import custom_class
 from rekindle.ir.types import (
@@ -70,12 +70,12 @@ class SourceImporter:
         read_source: SourceReader,
         constants: Sequence[object] = (),
         *,
-        preferred: Callable[[str], Sequence[FunctionRecord]] = no_functions,
+        preferred: Callable[[str], Sequence[GraphFunction]] = no_functions,
         missing_operator: Callable[[str], Sequence[FunctionSchema]] = no_schemas,
         missing_class: Callable[[str], ClassType] = custom_class,
         origin: Callable[[SourceRange], SourceRange] | None = None,
     ) -> None:
-        self.names = ArchiveNames(self.find_type, constants, preferred, missing_operator)
+        self.names = ArchiveResolver(self.find_type, constants, preferred, missing_operator)
         self._read_source = read_source
         self._missing_class = missing_class
         self._origin = origin
@@ -138,8 +138,8 @@ class SourceImporter:
 
     # ---------------------------------------------------------------------------------------------------- functions
 
-    def _function(self, name: str, definition: Def, self_binding: SelfBinding | None = None) -> FunctionRecord:
-        def define(record: FunctionRecord) -> None:
+    def _function(self, name: str, definition: Def, self_binding: SelfBinding | None = None) -> GraphFunction:
+        def define(record: GraphFunction) -> None:
             defaults = {
                 param.name.name: self._default(param) for param in definition.params if param.default is not None
             }
@@ -148,7 +148,7 @@ class SourceImporter:
                 for node in record.graph.all_nodes():
                     node.range = self._origin(node.range)
 
-        return FunctionRecord(name, definer=define)
+        return GraphFunction(name, function_creator=define)
 
     def _default(self, param: Param) -> object:
         """The value of a default argument: a literal, or one of the few other expressions for constants that archives
@@ -163,7 +163,7 @@ class SourceImporter:
         """The value of an expression that is constant: what would have to run is refused."""
         body = [Return.create(expr.range, expr)]
         definition = Def.create(expr.range, Ident.create(expr.range, "default"), [], None, body)
-        record = FunctionRecord("default")
+        record = GraphFunction("default")
         define_function(record, definition, self.names)
         if any(node.kind not in _CONSTANTS for node in record.graph.all_nodes()):
             raise UnsupportedError(f"'{expr.range.text}' is no constant, which must stand here", expr.range)
@@ -200,7 +200,7 @@ class SourceImporter:
             owner.add_attribute(name, type, body.kind_of(name, type, owner.is_module))
         for name, value in body.constants:
             owner.constants[name] = self._constant(value)
-        records: dict[str, FunctionRecord] = {}
+        records: dict[str, GraphFunction] = {}
         for method in body.methods:
             name = method.name.name
             records[name] = self._function(f"{owner.name}.{name}", method, self._binding(owner, name, body))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 import torch
 
 from rekindle.analysis.attribute_writes import nodes_within
-from rekindle.analysis.effects import LAZY
+from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ClassType, InterfaceType, Type
 from rekindle.program.module import ScriptModule
@@ -60,7 +60,7 @@ class ModuleValues:
     def _visit(self, block: Block) -> None:
         for node in block.nodes:
             subgraph = node.attributes.get("Subgraph")
-            if node.kind in LAZY and isinstance(subgraph, Graph):
+            if node.kind in DEFERRED_SUBGRAPH_KINDS and isinstance(subgraph, Graph):
                 for parameter, value in zip(subgraph.inputs, node.inputs, strict=True):
                     if value in self.known:
                         self.known[parameter] = self.known[value]

@@ -25,13 +25,13 @@ from rekindle.analysis.effects import is_conservative
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BoolType, FloatType, IntType, OptionalType, TensorType, TupleType
-from rekindle.passes.type_refinement import ASKS
+from rekindle.passes.type_refinement import TYPE_QUERIES
 
 ArgumentSpec = tuple[object, ...]
-"""The answers to what a graph asks, in the order of :attr:`ArgumentSpecCreator.questions`."""
+"""The answers to what a graph asks, in the order of :attr:`ArgumentSpecCreator.queried_properties`."""
 
 
-class Fact(Enum):
+class ArgumentProperty(Enum):
     """What a graph may ask of an argument; the value is how Python asks it."""
 
     IS_NONE = "{0} is None"
@@ -40,20 +40,20 @@ class Fact(Enum):
     DEVICE = "{0}.device"
 
 
-_ASKS: Final[dict[str, tuple[Fact, ...]]] = {
-    "aten::dim": (Fact.RANK,),
-    "prim::dtype": (Fact.DTYPE,),
-    "aten::is_floating_point": (Fact.DTYPE,),
-    "aten::is_complex": (Fact.DTYPE,),
-    "aten::to": (Fact.DTYPE,),
-    "prim::device": (Fact.DEVICE,),
-    "aten::__is__": (Fact.IS_NONE,),
-    "aten::__isnot__": (Fact.IS_NONE,),
-    "aten::_unwrap_optional": (Fact.IS_NONE,),
+_ASKS: Final[dict[str, tuple[ArgumentProperty, ...]]] = {
+    "aten::dim": (ArgumentProperty.RANK,),
+    "prim::dtype": (ArgumentProperty.DTYPE,),
+    "aten::is_floating_point": (ArgumentProperty.DTYPE,),
+    "aten::is_complex": (ArgumentProperty.DTYPE,),
+    "aten::to": (ArgumentProperty.DTYPE,),
+    "prim::device": (ArgumentProperty.DEVICE,),
+    "aten::__is__": (ArgumentProperty.IS_NONE,),
+    "aten::__isnot__": (ArgumentProperty.IS_NONE,),
+    "aten::_unwrap_optional": (ArgumentProperty.IS_NONE,),
 }
 """Kinds of nodes whose result follows from facts about their first input."""
 
-_OF_A_TENSOR: Final = (Fact.RANK, Fact.DTYPE, Fact.DEVICE)
+_OF_A_TENSOR: Final = (ArgumentProperty.RANK, ArgumentProperty.DTYPE, ArgumentProperty.DEVICE)
 
 _SEES_NONE: Final = frozenset(
     {
@@ -69,7 +69,7 @@ _PLAIN: Final = (TensorType, IntType, FloatType, BoolType)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArgumentPath:
     """Where an argument stands: the number of an input, and the way from there through tuples."""
 
     input: int
@@ -90,19 +90,19 @@ class ArgumentSpecCreator:
     """
 
     graph: Graph
-    questions: list[tuple[Place, Fact]] = field(init=False)
+    queried_properties: list[tuple[ArgumentPath, ArgumentProperty]] = field(init=False)
     key: Callable[..., ArgumentSpec] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.questions = _questions(self.graph)
-        self.key = self._key() if self.questions else None
+        self.queried_properties = _questions(self.graph)
+        self.key = self._key() if self.queried_properties else None
 
     def _key(self) -> Callable[..., ArgumentSpec]:
         types = {place: value.type for value, place in _arguments(self.graph).items()}
         answers: list[str] = []
-        for place, fact in self.questions:
+        for place, fact in self.queried_properties:
             asked = fact.value.format(place.expression)
-            may_be_none = fact is not Fact.IS_NONE and isinstance(types[place], OptionalType)
+            may_be_none = fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType)
             answers.append(f"None if {place.expression} is None else {asked}" if may_be_none else asked)
         parameters = ", ".join(f"r{index}" for index in range(len(self.graph.inputs)))
         return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
@@ -110,31 +110,31 @@ class ArgumentSpecCreator:
     def describe(self, spec: ArgumentSpec) -> str:
         """A spec in words: ``x: rank 2; mask is None``."""
         parts: list[str] = []
-        for (place, fact), answer in zip(self.questions, spec, strict=True):
+        for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
             value = self.graph.inputs[place.input]
             name = value.name + "".join(f"[{index}]" for index in place.path)
-            if fact is Fact.IS_NONE:
+            if fact is ArgumentProperty.IS_NONE:
                 parts.append(f"{name} is {'' if answer else 'not '}None")
             elif answer is not None:
                 parts.append(f"{name}: {fact.name.lower()} {answer}")
         return "; ".join(parts)
 
 
-def _arguments(graph: Graph) -> dict[Value, Place]:
+def _arguments(graph: Graph) -> dict[Value, ArgumentPath]:
     """The inputs of a graph, and what it takes out of tuples among them."""
-    found: dict[Value, Place] = {}
+    found: dict[Value, ArgumentPath] = {}
     for index, value in enumerate(graph.inputs):
-        _add(found, value, Place(index))
+        _add(found, value, ArgumentPath(index))
     return found
 
 
-def _add(found: dict[Value, Place], value: Value, place: Place) -> None:
+def _add(found: dict[Value, ArgumentPath], value: Value, place: ArgumentPath) -> None:
     found[value] = place
     if not isinstance(value.type, TupleType):
         return
     for use in value.uses:
         for index, output in _elements(use.user):
-            _add(found, output, Place(place.input, (*place.path, index)))
+            _add(found, output, ArgumentPath(place.input, (*place.path, index)))
 
 
 def _elements(node: Node) -> Iterator[tuple[int, Value]]:
@@ -148,11 +148,11 @@ def _elements(node: Node) -> Iterator[tuple[int, Value]]:
             yield index % len(node.inputs[0].type.contained), node.output
 
 
-def _questions(graph: Graph) -> list[tuple[Place, Fact]]:
+def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
     """What ``graph`` asks of its arguments, each thing once, in the order of the arguments; what it asks of results
     that follow from arguments is asked of these."""
     arguments = _arguments(graph)
-    asked: set[tuple[Place, Fact]] = set()
+    asked: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
     for node in graph.all_nodes():
         facts = _ASKS.get(node.kind, ())
@@ -161,7 +161,7 @@ def _questions(graph: Graph) -> list[tuple[Place, Fact]]:
         value = _unwrapped(node.inputs[0])
         if value in arguments:
             asked.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
-        elif node.kind in ASKS:
+        elif node.kind in TYPE_QUERIES:
             asked.update((arguments[root], fact) for root in derived.roots(value) for fact in _OF_A_TENSOR)
     return sorted(asked, key=lambda each: (each[0].input, each[0].path, each[1].name))
 
@@ -172,9 +172,9 @@ def _unwrapped(value: Value) -> Value:
     return value
 
 
-def _can_have(fact: Fact, value: Value) -> bool:
+def _can_have(fact: ArgumentProperty, value: Value) -> bool:
     type = value.type
-    if fact is Fact.IS_NONE:
+    if fact is ArgumentProperty.IS_NONE:
         return isinstance(type, OptionalType)
     return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
 
@@ -182,7 +182,7 @@ def _can_have(fact: Fact, value: Value) -> bool:
 class _Derived:
     """Which arguments decide the type of a tensor that operators compute."""
 
-    def __init__(self, arguments: dict[Value, Place]) -> None:
+    def __init__(self, arguments: dict[Value, ArgumentPath]) -> None:
         self.arguments = arguments
         self.known: dict[Value, frozenset[Value] | None] = {}
 
@@ -236,14 +236,14 @@ def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -
     """Write into ``graph``, a copy of the creator's, what ``spec`` says of its arguments: refined types, and casts
     where something is known to be None, or not to be. Returns whether there is anything."""
     values = {place: value for value, place in _arguments(graph).items()}
-    facts: dict[Place, dict[Fact, Any]] = {}
-    for (place, fact), answer in zip(creator.questions, spec, strict=True):
+    facts: dict[ArgumentPath, dict[ArgumentProperty, Any]] = {}
+    for (place, fact), answer in zip(creator.queried_properties, spec, strict=True):
         facts.setdefault(place, {})[fact] = answer
     for place, known in facts.items():
         value = values[place]
-        if known.get(Fact.IS_NONE):
+        if known.get(ArgumentProperty.IS_NONE):
             _see(value, graph.create_constant(None).insert_before(_first(graph, value)).output)
-        elif Fact.IS_NONE in known:
+        elif ArgumentProperty.IS_NONE in known:
             assert isinstance(value.type, OptionalType)
             cast = graph.create("prim::unchecked_unwrap_optional", [value], types=[value.type.element])
             _see(value, cast.insert_before(_first(graph, value)).output)
@@ -267,10 +267,12 @@ def _see(value: Value, known: Value) -> None:
             use.user.replace_input(use.offset, known)
 
 
-def _refine(value: Value, known: dict[Fact, Any]) -> None:
+def _refine(value: Value, known: dict[ArgumentProperty, Any]) -> None:
     if not isinstance(value.type, TensorType):
         return
-    rank = known.get(Fact.RANK)
-    dtype: torch.dtype | None = known.get(Fact.DTYPE)
+    rank = known.get(ArgumentProperty.RANK)
+    dtype: torch.dtype | None = known.get(ArgumentProperty.DTYPE)
     sizes = value.type.sizes if rank is None else (None,) * rank
-    value.set_type(TensorType(dtype or value.type.dtype, known.get(Fact.DEVICE) or value.type.device, sizes))
+    value.set_type(
+        TensorType(dtype or value.type.dtype, known.get(ArgumentProperty.DEVICE) or value.type.device, sizes)
+    )

@@ -19,7 +19,7 @@ import torch
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import ArgumentError
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     NONE,
@@ -57,7 +57,7 @@ def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any])
     return Binder(schema).bind(args, kwargs)
 
 
-def binder_of(record: FunctionRecord) -> Binder:
+def binder_of(record: GraphFunction) -> Binder:
     """What binds the arguments of a function, made when it is first called."""
     found = record.binder
     if not isinstance(found, Binder):
@@ -68,7 +68,7 @@ def binder_of(record: FunctionRecord) -> Binder:
     return found
 
 
-def _writes_to(held: ref[FunctionRecord], index: int) -> bool:
+def _writes_to(held: ref[GraphFunction], index: int) -> bool:
     """Return whether the function may write to its argument at ``index``, or to something in it."""
     record = held()
     if record is None:
@@ -78,7 +78,7 @@ def _writes_to(held: ref[FunctionRecord], index: int) -> bool:
     return AliasDb(graph).has_writers(graph.inputs[index])
 
 
-Runner = Callable[[FunctionRecord, Sequence[Any], Mapping[str, Any]], Any]
+Runner = Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any]
 """Calls a function: with its record, and the arguments by position and by name."""
 
 
@@ -108,7 +108,7 @@ class Binder:
         """See :func:`bind`."""
         return self._written("args, kwargs", "", {})
 
-    def runner(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
+    def runner(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
         """What calls a function with this schema from Python: ``execute`` runs it on what fits."""
         if any(map(_is_written_copy, self.schema.arguments)):
             return self._runner_over_copies(execute)
@@ -118,12 +118,12 @@ class Binder:
             "record, args, kwargs", "result(execute(record, {}))", {"execute": execute, "result": self.result}
         )
 
-    def _runner_over_copies(self, execute: Callable[[FunctionRecord, Sequence[Any]], Any]) -> Runner:
+    def _runner_over_copies(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
         """What calls a function that is given sets or deques, which are dicts and lists to it: what it does to these,
         the sets and deques see."""
         places = [index for index, item in enumerate(self.schema.arguments) if _is_written_copy(item)]
 
-        def run(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        def run(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
             given = args if not kwargs and len(args) == len(self.schema.arguments) else self._arrange(args, kwargs)
             taken = self.bind(given, {})
             try:

@@ -19,7 +19,7 @@ from rekindle.passes.bailout_graphs import bailout_graph
 from rekindle.passes.insert_bailouts import AT_ENTRY, template_of
 
 
-class Faults:
+class FaultInjector:
     """Makes guards fail that hold: the one that is asked when ``at`` others have been."""
 
     def __init__(self) -> None:
@@ -30,19 +30,19 @@ class Faults:
         """Count from 0 again; no guard fails where ``at`` is negative."""
         self.at, self.asked = at, 0
 
-    def strike(self) -> bool:
+    def should_fail(self) -> bool:
         """Whether the guard that is asked now is to fail."""
         self.asked += 1
         return self.asked - 1 == self.at
 
 
-_faults: Final[list[Faults | None]] = [None]
+_faults: Final[list[FaultInjector | None]] = [None]
 
 
 @contextmanager
-def failing_guards() -> Iterator[Faults]:
+def failing_guards() -> Iterator[FaultInjector]:
     """For tests: within, code is made so that guards can be made to fail. What was made before is as it was."""
-    before, faults = _faults[0], Faults()
+    before, faults = _faults[0], FaultInjector()
     _faults[0] = faults
     try:
         yield faults
@@ -99,16 +99,16 @@ class Bailout:
             self._graph = bailout_graph(self._template, self._index)
         return self._graph
 
-    def take(self) -> None:
+    def record_taken(self) -> None:
         """Count that the program goes this way."""
         self.taken += 1
         if self.notice is not None:
             self.notice()
 
-    def rest(self, name: str) -> Callable[..., Any]:
+    def continuation(self, name: str) -> Callable[..., Any]:
         """What runs the rest of the program, from the value that did not fit and what was captured. ``name`` is what
         tracebacks call it."""
-        self.take()
+        self.record_taken()
         if self.restart is not None and self._places is not None:
             return partial(_start_anew, self.restart, self._places)
         if self._rest is None:
@@ -120,5 +120,5 @@ def _start_anew(restart: Callable[..., Any], places: Sequence[int], *values: obj
     return restart(*[values[place] for place in places])
 
 
-def _with_faults(test: Callable[[object], bool], faults: Faults) -> Callable[[object], bool]:
-    return lambda value: not faults.strike() and test(value)
+def _with_faults(test: Callable[[object], bool], faults: FaultInjector) -> Callable[[object], bool]:
+    return lambda value: not faults.should_fail() and test(value)

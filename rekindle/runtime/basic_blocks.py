@@ -16,29 +16,29 @@ from rekindle.runtime.hot_loops import HOT, HotLoops
 from rekindle.runtime.instructions import BOUNDARIES, ENDS_SEGMENT, Instruction, Opcode, copy_constant
 
 Registers = list[Any]
-Step = Callable[[Registers], object]
+BoundInstruction = Callable[[Registers], object]
 """Runs one instruction."""
-Jump = Callable[[Registers], "Segment"]
+Jump = Callable[[Registers], "BasicBlock"]
 """Runs an instruction that ends a segment; gives the next segment."""
 
 
 @dataclass(slots=True, eq=False)
-class Segment:
+class BasicBlock:
     """The instructions from ``start`` on.
 
-    ``body`` are those that just go on, ``end`` gives the next segment: the last instruction, or where there is no
-    jump, what leads to the segment behind. It is None if the last instruction, ``boundary``, calls, forks, waits or
-    returns. ``next`` is the segment behind it. ``jump`` is ``end`` for those who go step by step: ``end`` may run what
-    is left of a loop all at once.
+    ``body`` are those that just go on, ``transfer`` gives the next segment: the last instruction, or where there is no
+    jump, what leads to the segment behind. It is None if the last instruction, ``exit_instruction``, calls, forks,
+    waits or returns. ``next`` is the segment behind it. ``jump`` is ``transfer`` for those who go step by step:
+    ``transfer`` may run what is left of a loop all at once.
     """
 
     start: int
-    body: tuple[Step, ...] = ()
-    end: Jump | None = None
+    body: tuple[BoundInstruction, ...] = ()
+    transfer: Jump | None = None
     jump: Jump | None = None
-    boundary: Instruction | None = None
-    next: Segment | None = None
-    is_joint: bool = False
+    exit_instruction: Instruction | None = None
+    next: BasicBlock | None = None
+    falls_through: bool = False
     """Whether no instruction stands at the end: it just leads on."""
 
     @property
@@ -47,7 +47,7 @@ class Segment:
         return self.start + len(self.body)
 
 
-def segments_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[Segment]:
+def basic_blocks_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[BasicBlock]:
     """Cut instructions into segments. The first one starts the program."""
     starts = {0}
     for index, instruction in enumerate(instructions):
@@ -56,42 +56,42 @@ def segments_of(instructions: Sequence[Instruction], hot: HotLoops) -> list[Segm
         if instruction.target >= 0:
             starts.add(instruction.target)
     starts.discard(len(instructions))
-    at = {start: Segment(start) for start in sorted(starts)}
+    at = {start: BasicBlock(start) for start in sorted(starts)}
     for segment in at.values():
         _fill(segment, instructions, at, hot)
     return list(at.values())
 
 
-def _fill(segment: Segment, instructions: Sequence[Instruction], at: dict[int, Segment], hot: HotLoops) -> None:
-    body: list[Step] = []
+def _fill(segment: BasicBlock, instructions: Sequence[Instruction], at: dict[int, BasicBlock], hot: HotLoops) -> None:
+    body: list[BoundInstruction] = []
     index = segment.start
     while instructions[index].opcode not in ENDS_SEGMENT:
         body.append(step_of(instructions[index]))
         index += 1
         if index in at:
-            segment.end = segment.jump = partial(_go_to, at[index])
-            segment.is_joint = True
+            segment.transfer = segment.jump = partial(_go_to, at[index])
+            segment.falls_through = True
             break
     else:
         last = instructions[index]
         segment.next = at.get(index + 1)
         if last.opcode in BOUNDARIES:
-            segment.boundary = last
+            segment.exit_instruction = last
         else:
-            segment.end = segment.jump = _jump(last, at[last.target], at.get(index + 1))
+            segment.transfer = segment.jump = _jump(last, at[last.target], at.get(index + 1))
             if last.target <= index:
-                segment.end = _warming(segment.jump, at[index + 1], partial(hot.compile, last.target, index))
+                segment.transfer = _warming(segment.jump, at[index + 1], partial(hot.compile, last.target, index))
     segment.body = tuple(body)
 
 
 # -------------------------------------------------------------------------------------------------------------- jumps
 
 
-def _go_to(segment: Segment, registers: Registers) -> Segment:
+def _go_to(segment: BasicBlock, registers: Registers) -> BasicBlock:
     return segment
 
 
-def _jump(instruction: Instruction, target: Segment, following: Segment | None) -> Jump:
+def _jump(instruction: Instruction, target: BasicBlock, following: BasicBlock | None) -> Jump:
     """What runs a jump. A conditional one is never the last instruction."""
     if instruction.opcode is Opcode.JUMP:
         return partial(_go_to, target)
@@ -107,36 +107,36 @@ def _jump(instruction: Instruction, target: Segment, following: Segment | None) 
     return _loop_next(counter, instruction.inputs[0], target, following)
 
 
-def _conditional(condition: int, if_true: Segment, if_false: Segment) -> Jump:
-    def choose(registers: Registers) -> Segment:
+def _conditional(condition: int, if_true: BasicBlock, if_false: BasicBlock) -> Jump:
+    def choose(registers: Registers) -> BasicBlock:
         return if_true if registers[condition] else if_false
 
     return choose
 
 
-def _loop_start(counter: int, limit: int, body: Segment, behind: Segment) -> Jump:
-    def start(registers: Registers) -> Segment:
+def _loop_start(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -> Jump:
+    def start(registers: Registers) -> BasicBlock:
         registers[counter] = 0
         return body if registers[limit] > 0 else behind
 
     return start
 
 
-def _loop_next(counter: int, limit: int, body: Segment, behind: Segment) -> Jump:
-    def count(registers: Registers) -> Segment:
+def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -> Jump:
+    def count(registers: Registers) -> BasicBlock:
         registers[counter] = done = registers[counter] + 1
         return body if done < registers[limit] else behind
 
     return count
 
 
-def _warming(jump: Jump, behind: Segment, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
+def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
     """A jump back to the start of a loop, which compiles the loop when it has been taken often."""
     taken = 0
     is_tried = False
     loop: Callable[[Registers], None] | None = None
 
-    def jump_back(registers: Registers) -> Segment:
+    def jump_back(registers: Registers) -> BasicBlock:
         nonlocal taken, is_tried, loop
         following = jump(registers)
         if following is behind:
@@ -156,7 +156,7 @@ def _warming(jump: Jump, behind: Segment, compile: Callable[[], Callable[[Regist
 # ------------------------------------------------------------------------------------------------------------- bodies
 
 
-def step_of(instruction: Instruction) -> Step:
+def step_of(instruction: Instruction) -> BoundInstruction:
     """What runs an instruction of a body."""
     if instruction.opcode is Opcode.CONSTANT:
         (register,) = instruction.outputs
@@ -165,7 +165,7 @@ def step_of(instruction: Instruction) -> Step:
     written = tuple(register is not None for register in instruction.outputs)
     make = _maker(len(inputs), len(instruction.cleared), written, instruction.opcode is Opcode.OPERATION)
     outputs = [register for register in instruction.outputs if register is not None]
-    step: Step = make(instruction.operation, *inputs, *instruction.cleared, *outputs)
+    step: BoundInstruction = make(instruction.operation, *inputs, *instruction.cleared, *outputs)
     return step
 
 
@@ -175,7 +175,7 @@ def _write_copy(register: int | None, value: object, registers: Registers) -> No
 
 
 @cache
-def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., Step]:
+def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., BoundInstruction]:
     """What makes the steps of one shape: from the operation and the registers of inputs, to clear, and of outputs.
 
     For two inputs, one to clear and one output::
@@ -203,5 +203,5 @@ def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) ->
     text = f"def make({', '.join(parameters)}):\n def step(registers):{body}\n return step"
     namespace: dict[str, Any] = {}
     exec(compile(text, "<rekindle interpreter>", "exec"), namespace)  # noqa: S102 (the text is ours, not a program's)
-    maker: Callable[..., Step] = namespace["make"]
+    maker: Callable[..., BoundInstruction] = namespace["make"]
     return maker

@@ -20,9 +20,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
-from rekindle.runtime.basic_blocks import Segment, Step, segments_of
+from rekindle.runtime.basic_blocks import BasicBlock, BoundInstruction, basic_blocks_of
 from rekindle.runtime.hot_loops import HotLoops
 from rekindle.runtime.instructions import Instruction, Opcode, describe_constant
 from rekindle.runtime.lowering import lower
@@ -39,7 +39,7 @@ class Code:
     """
 
     def __init__(self, graph: Graph, name: str) -> None:
-        with no_collection():
+        with gc_paused():
             lowered = lower(graph)
         self.name = name
         self.graph = graph
@@ -47,12 +47,12 @@ class Code:
         self.instructions: Sequence[Instruction] = lowered.instructions
         self.template = lowered.template
         self.constants = tuple(lowered.constants)
-        self.hot = HotLoops(lowered.instructions, lowered.light)
+        self.hot = HotLoops(lowered.instructions, lowered.non_owning)
 
     @cached_property
-    def segments(self) -> Sequence[Segment]:
+    def segments(self) -> Sequence[BasicBlock]:
         """The instructions in the form that the interpreter runs."""
-        return segments_of(self.instructions, self.hot)
+        return basic_blocks_of(self.instructions, self.hot)
 
     @property
     def basename(self) -> str:
@@ -60,13 +60,13 @@ class Code:
         return self.name.rsplit(".", 1)[-1]
 
     @cached_property
-    def positions(self) -> dict[Step, int]:
+    def positions(self) -> dict[BoundInstruction, int]:
         """The index of the instruction that each step runs."""
-        found: dict[Step, int] = {}
+        found: dict[BoundInstruction, int] = {}
         for segment in self.segments:
             for offset, step in enumerate(segment.body):
                 found[step] = segment.start + offset
-            for jump in (segment.jump, segment.end):
+            for jump in (segment.jump, segment.transfer):
                 if jump is not None:
                     found[jump] = segment.boundary_index
         return found
@@ -90,7 +90,7 @@ class Code:
         last."""
         return [register for enter, exit, register in self._with_statements if enter < index < exit]
 
-    def segment_at(self, index: int) -> Segment:
+    def segment_at(self, index: int) -> BasicBlock:
         """The segment that holds instruction ``index``."""
         found = self.segments[0]
         for segment in self.segments:

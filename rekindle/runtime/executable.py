@@ -8,7 +8,7 @@ from typing import Any, Final
 from rekindle.errors import UNKNOWN_RANGE, GraphError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.verifier import verify
 from rekindle.passes.inlining import called_function
 from rekindle.runtime.code import Code
@@ -29,7 +29,7 @@ class Executable:
         self.was_edited = False
         """Whether a graph has been edited since the last time that something was made of it."""
 
-    def begin(self, record: FunctionRecord) -> None:
+    def begin(self, record: GraphFunction) -> None:
         """Something is about to be made of the function's graph: forget it once that is edited, or one that it calls.
 
         Raises:
@@ -55,7 +55,7 @@ class Executable:
 _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
-def executable_of(record: FunctionRecord) -> Executable:
+def executable_of(record: GraphFunction) -> Executable:
     """What there is of a function so far."""
     found = record.executable
     if not isinstance(found, Executable):
@@ -70,7 +70,7 @@ def forget_strategies() -> None:
         executable.strategy = None
 
 
-def code_of(record: FunctionRecord) -> Code:
+def code_of(record: GraphFunction) -> Code:
     """The code of a function as it was compiled, made when it is first asked for.
 
     Raises:
@@ -85,7 +85,7 @@ def code_of(record: FunctionRecord) -> Code:
     return code
 
 
-def graphs_of(record: FunctionRecord) -> list[Graph]:
+def graphs_of(record: GraphFunction) -> list[Graph]:
     """The graph of a function, those within it, and those of the functions that it calls, as far as they are known."""
     pending, seen = [record.graph], dict[Graph, None]()
     while pending:
@@ -101,7 +101,7 @@ def graphs_of(record: FunctionRecord) -> list[Graph]:
     return list(seen)
 
 
-def _check_signature(record: FunctionRecord) -> None:
+def _check_signature(record: GraphFunction) -> None:
     graph, schema = record.graph, record.schema
     for what, ours, declared in (
         ("take", graph.inputs, schema.arguments),

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.code import Code
@@ -34,7 +34,7 @@ from rekindle.runtime.version import Strategy, Version
 
 _optimize: Final = ContextVar("rekindle.optimize", default=True)
 
-STRATEGIES: Final[dict[str, Callable[[FunctionRecord], Strategy]]] = {
+STRATEGIES: Final[dict[str, Callable[[GraphFunction], Strategy]]] = {
     "simple": SpecializingStrategy,
     "profiling": ProfilingStrategy,
     "native": NativeStrategy,
@@ -67,7 +67,7 @@ def is_optimizing() -> bool:
     return _optimize.get()
 
 
-def execute(record: FunctionRecord, arguments: Sequence[object]) -> Any:
+def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
     """What ``record`` returns for ``arguments``, which fit its schema: :func:`rekindle.runtime.arguments.bind` makes
     such.
 
@@ -125,7 +125,7 @@ def _word(error: BaseException) -> None:
 exceptions.word_error = _word
 
 
-def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
+def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:
     """Have another thread execute ``record``; returns the future of what :func:`execute` would return.
 
     Raises:
@@ -136,7 +136,7 @@ def start(record: FunctionRecord, arguments: Sequence[object]) -> Future[Any]:
     return launch(state)
 
 
-def with_strategy(record: FunctionRecord) -> Executable:
+def with_strategy(record: GraphFunction) -> Executable:
     """The executable of a function, with the strategy that is chosen now if it had none."""
     executable = executable_of(record)
     if executable.strategy is None:
@@ -145,7 +145,7 @@ def with_strategy(record: FunctionRecord) -> Executable:
     return executable
 
 
-def prepare(record: FunctionRecord, arguments: Sequence[object]) -> Version:
+def prepare(record: GraphFunction, arguments: Sequence[object]) -> Version:
     """What runs calls with such arguments, made now.
 
     Raises:
@@ -155,7 +155,7 @@ def prepare(record: FunctionRecord, arguments: Sequence[object]) -> Version:
     return strategy.prepare(arguments)
 
 
-def graph_for(record: FunctionRecord, arguments: Sequence[object]) -> Graph:
+def graph_for(record: GraphFunction, arguments: Sequence[object]) -> Graph:
     """The graph that calls with such arguments run.
 
     Raises:

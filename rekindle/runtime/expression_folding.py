@@ -46,22 +46,22 @@ _READERS: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Folding:
+class FoldedInstructions:
     """The indices of instructions that are joined to the next one, and of those that are repeated where they are
     read."""
 
-    joined: set[int] = field(default_factory=set)
-    repeated: set[int] = field(default_factory=set)
+    inlined: set[int] = field(default_factory=set)
+    rematerialized: set[int] = field(default_factory=set)
 
 
-def foldable(instructions: Sequence[Instruction], uses: Uses) -> Folding:
+def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
     """What needs no line of its own."""
-    found = Folding()
+    found = FoldedInstructions()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
             readers = uses.readers.get(instruction.outputs[0], [])
             if readers and all(_takes_any_sequence(instructions[reader]) for reader in readers):
-                found.repeated.add(index)
+                found.rematerialized.add(index)
     _join(instructions, uses, found)
     return found
 
@@ -119,31 +119,33 @@ def _is_number(value: Value) -> bool:
     return value.type.kind in WITHOUT_MEMORY
 
 
-def _join(instructions: Sequence[Instruction], uses: Uses, found: Folding) -> None:
+def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstructions) -> None:
     reader = -1
     """The next instruction that has a line of its own."""
     depths: dict[int, int] = {}
     for index in range(len(instructions) - 1, -1, -1):
         instruction = instructions[index]
         depth = depths.get(uses.reader_of(instruction), 0) + 1
-        if index in found.repeated:
+        if index in found.rematerialized:
             pass
         elif depth <= _DEEPEST and _can_join(index, instructions, reader, uses, found):
             depths[index] = depth
-            found.joined.add(index)
+            found.inlined.add(index)
         else:
             reader = index
         if index in uses.targets:
             reader = -1  # what stands before does not always come before
 
 
-def _can_join(index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: Folding) -> bool:
+def _can_join(
+    index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: FoldedInstructions
+) -> bool:
     """Whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
     instruction = instructions[index]
     if reader < 0 or instruction.opcode is not Opcode.OPERATION or not uses.is_plain_result(instruction):
         return False
     into = uses.reader_of(instruction)
-    if not index < into <= reader or into in found.repeated:
+    if not index < into <= reader or into in found.rematerialized:
         return False
     opcode = instructions[reader].opcode
     if opcode not in _READERS or (opcode in JUMPS and instruction.cleared):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rekindle.ir.graph import Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import Operation
 
 
@@ -83,7 +83,7 @@ class Instruction:
     cleared: tuple[int, ...] = ()
     target: int = -1
     operation: Operation | None = None
-    function: FunctionRecord | None = None
+    function: GraphFunction | None = None
     constant: object = None
 
     def __str__(self) -> str:

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Final
 
 from rekindle.errors import ArgumentError, InternalError, RekindleError, Source
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType
 from rekindle.ops.asynchrony import Await, Call
 from rekindle.runtime.bailouts import Bailout
-from rekindle.runtime.basic_blocks import Registers, Segment, Step
+from rekindle.runtime.basic_blocks import BasicBlock, BoundInstruction, Registers
 from rekindle.runtime.code import Code
 from rekindle.runtime.conversion import class_of
 from rekindle.runtime.executable import code_of
@@ -26,7 +26,7 @@ from rekindle.runtime.futures import block_until_done
 from rekindle.runtime.instructions import Instruction, Opcode
 from rekindle.runtime.subscript_errors import word_as_python_does
 from rekindle.runtime.tasks import launch
-from rekindle.runtime.tracebacks import Place, foreign_frames, traceback_through
+from rekindle.runtime.tracebacks import SourceFrame, foreign_frames, traceback_through
 from rekindle.runtime.with_statements import leave_all
 
 # Members of an enum cost ten times what names of the module do, and calls ask for them all the time.
@@ -55,10 +55,10 @@ class InterpreterState:
         """What the program returned, once it is finished."""
         self.awaited: Any = None
         """The unfinished future that the program stands before, if it does."""
-        self._segment: Segment | None = None
+        self._segment: BasicBlock | None = None
         self._offset = 0
-        self._stack: list[tuple[Code, Registers, Segment]] = []
-        self._places: list[Place] = []
+        self._stack: list[tuple[Code, Registers, BasicBlock]] = []
+        self._places: list[SourceFrame] = []
 
     # -------------------------------------------------------------------------------------------------------- running
 
@@ -122,7 +122,7 @@ class InterpreterState:
                 while True:
                     for step in segment.body:
                         step(registers)
-                    step = segment.end
+                    step = segment.transfer
                     if step is None:
                         break
                     segment = step(registers)
@@ -185,16 +185,16 @@ class InterpreterState:
     def _pass_joints(self) -> None:
         """Go over ends of segments where there is no instruction."""
         segment = self._segment
-        while segment is not None and segment.is_joint and self._offset == len(segment.body):
-            assert segment.end is not None
-            segment = self._segment = segment.end(self.registers)
+        while segment is not None and segment.falls_through and self._offset == len(segment.body):
+            assert segment.transfer is not None
+            segment = self._segment = segment.transfer(self.registers)
             self._offset = 0
 
     # --------------------------------------------------------------------------------------------------------- frames
 
-    def _cross(self, segment: Segment) -> None:
+    def _cross(self, segment: BasicBlock) -> None:
         """Run the call, the return or what has to do with tasks at the end of ``segment``."""
-        boundary = segment.boundary
+        boundary = segment.exit_instruction
         assert boundary is not None
         opcode = boundary.opcode
         if opcode is _STORE:
@@ -212,7 +212,7 @@ class InterpreterState:
         else:
             self._await(boundary, segment)
 
-    def _enter(self, call: Instruction, segment: Segment) -> None:
+    def _enter(self, call: Instruction, segment: BasicBlock) -> None:
         caller = self.registers
         if len(self._stack) >= max(_DEEPEST, sys.getrecursionlimit()):
             raise RecursionError("maximum recursion depth exceeded")
@@ -236,7 +236,7 @@ class InterpreterState:
             self.registers, self._segment = [], None
             return
         self.code, self.registers, segment = self._stack.pop()
-        boundary = segment.boundary
+        boundary = segment.exit_instruction
         assert boundary is not None
         if boundary.opcode is _AWAIT:
             self.registers[boundary.inputs[0]].finish(result)
@@ -247,7 +247,7 @@ class InterpreterState:
                 self.registers[register] = result
         self._segment = segment.next
 
-    def _bail_out(self, instruction: Instruction, segment: Segment) -> None:
+    def _bail_out(self, instruction: Instruction, segment: BasicBlock) -> None:
         """Go on, or have the rest of the program take over this frame."""
         bailout = instruction.constant
         assert isinstance(bailout, Bailout)
@@ -258,18 +258,18 @@ class InterpreterState:
         code = bailout.code
         if not isinstance(code, Code):
             code = bailout.code = Code(bailout.graph, self.code.name)
-        bailout.take()
+        bailout.record_taken()
         registers = code.template[:]
         registers[: len(values)] = values
         self.code, self.registers, self._segment = code, registers, code.segments[0]
 
-    def _fork(self, fork: Instruction, segment: Segment) -> None:
+    def _fork(self, fork: Instruction, segment: BasicBlock) -> None:
         assert fork.function is not None
         state = InterpreterState(code_of(fork.function))
         state.start([self.registers[register] for register in fork.inputs])
         self._go_on(fork, segment, launch(state))
 
-    def _wait(self, wait: Instruction, segment: Segment) -> None:
+    def _wait(self, wait: Instruction, segment: BasicBlock) -> None:
         future = self.registers[wait.inputs[0]]
         if not future.done():
             self.awaited = future
@@ -277,13 +277,13 @@ class InterpreterState:
             return
         self._go_on(wait, segment, future.value())
 
-    def _defer(self, defer: Instruction, segment: Segment) -> None:
+    def _defer(self, defer: Instruction, segment: BasicBlock) -> None:
         function = defer.function
         assert function is not None
         arguments = [self.registers[register] for register in defer.inputs]
         self._go_on(defer, segment, Await(Call(partial(_run, function), arguments, function)))
 
-    def _await(self, wait: Instruction, segment: Segment) -> None:
+    def _await(self, wait: Instruction, segment: BasicBlock) -> None:
         """The frame of what computes the result knows nothing of the Await, which is a register of the one below."""
         awaited = self.registers[wait.inputs[0]]
         if not isinstance(awaited, Await) or awaited.is_nowait():
@@ -307,12 +307,12 @@ class InterpreterState:
     def _being_computed(self) -> list[Await[Any]]:
         """The Awaits whose functions this execution is in."""
         return [
-            registers[segment.boundary.inputs[0]]
+            registers[segment.exit_instruction.inputs[0]]
             for _, registers, segment in self._stack
-            if segment.boundary is not None and segment.boundary.opcode is _AWAIT
+            if segment.exit_instruction is not None and segment.exit_instruction.opcode is _AWAIT
         ]
 
-    def _go_on(self, instruction: Instruction, segment: Segment, result: object) -> None:
+    def _go_on(self, instruction: Instruction, segment: BasicBlock, result: object) -> None:
         """Write the result of an instruction at the end of ``segment``, and stand behind it."""
         registers = self.registers
         for register in instruction.cleared:
@@ -324,7 +324,7 @@ class InterpreterState:
 
     # --------------------------------------------------------------------------------------------------------- errors
 
-    def _fail(self, segment: Segment | None, step: Step | None, error: BaseException) -> None:
+    def _fail(self, segment: BasicBlock | None, step: BoundInstruction | None, error: BaseException) -> None:
         """Note where the program stands, leave the with statements that it is in, and let go of everything that it
         holds."""
         traceback = error.__traceback__
@@ -362,7 +362,7 @@ class InterpreterState:
         return traceback_through(self._places, tail)
 
 
-def _run(function: FunctionRecord, *arguments: object) -> Any:
+def _run(function: GraphFunction, *arguments: object) -> Any:
     """Run a function for Python, which asks for the result of an Await of a program."""
     return InterpreterState(code_of(function)).run(arguments)
 
@@ -380,7 +380,7 @@ def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
     return result
 
 
-def places_of(code: Code, index: int, function: str = "") -> list[Place]:
+def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
     """Where instruction ``index`` of ``code`` stands: in the function itself, and in those that were inlined into
     it. ``function`` is its name where the code is of a part of it."""
     node = code.instructions[index].node
@@ -388,16 +388,16 @@ def places_of(code: Code, index: int, function: str = "") -> list[Place]:
         lines, numbers = code.listing()
         source = Source("\n".join(lines), f"<code of {code.name}>")
         start = source.line_starts[numbers[index] - 1]
-        return [Place(function or code.basename, source.range(start, start + len(lines[numbers[index] - 1])))]
-    places: list[Place] = []
+        return [SourceFrame(function or code.basename, source.range(start, start + len(lines[numbers[index] - 1])))]
+    places: list[SourceFrame] = []
     function = function or code.basename
     for callee, call in node.callstack:
-        places.append(Place(function, call))
+        places.append(SourceFrame(function, call))
         function = callee.rsplit(".", 1)[-1]
-    return [*places, Place(function, node.range)]
+    return [*places, SourceFrame(function, node.range)]
 
 
-def _method_of(value: object, name: str) -> FunctionRecord:
+def _method_of(value: object, name: str) -> GraphFunction:
     """The method of an object whose class is known only now."""
     owner = class_of(value)
     method = owner.methods.get(name) if isinstance(owner, ClassType) else None

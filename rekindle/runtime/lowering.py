@@ -22,7 +22,7 @@ from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.errors import InternalError, SchemaError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import REGISTRY, Operation, is_foreign
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
@@ -41,25 +41,25 @@ FORKED = "<forked function>"
 AWAITED = "<awaited function>"
 """The same for what an Await runs."""
 
-UNBOUNDED = 2**63 - 1
+MAX_TRIP_COUNT = 2**63 - 1
 """The number of iterations of a `while` loop."""
 
 
 @dataclass(slots=True)
-class Lowered:
+class LoweredCode:
     """What :func:`lower` makes: instructions, what registers hold at the start, and which registers hold constants.
 
-    ``light`` are the registers that keep nothing alive: those of numbers, and of constants, which live as long as the
-    code.
+    ``non_owning`` are the registers that keep nothing alive: those of numbers, and of constants, which live as long as
+    the code.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
     template: list[object] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
-    light: set[int] = field(default_factory=set)
+    non_owning: set[int] = field(default_factory=set)
 
 
-def lower(graph: Graph) -> Lowered:
+def lower(graph: Graph) -> LoweredCode:
     """The instructions of ``graph``. The arguments are expected in the first registers.
 
     Raises:
@@ -81,13 +81,13 @@ def is_unbounded(value: Value) -> bool:
     """Whether ``value`` is the number of iterations of a `while` loop."""
     node = value.node
     limit = node.attributes.get("value")
-    return node.kind == "prim::Constant" and isinstance(limit, int) and limit >= UNBOUNDED
+    return node.kind == "prim::Constant" and isinstance(limit, int) and limit >= MAX_TRIP_COUNT
 
 
 class _Lowering:
     def __init__(self, live: Liveness) -> None:
         self.live = live
-        self.result = Lowered()
+        self.result = LoweredCode()
         self.registers: dict[Value, int] = {}
         self.planned: dict[Value, int] = {}
         """The registers of values that are yet to be defined."""
@@ -101,7 +101,7 @@ class _Lowering:
     def new_register(self, content: object = None) -> int:
         self.result.template.append(content)
         register = len(self.result.template) - 1
-        self.result.light.add(register)
+        self.result.non_owning.add(register)
         return register
 
     def define(self, value: Value) -> int:
@@ -116,7 +116,7 @@ class _Lowering:
         """Say that ``register`` holds ``value``."""
         self.registers[value] = register
         if value.type.kind not in WITHOUT_MEMORY:
-            self.result.light.discard(register)
+            self.result.non_owning.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
         """The registers that the outputs of ``node`` are written to; None for those that nobody needs."""
@@ -264,7 +264,7 @@ class _Lowering:
         name = node.get_string("name")
         owner = node.inputs[0].type
         if isinstance(owner, ClassType):
-            if owner.is_library_class:
+            if owner.is_torchbind_class:
                 self.operation(node, object_method(name))
                 return
             method = owner.methods.get(name)
@@ -280,12 +280,12 @@ class _Lowering:
         """What is forked or awaited is a function of its own. Its graph stays that of the node."""
         graph = node.get_graph("Subgraph")
         arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
-        function = FunctionRecord(name)
+        function = GraphFunction(name)
         function.define(graph, FunctionSchema(name, "", arguments, tuple(Argument("", v.type) for v in graph.outputs)))
         self._call(opcode, node, node.inputs, function, "")
 
     def _call(
-        self, opcode: Opcode, node: Node, inputs: Sequence[Value], function: FunctionRecord | None, name: str
+        self, opcode: Opcode, node: Node, inputs: Sequence[Value], function: GraphFunction | None, name: str
     ) -> None:
         dying = self.live.dies_at.get(node, set())
         outputs = self.define_outputs(node)

@@ -22,7 +22,7 @@ from rekindle.codegen.native import FormNativeRegions
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import COMPILING, FunctionRecord
+from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.passes import DeadCodeElimination, Pass
 from rekindle.runtime.argument_spec import ArgumentSpec, ArgumentSpecCreator
 from rekindle.runtime.optimization import optimize
@@ -40,7 +40,7 @@ _LIBRARY: Final = frozenset(
 """What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
 
 DERIVATIVES: Final[tuple[Pass, ...]] = (
-    CreateDifferentiableGraphs(threshold=3, counts=computes, left_out=_LIBRARY, loops=True),
+    CreateDifferentiableGraphs(threshold=3, counts=computes, excluded=_LIBRARY, loops=True),
 )
 """What runs behind all others where gradients are recorded. A graph with a backward graph of its own costs about as
 much as three small operators and their derivatives."""
@@ -53,7 +53,7 @@ class NativeStrategy:
     """See :class:`rekindle.runtime.version.Strategy`. Calls that may record gradients have versions of their own, and
     so have those that do not."""
 
-    def __init__(self, record: FunctionRecord) -> None:
+    def __init__(self, record: GraphFunction) -> None:
         graphs = _Graphs(record)
         self._plain = _NativeVersions(record, graphs)
         self._recording = self._plain.recording = _RecordingVersions(record, graphs, self._plain)
@@ -91,7 +91,7 @@ def _may_record(arguments: Sequence[object]) -> bool:
 class _Graphs(SpecializingStrategy):
     """The graphs of a function before anything is gathered in them: the versions of a strategy share these."""
 
-    def __init__(self, record: FunctionRecord) -> None:
+    def __init__(self, record: GraphFunction) -> None:
         super().__init__(record)
         self._graphs: dict[ArgumentSpec, Graph] = {}
         self.made = 0
@@ -119,7 +119,7 @@ class _NativeVersions(SpecializingStrategy):
     recording: _RecordingVersions
     """Those for calls that do, which have one for any call if there are as many as there may be."""
 
-    def __init__(self, record: FunctionRecord, graphs: _Graphs) -> None:
+    def __init__(self, record: GraphFunction, graphs: _Graphs) -> None:
         super().__init__(record)
         self._graphs = graphs
 
@@ -148,7 +148,7 @@ class _NativeVersions(SpecializingStrategy):
 class _RecordingVersions(_NativeVersions):
     """Versions for calls that may record gradients: those of ``plain``, where there is nothing to differentiate."""
 
-    def __init__(self, record: FunctionRecord, graphs: _Graphs, plain: _NativeVersions) -> None:
+    def __init__(self, record: GraphFunction, graphs: _Graphs, plain: _NativeVersions) -> None:
         super().__init__(record, graphs)
         self._plain = plain
 

@@ -57,7 +57,7 @@ SPECIALIZATION: tuple[Pass, ...] = (
     Peephole(),
     ConstantPropagation(),
     LowerSimpleTuples(),
-    TypeRefinement(only_if_asked=True, any_modes=True),
+    TypeRefinement(only_if_queried=True, any_modes=True),
     Peephole(),
     ConstantPropagation(),
     DeadCodeElimination(),

@@ -24,9 +24,9 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-from rekindle.analysis.effects import RUNS_NOW
-from rekindle.ir.gc_pause import no_collection
-from rekindle.ir.subgraph_execution import Provisional
+from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS
+from rekindle.ir.gc_pause import gc_paused
+from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.ops.profiling import conditions
 from rekindle.runtime.bailouts import Bailout
 from rekindle.runtime.code import Code
@@ -48,7 +48,7 @@ class ExecutionPlan:
     __slots__ = ("_indices", "code", "function", "source")
 
     def __init__(self, code: Code) -> None:
-        with no_collection():
+        with gc_paused():
             writer = _PlanWriter(code)
             writer.whole()
             self.code = code
@@ -60,8 +60,8 @@ class ExecutionPlan:
                 compiled = compile(self.source, f"<rekindle plan of {code.name}>", "exec")
             exec(compiled, names)  # noqa: S102 (the text is ours)
             for name, value in writer.names.items():
-                if isinstance(value, Provisional):
-                    value.stands_at(names, name)
+                if isinstance(value, PatchableOperation):
+                    value.add_call_site(names, name)
         self.function: Callable[..., Any] = names["plan"]
 
     def instruction_at(self, line: int) -> int:
@@ -93,7 +93,7 @@ def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int, s
             instruction = plan.code.instructions[index]
             if instruction.opcode is not Opcode.BAILOUT:
                 found = plan, index, found[2] if found is not None else plan.code.basename
-                if instruction.node.kind not in RUNS_NOW:
+                if instruction.node.kind not in INLINE_SUBGRAPH_KINDS:
                     return found
         traceback = traceback.tb_next
     return found
@@ -151,7 +151,7 @@ class _PlanWriter(PythonWriter):
         if not isinstance(bailout, Bailout) or self.open_tries:
             raise NotCompilable
         values = [self.source(register) for register in instruction.inputs]
-        self.names[f"b{index}"] = partial(bailout.rest, self.code.name)
+        self.names[f"b{index}"] = partial(bailout.continuation, self.code.name)
         holds = self._test(index, bailout, values[0])
         self.write(index, f"if not ({holds}): return b{index}()({', '.join(values)})")
         self.assign(index, instruction, values[0] if instruction.outputs[0] is not None else "")

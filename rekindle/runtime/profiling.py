@@ -2,7 +2,7 @@
 
 ::
 
-    recording = Recording(graph)            # a copy of the graph with prim::profile in it
+    recording = ProfilingRecord(graph)            # a copy of the graph with prim::profile in it
     Code(recording.graph, name)             # runs as any other, on any number of threads
     recording.finish()                      # writes what was seen into the graph
 """
@@ -25,18 +25,18 @@ from rekindle.passes.insert_profiling import PROFILE, PROFILED_TYPE, InsertProfi
 
 
 @dataclass(slots=True)
-class ProfileRecord:
+class TensorProfile:
     """What one ``prim::profile`` has seen.
 
     ``type`` is what is true of all tensors that came, dtype, device, sizes, strides and whether a gradient is required;
-    None where there was none. ``nones`` counts None in a tensor's place, ``strangers`` tensors of which types tell
+    None where there was none. ``nones`` counts None in a tensor's place, ``opaque_tensors`` tensors of which types tell
     nothing: those of subclasses, and sparse ones.
     """
 
     seen: int = 0
     type: TensorType | None = None
     nones: int = 0
-    strangers: int = 0
+    opaque_tensors: int = 0
     contiguous: int = 0
 
     def note(self, value: object) -> None:
@@ -45,7 +45,7 @@ class ProfileRecord:
         if value is None:
             self.nones += 1
         elif type(value) not in PLAIN_TENSORS or value.layout is not torch.strided:  # type: ignore[attr-defined]
-            self.strangers += 1
+            self.opaque_tensors += 1
         else:
             assert isinstance(value, torch.Tensor)
             self.contiguous += value.is_contiguous()
@@ -53,28 +53,28 @@ class ProfileRecord:
             self.type = found if self.type is None else self.type.merge(found)
 
     @property
-    def told(self) -> Type | None:
+    def merged_type(self) -> Type | None:
         """What is true of all that came: the type of tensors, NoneType; None where nothing is."""
-        if self.strangers or not self.seen:
+        if self.opaque_tensors or not self.seen:
             return None
         if self.nones:
             return NONE if self.nones == self.seen else None
         return self.type
 
 
-class Recording:
+class ProfilingRecord:
     """A copy of a graph that notes what flows through it; several threads may run it at once."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph.copy()
-        self.records: dict[Node, ProfileRecord] = {}
+        self.records: dict[Node, TensorProfile] = {}
         self._lock = Lock()
         InsertProfiling().run(self.graph)
         for node in self.graph.find_nodes(PROFILE):
-            self.records[node] = ProfileRecord()
+            self.records[node] = TensorProfile()
         recorders[self.graph] = partial(_recorder, weakref.ref(self))  # which must not keep the graph alive
 
-    def note(self, record: ProfileRecord, value: object) -> None:
+    def note(self, record: TensorProfile, value: object) -> None:
         """Take one more value into ``record``."""
         with self._lock:
             record.note(value)
@@ -90,14 +90,14 @@ class Recording:
         be noted afterwards, for another time."""
         with self._lock:
             for node, record in self.records.items():
-                told = record.told
+                told = record.merged_type
                 node.attributes.pop(PROFILED_TYPE, None)
                 if told is not None:
                     node.set_attribute(PROFILED_TYPE, told)
         return self.graph
 
 
-def _recorder(reference: weakref.ref[Recording], node: Node) -> Callable[[object], None]:
+def _recorder(reference: weakref.ref[ProfilingRecord], node: Node) -> Callable[[object], None]:
     recording = reference()
     record = None if recording is None else recording.records.get(node)
     return _ignore if recording is None or record is None else partial(recording.note, record)

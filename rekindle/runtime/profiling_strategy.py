@@ -24,7 +24,7 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import COMPILING, FunctionRecord
+from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.ir.types import unshaped
 from rekindle.passes import (
     CommonSubexpressionElimination,
@@ -48,16 +48,16 @@ from rekindle.runtime.instructions import Opcode
 from rekindle.runtime.interpreter import InterpreterState
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.runtime.profiling import Recording, profiled_runs
+from rekindle.runtime.profiling import ProfilingRecord, profiled_runs
 from rekindle.runtime.settings import SETTINGS, FusionStrategy
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
 
-PATIENCE: Final = 4
+MAX_BAILOUTS: Final = 4
 """How often calls leave a version in its middle before it is given up."""
 
-GUARDING: Final[tuple[Pass, ...]] = (EliminateGuards(asked=True),)
+GUARDING: Final[tuple[Pass, ...]] = (EliminateGuards(keep_only_queried=True),)
 """What leaves, of all guards, those that pay."""
 
 
@@ -77,13 +77,13 @@ SPECIALISED: Final[tuple[Pass, ...]] = (
 
 
 @dataclass(slots=True, eq=False)
-class Specialisation:
+class ProfiledVersion:
     """``version`` is specialised to what flowed through ``recording``; ``older`` is tried where a call does not fit.
     ``misses`` counts the calls that have left it in its middle."""
 
     version: Version
-    recording: Recording
-    older: Specialisation | None
+    recording: ProfilingRecord
+    older: ProfiledVersion | None
     bailouts: tuple[Bailout, ...]
     misses: int = 0
 
@@ -98,12 +98,12 @@ class Specialisation:
 @dataclass(slots=True)
 class Counters:
     """What a strategy has done so far: calls that were watched, versions that were made, the guards in them, how often
-    calls left one at a guard of the arguments (``misfits``), and how often in its middle (``bailouts``)."""
+    calls left one at a guard of the arguments (``entry_failures``), and how often in its middle (``bailouts``)."""
 
-    watched: int = 0
+    profiled_calls: int = 0
     versions: int = 0
     guards: int = 0
-    misfits: int = 0
+    entry_failures: int = 0
     bailouts: int = 0
 
 
@@ -117,16 +117,16 @@ class ProfilingStrategy:
 
     def __init__(
         self,
-        record: FunctionRecord,
+        record: GraphFunction,
         *,
         fusion: FusionStrategy | None = None,
         runs: int | None = None,
         guarding: Sequence[Pass] = GUARDING,
-        patience: int = PATIENCE,
+        patience: int = MAX_BAILOUTS,
     ) -> None:
         self.record = record
         self.counters = Counters()
-        self.newest: Specialisation | None = None
+        self.newest: ProfiledVersion | None = None
         """The version that calls try first; None before there is one, and where there is no use in one."""
         self._guarding = guarding
         self._patience = patience
@@ -135,7 +135,7 @@ class ProfilingStrategy:
         self._knows_sizes = [behavior == "STATIC" for behavior, count in fusion for _ in range(count)]
         """For each version that may still be made."""
         self._graph: Graph | None = None
-        self._recording: Recording | None = None
+        self._recording: ProfilingRecord | None = None
         self._watching: Code | None = None
         self._seen = 0
         self._is_busy = False
@@ -166,7 +166,7 @@ class ProfilingStrategy:
                 at = at.older
             if not self._knows_sizes:
                 return self.general()
-            recording = Recording(self.graph)
+            recording = ProfilingRecord(self.graph)
             recording.note_arguments(arguments)
             self._specialise(recording)
             return self._current or self.general()
@@ -224,7 +224,7 @@ class ProfilingStrategy:
     def _watched_code(self) -> Code | None:
         """What notes what flows, if there may be one more version."""
         if self._knows_sizes and self._watching is None:
-            self._recording = self._recording or Recording(self.graph)
+            self._recording = self._recording or ProfilingRecord(self.graph)
             self._watching = Code(self._recording.graph, self.record.name)
             self._seen = 0
         return self._watching
@@ -240,14 +240,14 @@ class ProfilingStrategy:
         result = InterpreterState(code).run(arguments)
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             if self._watching is code:
-                self.counters.watched += 1
+                self.counters.profiled_calls += 1
                 self._seen += 1
                 if self._seen >= self._runs and self._recording is not None:
                     recording, self._recording, self._watching = self._recording, None, None
                     self._learn(recording)
         return result
 
-    def _learn(self, recording: Recording) -> None:
+    def _learn(self, recording: ProfilingRecord) -> None:
         """Make a version of what was seen, now or in the background."""
         if not SETTINGS.in_background:
             self._specialise(recording)
@@ -268,7 +268,7 @@ class ProfilingStrategy:
 
     # ------------------------------------------------------------------------------------------------- specialisations
 
-    def _specialise(self, recording: Recording) -> None:
+    def _specialise(self, recording: ProfilingRecord) -> None:
         """Make a version of what was seen; none if nothing in the program depends on it."""
         started = time.perf_counter()
         graph = recording.finish().copy()
@@ -282,10 +282,10 @@ class ProfilingStrategy:
             self._knows_sizes.clear()
         self._current = self.general() if self.newest is None else self.newest.version
 
-    def _add(self, version: Version, recording: Recording) -> None:
+    def _add(self, version: Version, recording: ProfilingRecord) -> None:
         instructions = [each for each in version.code.instructions if each.opcode is Opcode.BAILOUT]
         bailouts = tuple(each.constant for each in instructions if isinstance(each.constant, Bailout))
-        made = self.newest = Specialisation(version, recording, self.newest, bailouts)
+        made = self.newest = ProfiledVersion(version, recording, self.newest, bailouts)
         for bailout in bailouts:
             if bailout.is_at_entry:
                 bailout.restart = partial(self._misfit, made)
@@ -294,13 +294,13 @@ class ProfilingStrategy:
         self.counters.versions += 1
         self.counters.guards += len(bailouts)
 
-    def _misfit(self, specialisation: Specialisation, *arguments: object) -> Any:
+    def _misfit(self, specialisation: ProfiledVersion, *arguments: object) -> Any:
         """A call that does not fit the start of a version."""
-        self.counters.misfits += 1
+        self.counters.entry_failures += 1
         older = specialisation.older
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)
 
-    def _missed(self, specialisation: Specialisation) -> None:
+    def _missed(self, specialisation: ProfiledVersion) -> None:
         """A call is leaving a version in its middle."""
         self.counters.bailouts += 1
         specialisation.misses += 1
@@ -308,9 +308,9 @@ class ProfilingStrategy:
             with COMPILING:
                 self._give_up(specialisation)
 
-    def _give_up(self, specialisation: Specialisation) -> None:
+    def _give_up(self, specialisation: ProfiledVersion) -> None:
         """Do without a version; the next one that is made knows what did not fit it."""
-        newer: Specialisation | None = None
+        newer: ProfiledVersion | None = None
         at = self.newest
         while at is not None and at is not specialisation:
             newer, at = at, at.older

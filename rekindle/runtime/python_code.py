@@ -149,7 +149,7 @@ class PythonWriter:
             self.loop(index, back)
             return back + 1
         instruction = self.instructions[index]
-        if index in self.folding.joined or index in self.folding.repeated:
+        if index in self.folding.inlined or index in self.folding.rematerialized:
             self._fold(index, instruction)
             return index + 1
         match instruction.opcode:
@@ -274,7 +274,7 @@ class PythonWriter:
         """Keep what an instruction computes for those who read it."""
         register = instruction.outputs[0]
         assert register is not None
-        if index in self.folding.repeated:
+        if index in self.folding.rematerialized:
             constant = instruction.constant
             items = constant if isinstance(constant, list) else ()
             reads = [self.alone(each) for each in instruction.inputs]

@@ -15,9 +15,9 @@ from typing import ClassVar, Final
 
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import COMPILING, FunctionRecord
+from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.passes import Pass
 from rekindle.passes.changes import may_change
 from rekindle.runtime.argument_spec import ArgumentSpec, ArgumentSpecCreator, specialize
@@ -32,7 +32,7 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Specialization:
+class SpecializeArguments:
     """Writes into a graph what is known of its arguments.
 
     .. code-block:: text
@@ -60,13 +60,13 @@ class Specialization:
 
 def pipeline_for(arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that make the version for these arguments."""
-    return (*OPTIMIZATION, Specialization(arguments), *SPECIALIZATION)
+    return (*OPTIMIZATION, SpecializeArguments(arguments), *SPECIALIZATION)
 
 
 class SpecializingStrategy:
     """See :class:`rekindle.runtime.version.Strategy`."""
 
-    def __init__(self, record: FunctionRecord) -> None:
+    def __init__(self, record: GraphFunction) -> None:
         self._record = record
         self._creator: ArgumentSpecCreator | None = None
         self._versions: dict[ArgumentSpec, Version] = {}
@@ -81,15 +81,15 @@ class SpecializingStrategy:
         """What runs a call with these arguments."""
         creator = self._creator
         if creator is None:
-            return self._absent(arguments)
+            return self._missing_version(arguments)
         key = creator.key
         if key is None:
-            return self._fallback or self._absent(arguments)
-        return self._versions.get(key(*arguments)) or self._fallback or self._absent(arguments)
+            return self._fallback or self._missing_version(arguments)
+        return self._versions.get(key(*arguments)) or self._fallback or self._missing_version(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """The same, made before it returns."""
-        with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
             creator = self._creator_of_specs()
             key = creator.key
             if key is None or self._is_full():
@@ -103,7 +103,7 @@ class SpecializingStrategy:
 
     def general(self) -> Version:
         """The version for any arguments."""
-        with COMPILING, no_collection(), room_to_recurse(UNKNOWN_RANGE):
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
             if self._general is None:
                 self._general = self._made(None)
             return self._general
@@ -115,7 +115,7 @@ class SpecializingStrategy:
 
     # --------------------------------------------------------------------------------------------------------- making
 
-    def _absent(self, arguments: Sequence[object]) -> Version:
+    def _missing_version(self, arguments: Sequence[object]) -> Version:
         """What runs a call for which nothing is there yet."""
         if not SETTINGS.in_background:
             return self.prepare(arguments)
@@ -155,7 +155,7 @@ class SpecializingStrategy:
         graph = self._creator_of_specs().graph
         if arguments is not None:
             graph = graph.copy()
-            optimize(graph, (Specialization(arguments), *SPECIALIZATION))
+            optimize(graph, (SpecializeArguments(arguments), *SPECIALIZATION))
         return graph
 
     def _version_of(self, graph: Graph) -> Version:

@@ -12,7 +12,7 @@ from rekindle.runtime.futures import Future, task_pool
 from rekindle.runtime.tracebacks import foreign_frames
 
 
-class Execution(Protocol):
+class Resumable(Protocol):
     """What can be run in parts. :class:`rekindle.runtime.interpreter.InterpreterState` is."""
 
     @property
@@ -67,7 +67,7 @@ _WITHOUT_AUTOCAST: Final = tuple(
 class _Task:
     __slots__ = ("execution", "future", "mode")
 
-    def __init__(self, execution: Execution) -> None:
+    def __init__(self, execution: Resumable) -> None:
         self.execution = execution
         self.future: Future[Any] = Future()
         self.mode = ThreadMode.current()
@@ -123,7 +123,7 @@ class _Call:
         return tail
 
 
-def launch(execution: Execution) -> Future[Any]:
+def launch(execution: Resumable) -> Future[Any]:
     """Have the pool run an execution that stands at its start, under the modes of this thread; returns its future.
 
     Modes that are objects of Python belong to this thread: under these it runs here, as far as it goes.

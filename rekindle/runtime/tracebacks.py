@@ -31,7 +31,7 @@ KEEP_INTERNAL_FRAMES = bool(os.environ.get("REKINDLE_INTERNAL_FRAMES"))
 
 
 @dataclass(slots=True)
-class Place:
+class SourceFrame:
     """A function of a program that is running, and the place in its source that it has come to."""
 
     function: str
@@ -70,7 +70,7 @@ def _is_internal(filename: str) -> bool:
     return filename.startswith((_PACKAGE, "<rekindle ")) or filename.endswith(_DISPATCHER)
 
 
-def traceback_through(places: Sequence[Place], tail: TracebackType | None = None) -> TracebackType | None:
+def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None = None) -> TracebackType | None:
     """A traceback with one entry for each of ``places``, the outermost first, and ``tail`` behind them.
 
     Functions of the package's own texts have no entry, as those of Python that are written in C have none.
@@ -87,7 +87,7 @@ def traceback_through(places: Sequence[Place], tail: TracebackType | None = None
         del result  # its frames know those that they were made in, among them this one, which must not know them
 
 
-def _frame_at(place: Place) -> tuple[FrameType, int, int]:
+def _frame_at(place: SourceFrame) -> tuple[FrameType, int, int]:
     """A frame of a function of that name at that place, with the instruction and the line that it stands at."""
     code = _code_at(place)
     try:
@@ -102,7 +102,7 @@ def _frame_at(place: Place) -> tuple[FrameType, int, int]:
     raise InternalError("a statement that raises did not")
 
 
-def _code_at(place: Place) -> CodeType:
+def _code_at(place: SourceFrame) -> CodeType:
     """Code that raises, named like the function and standing where the range of the place is."""
     range = place.range.original
     source, start = range.source, range.start

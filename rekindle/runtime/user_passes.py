@@ -17,11 +17,11 @@ from rekindle.passes import DeadCodeElimination, Pass
 from rekindle.passes.pass_manager import run_nested
 from rekindle.runtime.executable import forget_strategies
 
-Stage = Literal["start", "end"]
+PipelineStage = Literal["start", "end"]
 """``start``: calls are inlined and constants folded. ``end``: all else that needs to know nothing of the arguments has
 been done; fusion and derivatives follow."""
 
-_ADDED: Final[dict[Stage, list[AddedPass]]] = {"start": [], "end": []}
+_ADDED: Final[dict[PipelineStage, list[AddedPass]]] = {"start": [], "end": []}
 
 _PARTS_OF_SOMETHING: Final = frozenset(
     {
@@ -40,7 +40,7 @@ class UserPasses:
     """Runs what users have added at this stage, and verifies the graph after each."""
 
     name: ClassVar[str] = "user_passes"
-    stage: Stage
+    stage: PipelineStage
 
     def run(self, graph: Graph) -> bool:
         changed = False
@@ -59,7 +59,7 @@ class UserPasses:
 class AddedPass:
     """A pass that was added. :meth:`remove` takes it out again; in a ``with`` statement, so does its end."""
 
-    def __init__(self, what: Pass, stage: Stage) -> None:
+    def __init__(self, what: Pass, stage: PipelineStage) -> None:
         self.what = what
         self.stage = stage
 
@@ -81,7 +81,7 @@ class AddedPass:
         return f"<the pass '{self.what.name}' at the {self.stage} of the pipeline>"
 
 
-def add_pass(what: Any, /, *, at: Stage = "start", **options: object) -> AddedPass:
+def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) -> AddedPass:
     """Have every function that is optimised from now on, and each anew that has been, go through one more pass.
 
     ``what`` is a rule (:func:`rekindle.rewrite`), a pass (an object with a ``name`` and ``run(graph) -> bool``), a

@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import SourceRange, UnsupportedError
-from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
@@ -53,10 +53,10 @@ class AppliedFunction(StaticValue):
         return f"the autograd function '{self.cls.__name__}'"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.kwargs:
             raise self._refuse_names(call.range)
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
@@ -199,5 +199,5 @@ class FunctionClass(StaticValue):
             )
         return PythonObject(self.cls, self.cls.__name__, self.resolver).attribute(range, graph, name)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         raise UnsupportedError(f"no objects of {self.description} are made", call.range, hint="call its apply")

@@ -34,10 +34,10 @@ from rekindle.frontend import values
 from rekindle.frontend.classes import InitBinding, ObjectBinding, construct
 from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.set_values import check_attribute
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.redefinition import forget_users, is_relied_on, restart_users
 from rekindle.ir.types import ClassAttribute, ClassType, Property, Type, keep_type, kept_type
 from rekindle.program.calling import fit_value
@@ -226,7 +226,7 @@ class _Filler:
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
         self.specialised: dict[FunctionType, GenericFunction] = {}
         """The methods that are compiled for what calls pass."""
-        self.makers: list[FunctionRecord] = []
+        self.makers: list[GraphFunction] = []
         """The methods that ``__init__`` calls, which may make attributes."""
         self.generated: list[str] = []
         """The methods that ``@dataclass`` writes."""
@@ -314,18 +314,18 @@ class _Filler:
         if value is None or isinstance(value, (bool, int, float, complex, str)):
             self.type.attributes[name].initial = lambda: value
 
-    def _generated(self, name: str, declared: dict[str, Type]) -> FunctionRecord:
+    def _generated(self, name: str, declared: dict[str, Type]) -> GraphFunction:
         binding = InitBinding(self.type, declared) if name == "__init__" else ObjectBinding(self.type)
 
-        def define(record: FunctionRecord) -> None:
+        def define(record: GraphFunction) -> None:
             define_generated(record, self.cls, self.type, declared, self.resolver, binding)
 
-        return FunctionRecord(f"{self.type.name}.{name}", definer=define)
+        return GraphFunction(f"{self.type.name}.{name}", function_creator=define)
 
-    def _class_method(self, function: FunctionType, owner: type) -> FunctionRecord:
+    def _class_method(self, function: FunctionType, owner: type) -> GraphFunction:
         """A class method is a function that knows the class."""
 
-        def define(record: FunctionRecord) -> None:
+        def define(record: GraphFunction) -> None:
             compile_function(
                 record,
                 function,
@@ -334,7 +334,7 @@ class _Filler:
             )
 
         name = unique_name(qualified_name(function))
-        return FunctionRecord(name, definer=define, docstring=function.__doc__)
+        return GraphFunction(name, function_creator=define, docstring=function.__doc__)
 
     def inherited(self, name: str, after: type, declared: dict[str, Type] | None, value: Value) -> SugaredValue | None:
         """The method of ``value`` that ``super()`` has in the class ``after``, compiled for these objects; None where
@@ -389,12 +389,12 @@ class _Filler:
         function: FunctionType,
         owner: type,
         declared: dict[str, Type] | None = None,
-    ) -> FunctionRecord:
+    ) -> GraphFunction:
         """The record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it may
         make attributes, and its parameters have the types that calls show."""
         own = {owner.__name__: owner, self.cls.__name__: self.cls}
 
-        def define(record: FunctionRecord) -> None:
+        def define(record: GraphFunction) -> None:
             if not inspect.signature(function).parameters:
                 raise UnsupportedError(
                     f"the method '{name}' of '{self.cls.__name__}' takes no self", cause=Cause.INVALID_CLASS
@@ -408,7 +408,7 @@ class _Filler:
             binding = InitBinding(self.type, declared, assumed, partial(self._method_in_making, declared))
             compile_function(record, function, dict(shown), self_binding=binding, forms=forms, names=own)
 
-        return FunctionRecord(f"{self.type.name}.{name}", definer=define, docstring=function.__doc__)
+        return GraphFunction(f"{self.type.name}.{name}", function_creator=define, docstring=function.__doc__)
 
 
 def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
@@ -456,7 +456,7 @@ class _Super(SugaredValue):
             return self if name == "__init__" else super().attribute(range, graph, name)
         return found
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.args or call.kwargs:
             raise TypeMismatchError(f"{self.description} takes no arguments", call.range)
         return self
@@ -469,13 +469,13 @@ class _MethodInMaking(MethodValue):
     """A method that ``__init__`` runs, ``super().__init__`` or ``self.reset``. It makes attributes each time that it is
     called: emission of the caller may begin again, and forget them."""
 
-    def __init__(self, value: Value, record: FunctionRecord, filler: _Filler, function: FunctionType) -> None:
+    def __init__(self, value: Value, record: GraphFunction, filler: _Filler, function: FunctionType) -> None:
         super().__init__(value, record)
         self.record = record
         self.filler = filler
         self.function = function
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         type = self.filler.type
         given = self.filler.given.setdefault(self.record.name, {})
         is_new = not is_relied_on(type)
@@ -516,7 +516,7 @@ class PythonClassValue(ClassValue):
             return SimpleValue(graph.insert_constant(type.constants[name], range=range))
         return super().attribute(range, graph, name)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         init = inspect.getattr_static(self.cls, "__init__", None)
         known = kept_type(self.cls)
         is_new = not isinstance(known, ClassType) or not is_relied_on(known)

@@ -12,10 +12,10 @@ from typing import Any, Final, ForwardRef
 from rekindle.errors import CompileError, Diagnostics, UndefinedNameError
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known
-from rekindle.frontend.signatures import Told
+from rekindle.frontend.signatures import TypeOrError
 from rekindle.frontend.sugared import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
@@ -30,7 +30,7 @@ from rekindle.syntax.views import Def, Expr, Param
 
 
 def compile_function(
-    record: FunctionRecord,
+    record: GraphFunction,
     function: types.FunctionType,
     declaration: functions.Declaration = None,
     *,
@@ -54,7 +54,7 @@ def compile_function(
 
 
 def _compile(
-    record: FunctionRecord,
+    record: GraphFunction,
     function: types.FunctionType,
     declaration: functions.Declaration,
     self_binding: SelfBinding | None,
@@ -127,7 +127,7 @@ def _takes_member(parameter: inspect.Parameter) -> bool:
     return _BUILTINS.isdisjoint(re.findall(r"\w+", told))
 
 
-def fits(value: object, type: Told | None) -> bool:
+def fits(value: object, type: TypeOrError | None) -> bool:
     """Whether a default can stand for a parameter of the type, which may not be known."""
     if type is None or isinstance(type, CompileError):
         return True
@@ -156,10 +156,10 @@ def without_defaults(definition: Def, names: set[str]) -> Def:
 
 def annotated_types(
     function: types.FunctionType, definition: Def, resolver: Resolver
-) -> tuple[dict[str, Told], Told | None]:
+) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
     """The types of parameters and result that only the annotation objects tell, not the names in the source: names may
     have been imported differently, or be out of reach by now."""
-    found: dict[str, Told] = {}
+    found: dict[str, TypeOrError] = {}
     for parameter in definition.params:
         if parameter.annotation is not None:
             type = _rescued(parameter.annotation, function, parameter.name.name, resolver)
@@ -171,7 +171,7 @@ def annotated_types(
     return found, result
 
 
-def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> Told | None:
+def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> TypeOrError | None:
     try:
         return _rescue(expr, function, name, resolver)
     except CompileError as error:
@@ -200,7 +200,7 @@ def _annotation(function: types.FunctionType, name: str) -> Any:
 
 def declared_types(
     declaration: types.FunctionType, definition: Def, resolver: Resolver
-) -> tuple[dict[str, Told], Told | None]:
+) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
     """All the types that the declaration of an overload tells."""
     rescued, result = annotated_types(declaration, definition, resolver)
     for parameter in definition.params:
@@ -212,7 +212,7 @@ def declared_types(
     return rescued, result
 
 
-def _told(expr: Expr, resolver: Resolver) -> Told:
+def _told(expr: Expr, resolver: Resolver) -> TypeOrError:
     try:
         return parse_type_expression(expr, resolver)
     except CompileError as error:

@@ -14,14 +14,14 @@ import torch
 import torch.autograd.profiler
 
 from rekindle.errors import Source, SourceRange
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, MethodValue, SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import CallArgument, match_schemas
+from rekindle.ir.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
 from rekindle.program.module import ObjectBinding
 from rekindle.program.names import qualified_name
@@ -134,7 +134,7 @@ class ContextManagerValue(SugaredValue):
     def as_type(self, range: SourceRange) -> Type:
         return class_type_of(self.cls)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if self.cls in _HELD:
             return self._call_python(call.range, call.graph, call.args, call.kwargs)
         if self.cls is torch.set_grad_enabled and call.targets == 0:
@@ -146,7 +146,7 @@ class ContextManagerValue(SugaredValue):
         return SimpleValue(made)
 
     def _call_python(
-        self, range: SourceRange, graph: Graph, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
+        self, range: SourceRange, graph: Graph, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
     ) -> SugaredValue:
         type = class_type_of(self.cls)
         schema = FunctionSchema(self.cls.__name__, "", _HELD[self.cls], (Argument("", type),))
@@ -176,16 +176,16 @@ def class_type_of(cls: type) -> ClassType:
     return found
 
 
-def _compiled(type: ClassType, cls: type, name: str) -> FunctionRecord:
-    def define(record: FunctionRecord) -> None:
+def _compiled(type: ClassType, cls: type, name: str) -> GraphFunction:
+    def define(record: GraphFunction) -> None:
         compile_function(record, vars(cls)[name], self_binding=ObjectBinding(type))
 
-    return FunctionRecord(f"{type.name}.{name}", definer=define)
+    return GraphFunction(f"{type.name}.{name}", function_creator=define)
 
 
-def _declared(type: ClassType, name: str) -> FunctionRecord:
+def _declared(type: ClassType, name: str) -> GraphFunction:
     """A method that is Python's; the program enters and leaves, and calls nothing else."""
-    record = FunctionRecord(f"{type.name}.{name}")
+    record = GraphFunction(f"{type.name}.{name}")
     arguments = [Argument("self", type)]
     if name == "__exit__":
         arguments += [Argument(part, ANY) for part in ("type", "value", "traceback")]

@@ -8,7 +8,7 @@ from typing import Any, Final
 from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared import ChainResolver, Resolver
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, OptionalType, Type, optional
 from rekindle.program.definition import define_function
 from rekindle.scripting.constants import plain
@@ -60,7 +60,7 @@ def generated_methods(cls: Any) -> list[str]:
 
 
 def define_generated(
-    record: FunctionRecord,
+    record: GraphFunction,
     cls: Any,
     type: ClassType,
     declared: dict[str, Type],

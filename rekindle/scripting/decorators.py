@@ -16,9 +16,9 @@ from typing import Any, Final
 import torch.utils._contextlib
 
 from rekindle.errors import NotScriptableError, SourceRange
-from rekindle.frontend.sugared import Call, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.ir.graph import Graph
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.scripting import python_values
 from rekindle.scripting.python_values import class_value
 from rekindle.scripting.resolver import closure_of
@@ -99,7 +99,7 @@ class Wrapper(StaticValue):
         return f"the wrapper of '{self.function.__name__}'"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     def call_with(
@@ -150,11 +150,11 @@ class EnteredManager(SugaredValue):
     def __init__(self, manager: Any) -> None:
         self.manager = manager
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         cls = type(self.manager)
         made = class_value(cls, call.range)
         if made is None:
             raise NotScriptableError(f"a function decorated with '{cls.__name__}' cannot be compiled", call.range)
         mode = getattr(self.manager, "mode", None)
-        given = [] if mode is None else [CallArgument(constant=mode, range=call.range)]
-        return made.call(Call(call.range, call.graph, given))
+        given = [] if mode is None else [NamedValue(constant=mode, range=call.range)]
+        return made.call(CallSite(call.range, call.graph, given))

@@ -18,7 +18,7 @@ import torch
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.insertion import insert_get_attribute
-from rekindle.frontend.type_inference import Reinference
+from rekindle.frontend.type_inference import RestartEmission
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import BOOL, ClassAttribute, Type, unshaped
 from rekindle.scripting.annotations import class_annotations, find_type
@@ -28,7 +28,7 @@ from rekindle.scripting.value_types import infer
 _MISSING = object()
 
 
-def may_be_made(cls: type, name: str) -> bool:
+def may_be_created_by_method(cls: type, name: str) -> bool:
     """Whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
     return name in _names_in_methods(cls).assigned
 
@@ -65,14 +65,14 @@ def _read(code: CodeType, names: _Names) -> None:
             _read(constant, names)
 
 
-def made_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
+def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
     """The slot of an attribute that a method makes, which is of ``type`` where the class does not say otherwise. None
     where no method makes it, or nothing tells its type."""
     slot = concrete.type.attributes.get(name)
     if slot is not None or name in concrete.type.properties:
         return slot
     cls = concrete.python_class
-    if type is None and not may_be_made(cls, name):
+    if type is None and not may_be_created_by_method(cls, name):
         return None
     value = getattr(cls, name, _MISSING)
     if value is not _MISSING and not _is_plain(value):
@@ -87,7 +87,7 @@ def made_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None)
         return None
     concrete.type.add_attribute(name, unshaped(found))
     slot = concrete.type.attributes[name]
-    slot.is_made_by_program = True
+    slot.is_dynamic = True
     if value is not _MISSING:
         slot.initial = lambda: copy.deepcopy(value)
     return slot
@@ -114,7 +114,7 @@ def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range
 def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: SourceRange, graph: Graph) -> None:
     """The attribute has been assigned: whoever asks is to know."""
     slot = concrete.type.attributes.get(name)
-    if slot is None or not slot.is_made_by_program or slot.initial is not None:
+    if slot is None or not slot.is_dynamic or slot.initial is not None:
         return
     if name not in _names_in_methods(concrete.python_class).asked:
         return
@@ -132,14 +132,14 @@ def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: Source
     """An attribute is assigned that may not exist: then it does from here on.
 
     Raises:
-        Reinference: it has been read or asked for above.
+        RestartEmission: it has been read or asked for above.
         UnsupportedError: another method has asked for it, and was told that there is none.
     """
-    if name in concrete.type.attributes or made_slot(concrete, name, type) is None:
+    if name in concrete.type.attributes or dynamic_slot(concrete, name, type) is None:
         return
     asked = concrete.asked.pop(name, None)
     if asked is graph:
-        raise Reinference
+        raise RestartEmission
     if asked is not None:
         raise UnsupportedError(
             f"attribute '{name}' is assigned here first, but another method that was compiled before asks for it",

@@ -16,7 +16,7 @@ import torch._jit_internal as _marks
 import torch.nn.functional as F
 
 from rekindle.errors import InternalError
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.overloads import overloads_of
@@ -27,7 +27,7 @@ Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
 """How an overload differs from what the function itself says: a declaration to take the signature from, or types of
 parameters."""
 
-Definer = Callable[[FunctionRecord, types.FunctionType, Declaration], None]
+Definer = Callable[[GraphFunction, types.FunctionType, Declaration], None]
 
 define_python_function: Definer | None = None
 """A slot: compiles the function, with the signature of an overload if any, into the record.
@@ -40,10 +40,10 @@ class _Kept:
     (``functools.wraps``)."""
 
     function: types.FunctionType
-    records: tuple[FunctionRecord, ...]
+    records: tuple[GraphFunction, ...]
 
 
-def records_of(function: types.FunctionType) -> tuple[FunctionRecord, ...]:
+def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
     """The records of a Python function: one, or one for each declared overload."""
     kept = vars(function).get(_KEPT)
     if isinstance(kept, _Kept) and kept.function is function:
@@ -55,18 +55,18 @@ def records_of(function: types.FunctionType) -> tuple[FunctionRecord, ...]:
     return records
 
 
-def record_of(function: types.FunctionType) -> FunctionRecord:
+def record_of(function: types.FunctionType) -> GraphFunction:
     """The record of a function without overloads; of one with overloads, of its first."""
     return records_of(function)[0]
 
 
-def _record(function: types.FunctionType, declaration: Declaration) -> FunctionRecord:
-    def define(record: FunctionRecord) -> None:
+def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
+    def define(record: GraphFunction) -> None:
         if define_python_function is None:
             raise InternalError("rekindle.scripting.compilation was not imported")
         define_python_function(record, function, declaration)
 
-    return FunctionRecord(unique_name(qualified_name(function)), definer=define, docstring=function.__doc__)
+    return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)
 
 
 def function_behind(obj: object) -> types.FunctionType | None:

@@ -13,7 +13,7 @@ from rekindle.frontend.generic import GenericFunction
 from rekindle.frontend.sugared import Keywords, SugaredValue
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, unshaped
 from rekindle.program.names import qualified_name
 from rekindle.scripting import python_values
@@ -58,8 +58,8 @@ def _parameters(function: types.FunctionType) -> Sequence[str]:
     return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def says_too_little(
-    function: types.FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument], skipped: int = 0
+def needs_call_types(
+    function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], skipped: int = 0
 ) -> bool:
     """Whether the call has to tell what the function takes: it is given something else than Tensors, or has defaults,
     where it says nothing. The first ``skipped`` parameters do not count."""
@@ -77,9 +77,7 @@ def says_too_little(
     return any(name in assumed and not item.type.is_subtype_of(TENSOR) for name, item in given)
 
 
-def fits_assumptions(
-    function: types.FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]
-) -> bool:
+def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
     """Whether the arguments of a call of the method are of the types that its parameters have without annotations: a
     Tensor, or the type of the default."""
     _, inner = unwrapped(function)
@@ -126,7 +124,7 @@ def make_generic(
         definition,
         resolver,
         qualified_name=name.removeprefix("__torch__."),
-        told=told,
+        declared_types=told,
         result=result,
     )
 
@@ -158,4 +156,4 @@ def call_bound(
     return generic.call_compiled(range, graph, generic.bind(range, graph, args, kwargs, defaults))
 
 
-python_values.generic = python_values.Generic(may_be_generic, says_too_little, call_generic)
+python_values.generic = python_values.Generic(may_be_generic, needs_call_types, call_generic)

@@ -9,13 +9,13 @@ from types import FunctionType
 
 from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.generic import GenericFunction
-from rekindle.frontend.sugared import Call, Keywords, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, SugaredValue
 from rekindle.frontend.values import MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.scripting.decorators import unwrapped
-from rekindle.scripting.generic_functions import call_bound, fits_assumptions, make_generic, says_too_little
+from rekindle.scripting.generic_functions import call_bound, fits_assumptions, make_generic, needs_call_types
 from rekindle.scripting.module_types import ConcreteModuleType
 
 _made: weakref.WeakKeyDictionary[ConcreteModuleType, dict[FunctionType, GenericFunction]] = weakref.WeakKeyDictionary()
@@ -43,7 +43,7 @@ class GenericMethod(MethodValue):
         made: dict[FunctionType, GenericFunction],
         owner: str,
         function: FunctionType,
-        find: Callable[[], tuple[FunctionRecord, ...]],
+        find: Callable[[], tuple[GraphFunction, ...]],
         forms: Mapping[str, SugaredValue],
         names: Mapping[str, object] | None = None,
     ) -> None:
@@ -57,7 +57,7 @@ class GenericMethod(MethodValue):
         self.names = names
 
     @property
-    def methods(self) -> tuple[FunctionRecord, ...]:  # type: ignore[override]
+    def methods(self) -> tuple[GraphFunction, ...]:  # type: ignore[override]
         return self.find()
 
     @property
@@ -65,24 +65,24 @@ class GenericMethod(MethodValue):
         return f"the method '{self.function.__name__}'"
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if self.has_to_specialise(call.args, call.kwargs):
             values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
             named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
             return self._call_generic(call.range, call.graph, values, named)
         return super().call(call)
 
-    def has_to_specialise(self, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]) -> bool:
+    def has_to_specialise(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         """Return whether the method is to be compiled for these arguments."""
-        return says_too_little(self.function, args, kwargs, 1)
+        return needs_call_types(self.function, args, kwargs, 1)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        if any(item.stays_itself for item in (*args, *kwargs.values())):
+        if any(item.is_passed_sugared for item in (*args, *kwargs.values())):
             return self._call_generic(range, graph, args, kwargs)
         return super().call_with(range, graph, args, kwargs, targets)
 
@@ -99,7 +99,7 @@ class GenericMethod(MethodValue):
 class MethodOfObject(GenericMethod):
     """A method of a script class. As long as the arguments fit what it takes without annotations, it is a method."""
 
-    def has_to_specialise(self, args: Sequence[CallArgument], kwargs: Sequence[CallArgument]) -> bool:
+    def has_to_specialise(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         return not fits_assumptions(self.function, args, kwargs)
 
 
@@ -107,11 +107,11 @@ class FixedMethod(MethodValue):
     """A method that is not compiled from its module's class, as those of a trace. ``function`` is what the class has
     under the same name; None where it has nothing."""
 
-    def __init__(self, object: Value, method: FunctionRecord, function: FunctionType | None) -> None:
+    def __init__(self, object: Value, method: GraphFunction, function: FunctionType | None) -> None:
         super().__init__(object, method)
         self.function = function
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         try:
             return super().call(call)
         except SchemaError as error:
@@ -125,7 +125,7 @@ class FixedMethod(MethodValue):
             )
             raise SchemaError(error.message, call.range, hint=hint) from None
 
-    def _left_out(self, call: Call) -> list[str]:
+    def _left_out(self, call: CallSite) -> list[str]:
         """Return the parameters of the Python function that ``call`` has arguments for, and the method does not."""
         if self.function is None:
             return []

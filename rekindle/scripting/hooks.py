@@ -21,17 +21,17 @@ from types import FunctionType
 from typing import Any
 
 from rekindle.errors import NotScriptableError, SchemaError, SourceRange, TypeMismatchError
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
-from rekindle.ir.schema_matching import CallArgument, unpack_tuple
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import NONE, TupleType, Type, unshaped, without_none
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.module_types import ConcreteModuleType
 
-Compile = Callable[[ConcreteModuleType, FunctionRecord, FunctionType], None]
-Forward = Callable[[Sequence[CallArgument]], SugaredValue]
+Compile = Callable[[ConcreteModuleType, GraphFunction, FunctionType], None]
+Forward = Callable[[Sequence[NamedValue]], SugaredValue]
 
 
 class HookedCall:
@@ -46,7 +46,7 @@ class HookedCall:
         self.graph = graph
         self.compile = compile
 
-    def __call__(self, args: Sequence[CallArgument], forward: Forward) -> SugaredValue:
+    def __call__(self, args: Sequence[NamedValue], forward: Forward) -> SugaredValue:
         """The result of ``forward`` for ``args``, with all hooks around it."""
         facts = self.concrete.facts
         if facts.hooks_take_keywords:
@@ -64,7 +64,7 @@ class HookedCall:
                 packed = self._arguments(found, packed)
                 changed_by = hook
         if changed_by is not None:
-            args = [CallArgument(value, range=self.range) for value in unpack_tuple(self.graph, packed, self.range)]
+            args = [NamedValue(value, range=self.range) for value in unpack_tuple(self.graph, packed, self.range)]
         try:
             result = forward(args).as_value(self.range, self.graph)
         except SchemaError as why:
@@ -98,10 +98,10 @@ class HookedCall:
         record = self._record(hook)
         record.ensure_defined(self.range)
         self._check(record, what, given)
-        args = [CallArgument(value, range=self.range) for value in (self.module, *given.values())]
-        return FunctionValue(record).call(Call(self.range, self.graph, args)).as_value(self.range, self.graph)
+        args = [NamedValue(value, range=self.range) for value in (self.module, *given.values())]
+        return FunctionValue(record).call(CallSite(self.range, self.graph, args)).as_value(self.range, self.graph)
 
-    def _record(self, hook: Any) -> FunctionRecord:
+    def _record(self, hook: Any) -> GraphFunction:
         """The compiled hook. It is another one for modules of another type."""
         if not inspect.isfunction(hook):
             raise NotScriptableError(
@@ -112,13 +112,15 @@ class HookedCall:
         records = self.concrete.hooks
         if hook not in records:
 
-            def define(record: FunctionRecord) -> None:
+            def define(record: GraphFunction) -> None:
                 self.compile(self.concrete, record, hook)
 
-            records[hook] = FunctionRecord(unique_name(qualified_name(hook)), definer=define, docstring=hook.__doc__)
+            records[hook] = GraphFunction(
+                unique_name(qualified_name(hook)), function_creator=define, docstring=hook.__doc__
+            )
         return records[hook]
 
-    def _check(self, record: FunctionRecord, what: str, given: dict[str, Value]) -> None:
+    def _check(self, record: GraphFunction, what: str, given: dict[str, Value]) -> None:
         """What a hook takes must be what it is called with, type by type: nothing is converted for it.
 
         Raises:
@@ -177,11 +179,11 @@ def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
     type.hooks[:] = [_method(concrete, hook, compile, "hook") for hook in facts.hooks]
 
 
-def _method(concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str) -> FunctionRecord:
+def _method(concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str) -> GraphFunction:
     """A hook as a method. It must take just what ``forward`` takes, as a tuple, and what it returns."""
     what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
 
-    def define(record: FunctionRecord) -> None:
+    def define(record: GraphFunction) -> None:
         if not inspect.isfunction(hook) or concrete.facts.hooks_take_keywords:
             raise NotScriptableError(
                 f"{what} is not a function, or takes keyword arguments, and cannot be compiled",
@@ -202,7 +204,7 @@ def _method(concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str
                 hint="annotate its parameters so, or remove it before compiling",
             )
 
-    return FunctionRecord(f"{concrete.type.name}.{_name(hook)}", definer=define)
+    return GraphFunction(f"{concrete.type.name}.{_name(hook)}", function_creator=define)
 
 
 def _name(hook: Any) -> str:

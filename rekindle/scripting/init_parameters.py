@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Final
 
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE, TENSOR, Type, join_contents, optional, unshaped
 
 _KEPT: Final = "__rekindle_init__"
@@ -40,7 +40,7 @@ def shown_parameters(cls: type, init: FunctionType) -> dict[str, Type]:
 
 
 def learn_parameters(
-    cls: type, init: FunctionType, args: Sequence[CallArgument], kwargs: Sequence[CallArgument], *, may_replace: bool
+    cls: type, init: FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], *, may_replace: bool
 ) -> bool:
     """Record the types of the arguments of a call of ``init``. ``may_replace``: what other programs have shown may be
     forgotten. Returns whether a type has changed."""

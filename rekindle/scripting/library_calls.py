@@ -10,7 +10,7 @@ from typing import Any, Final
 import torch
 import torch.masked
 
-from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.scalar_types import DTYPES
@@ -28,7 +28,7 @@ class LibraryCall(StaticValue):
     def description(self) -> str:
         return f"the Python function '{self.function.__name__}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         inputs = [item.materialise(call.graph) for item in (*call.args, *call.kwargs)]
         node = call.graph.create("prim::PythonOp", inputs, types=[self.result], range=call.range)
         node.attributes["name"] = self.function.__name__

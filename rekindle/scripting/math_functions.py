@@ -17,10 +17,10 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.number_dispatch import emit_for_tensor_and_number
 from rekindle.frontend.python_library import library_function
-from rekindle.frontend.sugared import Call, Parts, SugaredValue
+from rekindle.frontend.sugared import CallSite, FlattenedValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.named_value import CallArgument
+from rekindle.ir.named_value import NamedValue
 from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_beside_tensor, number_members, present
 from rekindle.scripting.builtin_table import builtin_kind
 
@@ -35,34 +35,34 @@ class MathFunction(BuiltinFunction):
         self.qualified_name = f"{module.__name__}.{name}"
         self.is_complex = module is cmath and name not in _OF_FLOATS
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
-        return Parts((type(self), self.qualified_name), (), lambda values, emitter: self)
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        return FlattenedValue((type(self), self.qualified_name), (), lambda values, emitter: self)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         either = next((item for item in call.args if number_beside_tensor(item.type) is not None), None)
         if either is not None:
 
-            def emit(taken: CallArgument) -> Value:
+            def emit(taken: NamedValue) -> Value:
                 args = [taken if item is either else item for item in call.args]
                 return self.call(replace(call, args=args)).as_value(call.range, call.graph)
 
             return SimpleValue(emit_for_tensor_and_number(either, call.range, call.graph, emit))
         args = [self._converted(self._present(item, call), index, call) for index, item in enumerate(call.args)]
-        found = super().call(Call(call.range, call.graph, args, call.kwargs, call.targets))
+        found = super().call(CallSite(call.range, call.graph, args, call.kwargs, call.targets))
         if self.qualified_name == "math.pow" and call.graph.none_checks is not None:
             found.as_value(call.range, call.graph).node.set_attribute("math", 1)
         return found
 
-    def _present(self, argument: CallArgument, call: Call) -> CallArgument:
+    def _present(self, argument: NamedValue, call: CallSite) -> NamedValue:
         """A Tensor that may be None as one that is there; other arguments as they are. What is emitted raises."""
         checks = call.graph.none_checks
         if checks is None or not argument.type.is_optional or not isinstance(present(argument.type), TensorType):
             return argument
         message = _NO_INT if self.name in _AS_INTS else "must be real number, not NoneType"
         value = checks.check(argument.materialise(call.graph), argument.range, "builtins.TypeError", message)
-        return CallArgument(value, range=argument.range, name=argument.name)
+        return NamedValue(value, range=argument.range, name=argument.name)
 
-    def _converted(self, argument: CallArgument, index: int, call: Call) -> CallArgument:
+    def _converted(self, argument: NamedValue, index: int, call: CallSite) -> NamedValue:
         given = argument.type
         if not self.is_complex and self.module is math and call.graph.none_checks is not None:
             if given == COMPLEX:
@@ -80,13 +80,13 @@ class MathFunction(BuiltinFunction):
             value = graph.insert("aten::Complex", [number], range=argument.range)
         else:
             value = graph.insert(_AS_INTS.get(self.name, "aten::Float"), [value], range=argument.range)
-        return CallArgument(value, range=argument.range)
+        return NamedValue(value, range=argument.range)
 
-    def _real(self, argument: CallArgument, call: Call) -> CallArgument:
+    def _real(self, argument: NamedValue, call: CallSite) -> NamedValue:
         """Return a number that may be complex. What is emitted raises where it is."""
         value = SimpleValue(argument.materialise(call.graph))
         library_function("check_real").call_with(call.range, call.graph, [value], {})
-        return CallArgument(value.value, range=argument.range)
+        return NamedValue(value.value, range=argument.range)
 
 
 _AS_INTS: Final = {"factorial": "aten::IntImplicit"}

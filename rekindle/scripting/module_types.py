@@ -20,7 +20,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
@@ -124,7 +124,7 @@ class ConcreteModuleType:
             self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
         self.type.constants.update(facts.constants)
         self.type.method_finder = self._find_method
-        self.hooks: dict[FunctionType, FunctionRecord] = {}
+        self.hooks: dict[FunctionType, GraphFunction] = {}
         """The hooks of such modules that programs call."""
         self.is_compiled = False
         """Whether the entry points have been compiled."""
@@ -133,7 +133,7 @@ class ConcreteModuleType:
         self.asked: dict[str, Graph] = {}
         """The attributes that were read or asked for before any method had made them, and in which method."""
 
-    def _find_method(self, name: str) -> FunctionRecord | None:
+    def _find_method(self, name: str) -> GraphFunction | None:
         if find_method is None:
             raise InternalError("rekindle.scripting.module_values was not imported")
         return find_method(self, name)
@@ -148,7 +148,7 @@ class ConcreteModuleType:
         return self.facts.python_class.__name__
 
 
-find_method: Callable[[ConcreteModuleType, str], FunctionRecord | None] | None = None
+find_method: Callable[[ConcreteModuleType, str], GraphFunction | None] | None = None
 """A slot: the method of a module, compiled when it is looked at. :mod:`rekindle.scripting.module_values` fills it."""
 
 _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakValueDictionary()

@@ -20,19 +20,26 @@ from rekindle.errors import (
     UnsupportedError,
 )
 from rekindle.frontend.insertion import constant_int, insert_get_attribute
-from rekindle.frontend.runtime_dispatch import Choice
-from rekindle.frontend.sugared import Call, Keywords, Parts, SugaredValue
+from rekindle.frontend.runtime_dispatch import RuntimeDispatch
+from rekindle.frontend.sugared import CallSite, FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, MethodValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
 from rekindle.scripting import module_types
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
-from rekindle.scripting.dynamic_attributes import ask, made_slot, make_slot, may_be_made, note_made, note_read
+from rekindle.scripting.dynamic_attributes import (
+    ask,
+    dynamic_slot,
+    make_slot,
+    may_be_created_by_method,
+    note_made,
+    note_read,
+)
 from rekindle.scripting.empty_attributes import empty_slot
 from rekindle.scripting.functions import function_behind
 from rekindle.scripting.generic_functions import may_be_generic
@@ -68,7 +75,7 @@ class ModuleBinding:
 # -------------------------------------------------------------------------------------------------------------- methods
 
 
-def method_records(concrete: ConcreteModuleType, name: str) -> tuple[FunctionRecord, ...]:
+def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFunction, ...]:
     """The records of method ``name``: one, or one for each overload; none where there is no such method to compile."""
     known = concrete.type.methods.get(name)
     if known is not None:
@@ -101,7 +108,7 @@ def _generic_method(concrete: ConcreteModuleType, name: str) -> FunctionType | N
     return function if function is not None and may_be_generic(function) else None
 
 
-def _method_of_interface(concrete: ConcreteModuleType, name: str) -> FunctionRecord | None:
+def _method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
     """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
     call through an interface would not run."""
     if name == "forward" and (concrete.facts.hooks or concrete.facts.pre_hooks):
@@ -127,16 +134,16 @@ def _class_function(cls: type, name: str) -> FunctionType | None:
 
 def _record(
     concrete: ConcreteModuleType, name: str, function: FunctionType, declaration: FunctionType | None
-) -> FunctionRecord:
+) -> GraphFunction:
     methods = concrete.type.methods
     found = methods.get(name)
     if found is None:
 
-        def define(record: FunctionRecord) -> None:
+        def define(record: GraphFunction) -> None:
             compile_method(concrete, record, function, declaration)
 
-        found = methods[name] = FunctionRecord(
-            f"{concrete.type.name}.{name}", definer=define, docstring=function.__doc__, is_from_class=True
+        found = methods[name] = GraphFunction(
+            f"{concrete.type.name}.{name}", function_creator=define, docstring=function.__doc__, is_from_class=True
         )
     return found
 
@@ -152,7 +159,7 @@ def _check_hooks_known(concrete: ConcreteModuleType, name: str) -> None:
 
 def compile_method(
     concrete: ConcreteModuleType,
-    record: FunctionRecord,
+    record: GraphFunction,
     function: FunctionType,
     declaration: FunctionType | None = None,
 ) -> None:
@@ -207,12 +214,14 @@ class ModuleValue(SugaredValue):
         return self.value
 
     @property
-    def stays_itself(self) -> bool:
+    def is_passed_sugared(self) -> bool:
         return True
 
-    def parts(self, range: SourceRange, graph: Graph) -> Parts:
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         concrete = self.concrete
-        return Parts((ModuleValue, concrete), (self.value,), lambda values, emitter: ModuleValue(values[0], concrete))
+        return FlattenedValue(
+            (ModuleValue, concrete), (self.value,), lambda values, emitter: ModuleValue(values[0], concrete)
+        )
 
     @property
     def class_of_module(self) -> type | None:
@@ -248,12 +257,12 @@ class ModuleValue(SugaredValue):
     def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
         slot = self.concrete.type.attributes.get(name)
         if slot is None and not self.has_attribute(range, graph, name):
-            if not may_be_made(self.concrete.python_class, name):
+            if not may_be_created_by_method(self.concrete.python_class, name):
                 return None
-            slot = made_slot(self.concrete, name)
+            slot = dynamic_slot(self.concrete, name)
             if slot is None:
                 note_read(self.concrete, name, graph)
-        if slot is None or not slot.is_made_by_program or slot.initial is not None:
+        if slot is None or not slot.is_dynamic or slot.initial is not None:
             return None
         return ask(slot, self.concrete, self.value, range, graph)
 
@@ -279,15 +288,15 @@ class ModuleValue(SugaredValue):
             return method
         accessors = property_of(self.concrete, name)
         if accessors is not None:
-            return MethodValue(self.value, accessors.getter).call(Call(range, graph))
+            return MethodValue(self.value, accessors.getter).call(CallSite(range, graph))
         if name in facts.objects:
             return self._known_object(range, graph, name)
         if name in facts.failed:
             return None
         if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
             return _View(self, name)
-        if may_be_made(self.concrete.python_class, name):
-            slot = made_slot(self.concrete, name)
+        if may_be_created_by_method(self.concrete.python_class, name):
+            slot = dynamic_slot(self.concrete, name)
             if slot is not None:
                 return SimpleValue(insert_get_attribute(range, graph, self.value, name, slot.type))
             note_read(self.concrete, name, graph)
@@ -373,7 +382,7 @@ class ModuleValue(SugaredValue):
 
     def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
         if name not in self.concrete.type.attributes and name not in self.facts.failed:
-            made_slot(self.concrete, name, type)
+            dynamic_slot(self.concrete, name, type)
 
     def attribute_type(self, name: str) -> Type | None:
         """The type of the slot ``name``, which types literals that are assigned to it."""
@@ -385,18 +394,18 @@ class ModuleValue(SugaredValue):
     # ---------------------------------------------------------------------------------------------------------- calling
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         hooked = self.facts.pre_hooks or self.facts.hooks
         return not hooked and _generic_method(self.concrete, "forward") is not None
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        if self.takes_meanings:
+        if self.accepts_sugared_args:
             return self.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
         return super().call_with(range, graph, args, kwargs, targets)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         forward = self.find_attribute(call.range, call.graph, "forward")
         if forward is None:
             raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", call.range)
@@ -442,13 +451,13 @@ class ModuleValue(SugaredValue):
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         if self.facts.container is Container.NONE:
-            return self.attribute(range, graph, "__len__").call(Call(range, graph)).as_value(range, graph)
+            return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
         return graph.insert_constant(len(self.facts.items), range=range)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         if self.facts.container is Container.NONE:
             method = self.attribute(range, graph, "__getitem__")
-            return method.call(Call(range, graph, [CallArgument(index, range=range)]))
+            return method.call(CallSite(range, graph, [NamedValue(index, range=range)]))
         if self._is_dict:
             return self._item_by_key(range, graph, index, type_hint)
         if index.type != INT:
@@ -489,7 +498,7 @@ class ModuleValue(SugaredValue):
         else:
             names = self.facts.items
             makes = [partial(self.attribute, range, graph, name) for name in names]
-            return Choice(self.description, index, names, makes)
+            return RuntimeDispatch(self.description, index, names, makes)
         node = graph.insert_node(
             graph.create("prim::ModuleContainerIndex", [self.value, index], types=[result], range=range)
         )
@@ -529,7 +538,7 @@ class _View(SugaredValue):
     def description(self) -> str:
         return f"the method '{self.view}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.args or call.kwargs:
             raise UnsupportedError(f"'{self.view}' takes no arguments in a program", call.range)
         pairs = list(self._pairs(call.range, call.graph))
@@ -587,7 +596,7 @@ class SuperForm(SugaredValue):
     def description(self) -> str:
         return "'super'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if call.args or call.kwargs:
             raise UnsupportedError("'super' takes no arguments in a program", call.range, hint="write super()")
         owner = defining_class(self.concrete.python_class, self.function)
@@ -624,7 +633,7 @@ class SuperValue(ModuleValue):
             return MethodValue(self.value, *self._records_of(found, cls, name))
         return None
 
-    def _records_of(self, found: FunctionType, cls: type, name: str) -> tuple[FunctionRecord, ...]:
+    def _records_of(self, found: FunctionType, cls: type, name: str) -> tuple[GraphFunction, ...]:
         if found is _class_function(self.concrete.python_class, name):
             return method_records(self.concrete, name)
         return (_record(self.concrete, f"{name}__{cls.__name__}", found, None),)

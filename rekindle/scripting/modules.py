@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import InterfaceType, mismatch_note
 from rekindle.program import module as program_module
 from rekindle.program.calling import fit_value
@@ -104,7 +104,7 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
             _check_part(made_part, type, f"the part '{name}' of '{concrete.name}'")
     for name, slot in concrete.type.attributes.items():
         if slot.kind == "attribute" and name not in result._modules:
-            if (slot.is_made_by_program or slot.initial is not None) and not hasattr(module, name):
+            if (slot.is_dynamic or slot.initial is not None) and not hasattr(module, name):
                 continue  # another object of the class was compiled before: the program makes it in this one too
             value = getattr(module, name)
             if isinstance(value, (Attribute, torch.jit.Attribute)):
@@ -278,13 +278,13 @@ def _define_container_methods(concrete: ConcreteModuleType) -> None:
             concrete.type.methods[name] = _from_text(concrete, name, text)
 
 
-def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> FunctionRecord:
+def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunction:
     (definition,) = parse_definitions(text)
 
-    def define(record: FunctionRecord) -> None:
+    def define(record: GraphFunction) -> None:
         define_function(record, definition, PythonResolver(), self_binding=ModuleBinding(concrete))
 
-    return FunctionRecord(f"{concrete.type.name}.{name}", definer=define)
+    return GraphFunction(f"{concrete.type.name}.{name}", function_creator=define)
 
 
 # ----------------------------------------------------------------------------------------------- what is left to Python

@@ -8,12 +8,12 @@ from typing import Any
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.signatures import declare_schema
-from rekindle.frontend.sugared import Call, Resolver, SugaredValue
+from rekindle.frontend.sugared import CallSite, Resolver, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import CallArgument, match_schemas
+from rekindle.ir.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import ANY, TENSOR, Type, holds_set
 from rekindle.scripting.modifiers import Modifier, modifier_of
 from rekindle.syntax.python_ast import function_def
@@ -31,14 +31,14 @@ class PythonFunctionValue(SugaredValue):
     def description(self) -> str:
         return f"the Python function '{self.function.__name__}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         schema = signature_schema(self.function, self.resolver, is_method=self.self_value is not None)
         result = schema.returns[0].type if schema.returns else TENSOR
         if modifier_of(self.function) is Modifier.UNUSED:
             return SimpleValue(self._raise(call.range, call.graph, result))
         args = call.args
         if self.self_value is not None:
-            args = [CallArgument(self.self_value, range=call.range), *args]
+            args = [NamedValue(self.self_value, range=call.range), *args]
         if schema.is_vararg and not call.kwargs:
             inputs = [item.materialise(call.graph) for item in args]
         else:

@@ -16,8 +16,8 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.runtime_dispatch import Choice
-from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.runtime_dispatch import RuntimeDispatch
+from rekindle.frontend.sugared import CallSite, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import STRING, ListType, Type
@@ -27,7 +27,7 @@ from rekindle.scripting.unusable_values import UnusableValue, did_you_mean
 _ABSENT: Final = object()
 
 
-class Same:
+class IdentityKey:
     """Equal for one and the same object, which it keeps alive."""
 
     __slots__ = ("obj",)
@@ -36,7 +36,7 @@ class Same:
         self.obj = obj
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Same) and self.obj is other.obj
+        return isinstance(other, IdentityKey) and self.obj is other.obj
 
     def __hash__(self) -> int:
         return id(self.obj)
@@ -69,8 +69,8 @@ class PythonObject(StaticValue):
         return f"a Python object of class '{spell_annotation(type(self.obj))}'"
 
     @property
-    def identity(self) -> Same:
-        return Same(self.obj)
+    def identity(self) -> IdentityKey:
+        return IdentityKey(self.obj)
 
     @property
     def class_of_module(self) -> type | None:
@@ -119,11 +119,11 @@ class PythonObject(StaticValue):
     # --------------------------------------------------------------------------------------------------------- calling
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return isinstance(inspect.getattr_static(type(self.obj), "__call__", None), FunctionType)
 
     def _callable(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        if not self.takes_meanings:
+        if not self.accepts_sugared_args:
             raise self._refuse(range)
         return self.attribute(range, graph, "__call__")
 
@@ -132,7 +132,7 @@ class PythonObject(StaticValue):
     ) -> SugaredValue:
         return self._callable(range, graph).call_with(range, graph, args, kwargs, targets)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return self._callable(call.range, call.graph).call(call)
 
     # ------------------------------------------------------------------------------------------------------ containers
@@ -165,9 +165,9 @@ class PythonObject(StaticValue):
             raise self._refuse(range)
         what = f"'{self.name}'" if self.name else "a table"
         makes = [partial(self._meaning, found, range, graph, None) for found in self.obj.values()]
-        return Choice(what, index, list(self.obj), makes)
+        return RuntimeDispatch(what, index, list(self.obj), makes)
 
-    def holds(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+    def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
         """Whether the table has a key that only the run knows; None where the compiler cannot ask."""
         if key.type != STRING or not isinstance(self.obj, Mapping) or not all(type(name) is str for name in self.obj):
             return None
@@ -199,7 +199,7 @@ class BoundFunction(StaticValue):
         return self.function.description
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return True
 
     def call_with(
@@ -207,7 +207,7 @@ class BoundFunction(StaticValue):
     ) -> SugaredValue:
         return self.function.call_with(range, graph, [self.first, *args], kwargs, targets)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named, call.targets)

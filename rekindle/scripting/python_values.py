@@ -19,13 +19,13 @@ from rekindle.frontend.generic import inherits
 from rekindle.frontend.higher_order import PartialValue
 from rekindle.frontend.python_signatures import fitted_to
 from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
-from rekindle.frontend.sugared import Call, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, Keywords, Resolver, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.schema_matching import CallArgument, insert_operator_node, match_schemas, pack_outputs
+from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
@@ -128,7 +128,7 @@ class Generic:
     """What :mod:`rekindle.scripting.generic_functions` knows."""
 
     may_be: Callable[[types.FunctionType], bool]
-    is_asked: Callable[[types.FunctionType, Sequence[CallArgument], Sequence[CallArgument], int], bool]
+    is_asked: Callable[[types.FunctionType, Sequence[NamedValue], Sequence[NamedValue], int], bool]
     call: Callable[[types.FunctionType, SourceRange, Graph, Sequence[SugaredValue], Keywords], SugaredValue]
 
 
@@ -142,20 +142,24 @@ class CompiledFunctionValue(FunctionValue):
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
-        self._records: tuple[FunctionRecord, ...] | None = None
+        self._records: tuple[GraphFunction, ...] | None = None
 
     @property
-    def functions(self) -> tuple[FunctionRecord, ...]:  # type: ignore[override]
+    def functions(self) -> tuple[GraphFunction, ...]:  # type: ignore[override]
         if self._records is None:
             self._records = records_of(self.function)
         return self._records
 
     @property
-    def takes_meanings(self) -> bool:
+    def accepts_sugared_args(self) -> bool:
         return generic is not None and generic.may_be(self.function)
 
-    def call(self, call: Call) -> SugaredValue:
-        if generic is not None and self.takes_meanings and generic.is_asked(self.function, call.args, call.kwargs, 0):
+    def call(self, call: CallSite) -> SugaredValue:
+        if (
+            generic is not None
+            and self.accepts_sugared_args
+            and generic.is_asked(self.function, call.args, call.kwargs, 0)
+        ):
             values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
             named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
             return generic.call(self.function, call.range, call.graph, values, named)
@@ -173,7 +177,7 @@ class CompiledFunctionValue(FunctionValue):
                 raise
             return super().call(replace(call, args=positional, kwargs=keywords))
 
-    def _is_given_derived(self, call: Call) -> bool:
+    def _is_given_derived(self, call: CallSite) -> bool:
         """Whether an object of a derived class is given where the function names its base."""
         if len(self.functions) != 1:
             return False
@@ -185,7 +189,7 @@ class CompiledFunctionValue(FunctionValue):
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        if generic is not None and any(item.stays_itself for item in (*args, *kwargs.values())):
+        if generic is not None and any(item.is_passed_sugared for item in (*args, *kwargs.values())):
             return generic.call(self.function, range, graph, args, kwargs)
         return super().call_with(range, graph, args, kwargs, targets)
 
@@ -237,7 +241,7 @@ class BooleanDispatchValue(StaticValue):
     def description(self) -> str:
         return f"the function '{self.name}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         given = next((item for item in call.kwargs if item.name == self.dispatch.argument), None)
         if given is None and self.dispatch.index < len(call.args):
             given = call.args[self.dispatch.index]
@@ -245,7 +249,7 @@ class BooleanDispatchValue(StaticValue):
         chosen = self.dispatch.if_true if flag else self.dispatch.if_false
         return function_value(chosen, self.resolver).call(call)
 
-    def _constant(self, range: SourceRange, graph: Graph, given: CallArgument) -> bool:
+    def _constant(self, range: SourceRange, graph: Graph, given: NamedValue) -> bool:
         value = given.materialise(graph)
         if value.node.kind != "prim::Constant" or value.type != BOOL:
             raise UnsupportedError(
@@ -282,7 +286,7 @@ class OverloadFunction(BuiltinFunction):
     def description(self) -> str:
         return f"the operator '{self.overload.name()}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         operator = REGISTRY.find(self.overload.name())
         if operator is None:
             return super().call(call)
@@ -368,7 +372,7 @@ class ClassValue(StaticValue):
             )
         return sugared_value(found, range, graph, self.resolver, f"{self.cls.__name__}.{name}")
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         if issubclass(self.cls, torch.nn.Module):
             raise NotScriptableError(
                 f"the module class '{self.cls.__name__}' cannot be instantiated in a program",
@@ -413,7 +417,7 @@ class EnumClassValue(ClassValue):
         members = [graph.insert_constant(member, type, range) for member in self.enum]
         return SimpleValue(construct("prim::ListConstruct", members, ListType(type), range, graph))
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         raise UnsupportedError(
             f"a member of {self.description} cannot be found by its value in a program",
             call.range,
@@ -431,7 +435,7 @@ class NamedTupleClassValue(ClassValue):
     def as_type(self, range: SourceRange) -> TupleType:
         return named_tuple_type(self.cls, range, self.resolver)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         type = self.as_type(call.range)
         assert type.fields is not None
         missing = len(type.fields) - len(type.defaults)

@@ -15,7 +15,7 @@ import torch
 import rekindle.scripting.compilation
 import rekindle.scripting.generic_functions  # noqa: F401  (fills the slot of rekindle.scripting.python_values)
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.tracebacks import KEEP_INTERNAL_FRAMES
@@ -62,7 +62,7 @@ def script(obj: Any) -> Any:
         raise error.with_traceback(None) from error.__cause__
 
 
-@no_collection()
+@gc_paused()
 def _compiled(obj: Any) -> Any:
     if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj

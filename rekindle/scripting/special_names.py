@@ -19,7 +19,7 @@ import torch.overrides
 
 from rekindle.frontend.python_library import library_function
 from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE, SpecialForm
-from rekindle.frontend.sugared import Call, StaticValue, SugaredValue
+from rekindle.frontend.sugared import CallSite, StaticValue, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, SimpleValue
 from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony
@@ -39,7 +39,7 @@ class ConstantFunction(StaticValue):
     def description(self) -> str:
         return f"the function '{self.name}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         return SimpleValue(call.graph.insert_constant(self.result, range=call.range))
 
 
@@ -50,7 +50,7 @@ class DefaultDtype(StaticValue):
     def description(self) -> str:
         return "the function 'get_default_dtype'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         zero = call.graph.insert_constant(0, range=call.range)
         sizes = call.graph.insert_node(
             call.graph.create("prim::ListConstruct", [zero], types=[ListType(INT)], range=call.range)

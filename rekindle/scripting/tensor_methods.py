@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from rekindle.errors import SchemaError
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.tensor_attributes import PYTHON_METHODS
 from rekindle.frontend.values import BuiltinFunction
 from rekindle.scripting.python_values import function_value
@@ -32,7 +32,7 @@ class OperatorFirst(SugaredValue):
     def description(self) -> str:
         return self.operator.description
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         try:
             return self.operator.call(call)
         except SchemaError as why:

@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import SourceRange, UndefinedNameError
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.frontend.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject, constant_value
 from rekindle.ir.graph import Graph, Value
@@ -37,7 +37,7 @@ class TypeInfoClass(SugaredValue):
     def description(self) -> str:
         return f"'torch.{self.cls.__name__}'"
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         name = self.cls.__name__
         default = DTYPE_NUMBERS[torch.get_default_dtype()]
         dtype = Argument("type", INT, default) if self.cls is torch.finfo else Argument("type", INT)

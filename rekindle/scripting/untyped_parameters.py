@@ -62,7 +62,7 @@ def _is_plain(annotation: object) -> bool:
     return bool(parts) and typing.get_origin(annotation) in _MADE_OF_OTHERS and all(map(_is_plain, parts))
 
 
-def says_nothing(annotation: object, resolver: PythonResolver) -> bool:
+def is_untyped(annotation: object, resolver: PythonResolver) -> bool:
     """Whether an annotation means no type of programs: it asks for a function, for a container of whatever it may be,
     or for an object that only Python has. One that names what does not exist is an error, which is told elsewhere."""
     if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
@@ -93,7 +93,7 @@ def open_parameters(function: types.FunctionType) -> frozenset[str]:
         unclear = {name: item for name, item in annotations_of(function).items() if not _is_plain(item)}
         resolver = PythonResolver.of_function(function) if unclear else None
         known = _found[function] = frozenset(
-            name for name, item in unclear.items() if resolver is not None and says_nothing(item, resolver)
+            name for name, item in unclear.items() if resolver is not None and is_untyped(item, resolver)
         )
     return known
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from rekindle.errors import Edit, NotScriptableError, SourceRange
-from rekindle.frontend.sugared import Call, SugaredValue
+from rekindle.frontend.sugared import CallSite, SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import find_type, spell_annotation
@@ -63,7 +63,7 @@ class UnusableValue(SugaredValue):
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
         raise self.refuse(range)
 
-    def call(self, call: Call) -> SugaredValue:
+    def call(self, call: CallSite) -> SugaredValue:
         raise self.refuse(call.range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:

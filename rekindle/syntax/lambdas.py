@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any
 
 from rekindle.errors import Diagnostics, Source
-from rekindle.syntax.python_expressions import Places
+from rekindle.syntax.python_expressions import OffsetTable
 from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.views import Def, Ident, Lambda, Return
 
@@ -28,7 +28,7 @@ def lambda_def(fn: Any, diagnostics: Diagnostics | None = None) -> Def | None:
     if len(found) != 1:
         return None
     source = Source(text, code.co_filename, 1)
-    builder = StatementBuilder(source, Places(source, first_line=1), diagnostics)
+    builder = StatementBuilder(source, OffsetTable(source, first_line=1), diagnostics)
     expr = Lambda(builder.expr(found[0]).tree)
     body = [Return.create(expr.body.range, expr.body)]
     return Def.create(expr.range, Ident.create(expr.range, "_lambda"), expr.params, None, body)

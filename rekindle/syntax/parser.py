@@ -23,9 +23,9 @@ from rekindle.syntax.views import (
     Assign,
     AugAssign,
     Break,
-    Caught,
     ClassDef,
     Continue,
+    CurrentException,
     Decorated,
     Def,
     Delete,
@@ -305,7 +305,7 @@ class Parser(ExpressionParser):
 
     def _raise(self, token: Token) -> Stmt:
         if self._ends():
-            return Raise.create(token.range, bare(Caught, token.range))
+            return Raise.create(token.range, bare(CurrentException, token.range))
         value = self.expression()
         if self.lexer.next_if("from"):
             self.expression()  # only shows in Python's traceback

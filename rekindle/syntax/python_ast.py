@@ -16,7 +16,7 @@ from rekindle.errors import Diagnostics, NotScriptableError, Source
 from rekindle.syntax.lambdas import lambda_def
 from rekindle.syntax.live_source import describe, source_of
 from rekindle.syntax.nesting_limit import too_deep
-from rekindle.syntax.python_expressions import Places
+from rekindle.syntax.python_expressions import OffsetTable
 from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import ClassDef, Def
@@ -94,7 +94,7 @@ def _read(
     source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)
-        places = Places(source, first_line=2 if _is_indented(source) else 1)
+        places = OffsetTable(source, first_line=2 if _is_indented(source) else 1)
         return build(node, StatementBuilder(source, places, diagnostics))
     except RecursionError:
         # Its traceback holds a thousand frames and tells nothing.

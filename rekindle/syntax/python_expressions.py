@@ -24,11 +24,11 @@ from rekindle.syntax.views import (
     DictComp,
     DictLiteral,
     Dots,
+    ErrorStmt,
     Expansion,
     Expr,
     FalseLiteral,
     GeneratorExpr,
-    GivenUp,
     Ident,
     Lambda,
     ListComp,
@@ -52,7 +52,7 @@ from rekindle.syntax.views import (
 )
 
 
-class Places:
+class OffsetTable:
     """Turns the (line, column) of an ``ast`` node into offsets of a source.
 
     The node counts lines of the text that Python parsed, and bytes of UTF-8 within a line.
@@ -124,7 +124,7 @@ _FIRST_OPERAND = {ast.BinOp: "left", ast.Attribute: "value", ast.Call: "func", a
 class ExpressionBuilder:
     """Builds the trees of one source's expressions."""
 
-    def __init__(self, source: Source, places: Places, diagnostics: Diagnostics | None = None) -> None:
+    def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         self.source = source
         self.diagnostics = diagnostics
         """Where to tell of what is refused, to go on behind it; None to raise the first."""
@@ -195,7 +195,7 @@ class ExpressionBuilder:
                 result = self._give_up(error, node)
         return result
 
-    def tell(self, error: CompileError) -> None:
+    def report(self, error: CompileError) -> None:
         """Go on behind ``error``, or raise it."""
         if self.diagnostics is None:
             raise error
@@ -203,8 +203,8 @@ class ExpressionBuilder:
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
         """What stands for an expression that is refused."""
-        self.tell(error)
-        return Expr(GivenUp.create(self.range_of(node), names_bound_by(node)).tree)
+        self.report(error)
+        return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 
     def exprs(self, nodes: Sequence[ast.expr]) -> list[Expr]:
         return [self.expr(node) for node in nodes]

@@ -11,7 +11,7 @@ from typing import Any
 from rekindle.errors import CompileError, Diagnostics, Source, SourceRange
 from rekindle.syntax.desugaring import loop_with_else, together
 from rekindle.syntax.lexer import Lexer
-from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, Places
+from rekindle.syntax.python_expressions import BINARY, ExpressionBuilder, OffsetTable
 from rekindle.syntax.python_names import (
     FUNCTIONS,
     assigned_names,
@@ -27,15 +27,15 @@ from rekindle.syntax.views import (
     Assign,
     AugAssign,
     Break,
-    Caught,
     ClassDef,
     Continue,
+    CurrentException,
     Decorated,
     Def,
     Delete,
+    ErrorStmt,
     ExprStmt,
     For,
-    GivenUp,
     Handler,
     Ident,
     If,
@@ -82,7 +82,7 @@ def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
 class StatementBuilder(ExpressionBuilder):
     """Builds the trees of one source's statements."""
 
-    def __init__(self, source: Source, places: Places, diagnostics: Diagnostics | None = None) -> None:
+    def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         super().__init__(source, places, diagnostics)
         # Comments are not in ``ast``: where there may be any that tell types, our lexer finds them.
         self._lexer = Lexer(source) if _TYPE_COMMENT.search(source.text) else None
@@ -121,8 +121,8 @@ class StatementBuilder(ExpressionBuilder):
                 raise refuse(_REFUSED[type(node).__name__], self.range_of(node))
             return build(node)
         except CompileError as error:
-            self.tell(error)
-        return GivenUp.create(self.range_of(node), names_bound_by(node), map(self.stmts, _blocks(node)))
+            self.report(error)
+        return ErrorStmt.create(self.range_of(node), names_bound_by(node), map(self.stmts, _blocks(node)))
 
     def stmts(self, nodes: Sequence[ast.stmt]) -> list[Stmt]:
         return [self.stmt(node) for node in nodes]
@@ -156,7 +156,7 @@ class StatementBuilder(ExpressionBuilder):
         # What stands behind ``from`` only shows in Python's traceback.
         if node.exc is None:
             range = self.range_of(node)
-            return Raise.create(range, bare(Caught, range))
+            return Raise.create(range, bare(CurrentException, range))
         return Raise.create(self.range_of(node), self.expr(node.exc))
 
     def _assert(self, node: ast.Assert) -> Stmt:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.tracing.recorder import Recorder
 
 _DEVICES: Final = ("cpu", "cuda", "xpu", "mps")
@@ -64,7 +64,7 @@ class Casts:
         kept = {number: recorder.value_of_tensor(tensors[number]) for number in wanted}
         for number, dtype in wanted.items():
             recorder.bind(
-                tensors[number], recorder.insert("aten::to", [CallArgument(kept[number]), CallArgument(constant=dtype)])
+                tensors[number], recorder.insert("aten::to", [NamedValue(kept[number]), NamedValue(constant=dtype)])
             )
         yield
         for number, value in kept.items():

@@ -9,8 +9,8 @@ import torch
 
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Value
-from rekindle.ir.graph_function import FunctionRecord
-from rekindle.ir.schema_matching import CallArgument, match_schemas
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import FunctionType
 from rekindle.program.calling import runner_of
 from rekindle.program.module import ScriptModule
@@ -23,7 +23,7 @@ from rekindle.tracing.report import Baked
 from rekindle.tracing.source_locations import current_place, users_place
 
 
-def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _record(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     recorder = active_recorder()
     assert recorder is not None
     owner = args[0] if args and isinstance(args[0], ScriptModule) else None
@@ -31,7 +31,7 @@ def _record(record: FunctionRecord, args: Sequence[Any], kwargs: Mapping[str, An
     callee = _callee(recorder, record) if owner is None else _owner(recorder, owner)
     given = [recorder.argument(item) for item in (args if owner is None else args[1:])]
     if owner is not None:
-        given.insert(0, CallArgument(callee, range=place))
+        given.insert(0, NamedValue(callee, range=place))
     keywords = [recorder.argument(item, name) for name, item in kwargs.items()]
     if autocasting.is_on():
         recorder.bake_setting(f"autocasting in the compiled '{record.basename}'", "on", "the trace calls it without")
@@ -65,7 +65,7 @@ def _fixed(recorder: Recorder, result: Any) -> Iterator[Any]:
         yield result
 
 
-def _callee(recorder: Recorder, record: FunctionRecord) -> Value:
+def _callee(recorder: Recorder, record: GraphFunction) -> Value:
     constant = recorder.graph.create(
         "prim::Constant",
         types=[FunctionType(record)],

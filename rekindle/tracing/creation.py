@@ -10,7 +10,7 @@ import torch
 
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.tracing.numbers import all_plain
 from rekindle.tracing.recorder import WRITE, Recorder
 
@@ -37,14 +37,14 @@ def tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any, ..
         keywords = as_in_schema({name: item for name, item in kwargs.items() if name != "data"}, "aten::tensor")
         return recorder.bind_result(result, recorder.insert("aten::tensor", [data], keywords))
     if isinstance(data, torch.Tensor):
-        value = recorder.insert("aten::clone", [CallArgument(recorder.insert("aten::detach", [data]))])
+        value = recorder.insert("aten::clone", [NamedValue(recorder.insert("aten::detach", [data]))])
         return recorder.bind_result(result, value)
     value = _constant(recorder, result)
     dtype = kwargs.get("dtype")
     if dtype is not None:
         wanted = recorder.dtype_argument(dtype, "dtype")
         if wanted.value is not None:  # the constant has another dtype already
-            value = recorder.insert("aten::to", [CallArgument(value), CallArgument(wanted.value)])
+            value = recorder.insert("aten::to", [NamedValue(value), NamedValue(wanted.value)])
     return recorder.bind_result(result, value)
 
 
@@ -52,21 +52,21 @@ def new_tensor(recorder: Recorder, function: Callable[..., Any], args: tuple[Any
     """``x.new_tensor(data)``: on the device of x."""
     result = function(*map(all_plain, args), **{name: all_plain(item) for name, item in kwargs.items()})
     source, data = args[0], args[1] if len(args) > 1 else kwargs["data"]
-    device = CallArgument(recorder.insert("prim::device", [source]), name="device")
+    device = NamedValue(recorder.insert("prim::device", [source]), name="device")
     if "device" in kwargs:
         device = recorder.argument(kwargs["device"], "device")
     if kwargs.get("dtype") is not None:
         dtype = recorder.dtype_argument(kwargs["dtype"], "dtype")
     else:
-        dtype = CallArgument(recorder.insert("prim::dtype", [source]), name="dtype")
+        dtype = NamedValue(recorder.insert("prim::dtype", [source]), name="dtype")
     if _is_traced(recorder, data):
         keywords = {"dtype": dtype, "device": device}
         return recorder.bind_result(result, recorder.insert("aten::tensor", [data], keywords))
     if isinstance(data, torch.Tensor):
-        value = recorder.insert("aten::clone", [CallArgument(recorder.insert("aten::detach", [data]))])
+        value = recorder.insert("aten::clone", [NamedValue(recorder.insert("aten::detach", [data]))])
     else:
         value = _constant(recorder, result)
-    moved = recorder.insert("aten::to", [CallArgument(value)], {"dtype": dtype, "device": device})
+    moved = recorder.insert("aten::to", [NamedValue(value)], {"dtype": dtype, "device": device})
     return recorder.bind_result(result, moved)
 
 
@@ -102,7 +102,7 @@ class FreshConstant:
 
 def _constant(recorder: Recorder, made: torch.Tensor) -> Value:
     kept = recorder.constant(made.detach().clone())
-    copy = recorder.insert("aten::clone", [CallArgument(kept)])
+    copy = recorder.insert("aten::clone", [NamedValue(kept)])
     recorder.fresh_constants.append(FreshConstant(made, _version(made), copy.node))
     return copy
 

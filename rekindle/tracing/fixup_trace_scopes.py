@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import NONE, ClassType, OptionalType, TupleType, Type
 from rekindle.program.definition import clean_up
@@ -55,7 +55,7 @@ class _Interface:
 class _Callee:
     """What one marked call has become."""
 
-    record: FunctionRecord
+    record: GraphFunction
     inputs: list[Value]
     """The values of the recording that it takes."""
     outputs: list[Value]
@@ -64,7 +64,7 @@ class _Callee:
 
 def lower_to_methods(
     recorder: Recorder, outputs: Sequence[Value], module: ScriptModule, name: str, names: Sequence[str]
-) -> FunctionRecord:
+) -> GraphFunction:
     """Make the recording the method ``name`` of ``module``, and its marked calls methods of the parts of ``module``.
 
     ``names`` are those of the parameters.
@@ -73,10 +73,10 @@ def lower_to_methods(
     return lowering.method(recorder.graph.block, (), module, recorder.graph.inputs, outputs, name, names).record
 
 
-def lower_to_function(recorder: Recorder, outputs: Sequence[Value], name: str, names: Sequence[str]) -> FunctionRecord:
+def lower_to_function(recorder: Recorder, outputs: Sequence[Value], name: str, names: Sequence[str]) -> GraphFunction:
     """Make the recording the graph of a function."""
     lowering = _Lowering(recorder.graph, outputs, None)
-    record = FunctionRecord(name)
+    record = GraphFunction(name)
     lowering.fill(record, recorder.graph.block, (), None, recorder.graph.inputs, outputs, names)
     return record
 
@@ -100,13 +100,13 @@ class _Lowering:
     ) -> _Callee:
         type = module.script_type
         name = _free_name(type, name)
-        record = type.methods[name] = FunctionRecord(f"{type.name}.{name}")
+        record = type.methods[name] = GraphFunction(f"{type.name}.{name}")
         self.fill(record, block, path, type, inputs, outputs, names)
         return _Callee(record, list(inputs), list(outputs))
 
     def fill(
         self,
-        record: FunctionRecord,
+        record: GraphFunction,
         block: Block,
         path: Path,
         owner: ClassType | None,

@@ -20,7 +20,7 @@ from rekindle.tracing.patches import knows_of_traces, replacements
 from rekindle.tracing.recorder import Recorder
 
 
-class _Watch(TorchFunctionMode):
+class _TracingFunctionMode(TorchFunctionMode):
     """Hands every call of PyTorch's C++ side to the recorder of this thread."""
 
     def __torch_function__(
@@ -47,7 +47,7 @@ def _method_behind(function: types.FunctionType) -> Any:
     return vars(torch._C.TensorBase).get(name) if vars(torch.Tensor).get(name) is function else None
 
 
-class _Net(TorchDispatchMode):
+class _TracingDispatchMode(TorchDispatchMode):
     """Catches the operators that reach PyTorch's dispatcher while no call is recorded that is made of them: those that
     C++ calls, and those of methods that do not ask for a function mode."""
 
@@ -71,7 +71,7 @@ class _Net(TorchDispatchMode):
 @contextmanager
 def watching(recorder: Recorder) -> Iterator[None]:
     """While the body runs, ``recorder`` records what this thread does to tensors."""
-    with _patches.applied(), recording(recorder), no_cache(), _Net(), _Watch():  # type: ignore[no-untyped-call]
+    with _patches.applied(), recording(recorder), no_cache(), _TracingDispatchMode(), _TracingFunctionMode():  # type: ignore[no-untyped-call]
         yield
 
 

@@ -16,7 +16,7 @@ import torch
 from rekindle.errors import SchemaError, TracingError, UndefinedNameError
 from rekindle.frontend.tensor_attributes import TENSOR_CASTS
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE
 from rekindle.scripting.builtin_table import builtin_kind, is_operator
 from rekindle.tracing import autocasting, creation
@@ -158,7 +158,7 @@ def _apart(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> tor
         torch._C._set_grad_enabled(enabled)
 
 
-def _argument(recorder: Recorder, item: object, which: int | str) -> CallArgument:
+def _argument(recorder: Recorder, item: object, which: int | str) -> NamedValue:
     if isinstance(item, torch.dtype):
         return recorder.dtype_argument(item, which)
     return recorder.argument(item, which if isinstance(which, str) else None)
@@ -196,8 +196,8 @@ def _as_tensor(recorder: Recorder, item: object) -> object:
     if isinstance(item, bool) or not isinstance(item, (int, float, complex)):
         return item
     if recorder.is_traced_number(item):
-        return CallArgument(recorder.insert("aten::tensor", [item]))
-    return CallArgument(recorder.constant(torch.tensor(item)))
+        return NamedValue(recorder.insert("aten::tensor", [item]))
+    return NamedValue(recorder.constant(torch.tensor(item)))
 
 
 def record_unseen(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
@@ -335,9 +335,7 @@ def _cast(dtype: torch.dtype) -> Handler:
 def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
     """``x.cpu()``, ``x.cuda()``"""
     result = function(*args, **kwargs)
-    value = recorder.insert(
-        "aten::to", [args[0], result.device, CallArgument(recorder.insert("prim::dtype", [args[0]]))]
-    )
+    value = recorder.insert("aten::to", [args[0], result.device, NamedValue(recorder.insert("prim::dtype", [args[0]]))])
     return recorder.bind_result(_apart(recorder, args[0], result), value)
 
 
@@ -380,7 +378,7 @@ def _grad(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwa
     if result is None or not _is_computed(recorder, args[0]):
         return result
     found = recorder.insert("prim::grad", [args[0]])
-    return recorder.bind_result(result, recorder.insert("aten::_unwrap_optional", [CallArgument(found)]))
+    return recorder.bind_result(result, recorder.insert("aten::_unwrap_optional", [NamedValue(found)]))
 
 
 def _view(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:

@@ -9,7 +9,7 @@ import torch
 
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import FLOAT, INT, STRING, TENSOR, DictType, ListType, TupleType, Type, unify_all
 from rekindle.tracing.numbers import value_of_number
 from rekindle.tracing.recorder import Recorder
@@ -81,7 +81,7 @@ def enter(recorder: Recorder, value: Value, example: Any, copies: dict[int, torc
     assert isinstance(example, Mapping)
     found = {}
     for key, item in example.items():
-        part = recorder.insert("aten::__getitem__", [CallArgument(value), key])
+        part = recorder.insert("aten::__getitem__", [NamedValue(value), key])
         found[key] = enter(recorder, part, item, copies)
     return found
 

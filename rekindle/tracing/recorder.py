@@ -13,7 +13,7 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema_matching import CallArgument, insert_operator_node, match_schemas, unpack_tuple
+from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
 from rekindle.tracing.dtypes import DtypeOrigins
 from rekindle.tracing.grad_mode import GradMode
@@ -43,7 +43,7 @@ class TracerWarning(UserWarning):
     """Something in the code that is traced makes the trace hold for the example only."""
 
 
-class NotesCalls(Protocol):
+class CallObserver(Protocol):
     """Whoever wants to know of the operators within a call."""
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
@@ -71,7 +71,7 @@ class Recorder:
         self._attributes: dict[Path, Value] = {}
         self.dtypes = DtypeOrigins()
         self.grad_mode = GradMode(self.bake_setting)
-        self.casts: NotesCalls | None = None
+        self.casts: CallObserver | None = None
         """Who is told of the operators within the call that is running."""
         self.within_calls = 0
         """How many calls are running that are recorded themselves: what they call is not."""
@@ -162,18 +162,18 @@ class Recorder:
 
     # ------------------------------------------------------------------------------------------------ arguments
 
-    def argument(self, item: object, name: str | None = None) -> CallArgument:
+    def argument(self, item: object, name: str | None = None) -> NamedValue:
         """An argument of a call as the graph takes it."""
         place = current_place()
         value = self._value(item, place)
         if value is not None:
-            return CallArgument(value, range=place, name=name)
+            return NamedValue(value, range=place, name=name)
         if isinstance(item, (torch.dtype, torch.device)):
             kind = Baked.DTYPE if isinstance(item, torch.dtype) else Baked.DEVICE
             self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
         elif isinstance(item, torch.Generator):
             self.report.add(Baked.CONSTANT, "a generator of random numbers", "one and the same", users_place())
-        return CallArgument(constant=_as_constant(item), range=place, name=name)
+        return NamedValue(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
         """The value of ``item`` if it is no constant."""
@@ -199,7 +199,7 @@ class Recorder:
         node = self.graph.create("prim::DictConstruct", pairs, types=[DictType(keys, values)], range=place)
         return self.graph.insert_node(node).output
 
-    def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> CallArgument:
+    def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
         """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
 
         Arguments have names, or places counted from behind.
@@ -208,7 +208,7 @@ class Recorder:
         tensor = self.dtypes.origin(dtype, argument)
         if tensor is None or not (self.known(tensor) or self.is_of_module(tensor)):
             return self.argument(dtype, name)
-        return CallArgument(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
+        return NamedValue(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
         """A tuple of the items. Matching makes a list of it where an operator takes one."""
@@ -256,8 +256,8 @@ class Recorder:
         _, plan = match_schemas(operator.name, [operator.schema], place, args, [])
         return insert_operator_node(self.graph, operator, plan, place).output
 
-    def _as_argument(self, item: object, name: str | None = None) -> CallArgument:
-        return item if isinstance(item, CallArgument) else self.argument(item, name)
+    def _as_argument(self, item: object, name: str | None = None) -> NamedValue:
+        return item if isinstance(item, NamedValue) else self.argument(item, name)
 
     def node(self, kind: str, inputs: Sequence[Value], types: Sequence[Type]) -> Node:
         """Insert a node whose types are known."""
@@ -269,7 +269,7 @@ class Recorder:
         Returns the result, in which numbers remember their values.
         """
         if isinstance(value.type, OptionalType) and result is not None:
-            value = self.insert("aten::_unwrap_optional", [CallArgument(value)])
+            value = self.insert("aten::_unwrap_optional", [NamedValue(value)])
         if isinstance(result, torch.Tensor):
             self.bind(result, value)
             return result
@@ -285,7 +285,7 @@ class Recorder:
                 return items if isinstance(result, list) else result
             return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
         if isinstance(result, dict) and isinstance(value.type, DictType):
-            parts = [self.insert("aten::__getitem__", [CallArgument(value), key]) for key in result]
+            parts = [self.insert("aten::__getitem__", [NamedValue(value), key]) for key in result]
             return {key: self.bind_result(item, part) for (key, item), part in zip(result.items(), parts, strict=True)}
         if isinstance(result, (int, float)) and not isinstance(result, bool) and value.type in (INT, FLOAT):
             return traced_number(self, result, value)
@@ -320,7 +320,7 @@ class Recorder:
         """Record arithmetic on numbers."""
         value = self.insert(kind, operands)
         if isinstance(result, int) and value.type == FLOAT:
-            value = self.insert("aten::Int", [CallArgument(value)])
+            value = self.insert("aten::Int", [NamedValue(value)])
         return traced_number(self, result, value)
 
     # --------------------------------------------------------------------------------------------------- baking

@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, ListType, optional
 from rekindle.tracing.recorder import Recorder
 
@@ -20,28 +20,28 @@ def record_getitem(recorder: Recorder, tensor: torch.Tensor, index: object) -> V
     view, tensors = _view(recorder, tensor, index)
     if not tensors:
         # Eager gives a new tensor even where nothing is taken away.
-        return recorder.insert("aten::alias", [CallArgument(view)]) if view is recorder.known(tensor) else view
-    return recorder.insert("aten::index", [CallArgument(view), CallArgument(_index_list(recorder, tensors))])
+        return recorder.insert("aten::alias", [NamedValue(view)]) if view is recorder.known(tensor) else view
+    return recorder.insert("aten::index", [NamedValue(view), NamedValue(_index_list(recorder, tensors))])
 
 
 def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: object, value: object) -> None:
     """Record ``tensor[index] = value``."""
     view, tensors = _view(recorder, tensor, index)
     if not tensors and not isinstance(value, torch.Tensor):
-        recorder.insert("aten::fill_", [CallArgument(view), value])
+        recorder.insert("aten::fill_", [NamedValue(view), value])
         return
     if not isinstance(value, torch.Tensor):
         keywords = {
-            name: CallArgument(recorder.insert(f"prim::{name}", [tensor]), name=name) for name in ("dtype", "device")
+            name: NamedValue(recorder.insert(f"prim::{name}", [tensor]), name=name) for name in ("dtype", "device")
         }
-        filled = CallArgument(recorder.insert("aten::tensor", [value], keywords))
+        filled = NamedValue(recorder.insert("aten::tensor", [value], keywords))
     else:
         filled = recorder.argument(value)
     if tensors:
-        indices = CallArgument(_index_list(recorder, tensors))
-        recorder.insert("aten::index_put_", [CallArgument(view), indices, filled])
+        indices = NamedValue(_index_list(recorder, tensors))
+        recorder.insert("aten::index_put_", [NamedValue(view), indices, filled])
     else:
-        recorder.insert("aten::copy_", [CallArgument(view), filled])
+        recorder.insert("aten::copy_", [NamedValue(view), filled])
 
 
 def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Value, list[Value | None]]:
@@ -54,24 +54,24 @@ def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Valu
         if item is Ellipsis:
             dim += tensor.dim() - _taken(items)
         elif item is None:
-            value = recorder.insert("aten::unsqueeze", [CallArgument(value), dim])
+            value = recorder.insert("aten::unsqueeze", [NamedValue(value), dim])
             dim += 1
         elif isinstance(item, slice):
             if not (item.start is None and item.stop is None and item.step is None):
                 step = 1 if item.step is None else item.step
-                value = recorder.insert("aten::slice", [CallArgument(value), dim, item.start, item.stop, step])
+                value = recorder.insert("aten::slice", [NamedValue(value), dim, item.start, item.stop, step])
             dim += 1
         elif isinstance(item, bool):
             # True takes all of a new dimension, False nothing of it.
-            value = recorder.insert("aten::unsqueeze", [CallArgument(value), dim])
+            value = recorder.insert("aten::unsqueeze", [NamedValue(value), dim])
             tensors += [None] * (dim - len(tensors))
             tensors.append(recorder.constant(torch.arange(int(item))))
             dim += 1
         elif isinstance(item, int):
-            value = recorder.insert("aten::select", [CallArgument(value), dim, item])
+            value = recorder.insert("aten::select", [NamedValue(value), dim, item])
         elif isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype not in _MASKS:
             number = recorder.insert("aten::IntImplicit", [item])
-            value = recorder.insert("aten::select", [CallArgument(value), dim, CallArgument(number)])
+            value = recorder.insert("aten::select", [NamedValue(value), dim, NamedValue(number)])
         else:
             indices = item if isinstance(item, torch.Tensor) else torch.tensor(item)
             tensors += [None] * (dim - len(tensors))

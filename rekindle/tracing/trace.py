@@ -14,7 +14,7 @@ import torch
 import rekindle.tracing.compiled_calls  # noqa: F401  (fills the slots of the floors below)
 from rekindle.errors import UNKNOWN_RANGE, TracingError
 from rekindle.ir.graph import Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
@@ -36,7 +36,7 @@ _T = TypeVar("_T")
 class TracedFunction(Function):
     """A compiled function that was traced. ``report`` tells what it assumes."""
 
-    def __init__(self, record: FunctionRecord, python: Any, report: TraceReport) -> None:
+    def __init__(self, record: GraphFunction, python: Any, report: TraceReport) -> None:
         super().__init__(record, python)
         self.report = report
 
@@ -157,7 +157,7 @@ def _trace_function(
     is_function = inspect.isfunction(func)
     name = unique_name(qualified_name(func) if is_function else "__torch__.traced")
 
-    def recorded() -> tuple[FunctionRecord, TraceReport]:
+    def recorded() -> tuple[GraphFunction, TraceReport]:
         recorder = Recorder({}, {})
         try:
             names, outputs = _record(recorder, func, func, examples, options.strict)

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Final, Literal
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.analysis.alias_tracker import Memory
+from rekindle.analysis.alias_tracker import MemoryLocations
 from rekindle.analysis.effects import is_immutable
 from rekindle.errors import Source
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -113,8 +113,8 @@ class _Builder:
         self.arrows: list[Arrow] = []
         self.makers: dict[Value, int] = {}
         self.aliases = aliases
-        self.memory: dict[int, Memory] = {}
-        self.writes: dict[int, Memory] = {}
+        self.memory: dict[int, MemoryLocations] = {}
+        self.writes: dict[int, MemoryLocations] = {}
         """By the numbers of boxes."""
         self.ids = 0
 
@@ -257,7 +257,7 @@ def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
     yield run[start:]
 
 
-def _tell_memory(root: Box, memory: dict[int, Memory], writes: dict[int, Memory]) -> None:
+def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int, MemoryLocations]) -> None:
     """Give boxes the places that matter: those where several may be."""
     once = several = 0
     for places in memory.values():
@@ -267,7 +267,7 @@ def _tell_memory(root: Box, memory: dict[int, Memory], writes: dict[int, Memory]
         several |= places & once
     numbers: dict[int, int] = {}
 
-    def told(places: Memory) -> tuple[int, ...]:
+    def told(places: MemoryLocations) -> tuple[int, ...]:
         found, places = [], places & several
         while places:
             bit = places & -places

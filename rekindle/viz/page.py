@@ -19,7 +19,7 @@ _HEIGHT: Final = 640
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class PageStage:
     """A graph on its way: ``diff`` is what changed since the stage before, as ``diff -u`` tells it."""
 
     name: str
@@ -47,7 +47,7 @@ class Page:
         )
 
 
-def page(title: str, stages: Sequence[Stage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
+def page(title: str, stages: Sequence[PageStage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
     """The page for these stages. ``files`` are those that their boxes stand in, ``kernels`` texts that boxes refer
     to."""
     data = {

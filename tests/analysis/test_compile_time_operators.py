@@ -34,7 +34,7 @@ import rekindle
 from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs, differentiate
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType, Type
 from rekindle.passes import CanonicalizeOps, Inlining, inline, run_passes
@@ -99,7 +99,7 @@ def compile_everything(subject: Any, arguments: tuple[Any, ...]) -> None:
     prepare(record, given)
 
 
-def prepare(record: FunctionRecord, given: Sequence[Any], strategies: Sequence[str] = STRATEGIES) -> None:
+def prepare(record: GraphFunction, given: Sequence[Any], strategies: Sequence[str] = STRATEGIES) -> None:
     """Have each of the strategies compile for such arguments."""
     for strategy in strategies:
         before = rekindle.set_execution_strategy(strategy)
@@ -126,7 +126,7 @@ def test_no_operator_runs_while_the_corpus_is_compiled(shard: int, monkeypatch: 
     assert compiled > 60
 
 
-def compile_backward(record: FunctionRecord) -> int:
+def compile_backward(record: GraphFunction) -> int:
     """All that autograd is given of a program whose tensors require gradients; returns how many backward graphs."""
     made = 0
     graph = record.graph.copy()

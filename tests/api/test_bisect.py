@@ -13,7 +13,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.errors import ArgumentError
 from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
@@ -193,7 +193,7 @@ def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 def test_a_kernel_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups need not wait for their third call, and what fuses is a change like others."""
     assert rekindle.bisect(program, (X, Y)) is None
-    monkeypatch.setattr(FusedGroup, "__call__", lambda self, *inputs: torch.zeros(2))
+    monkeypatch.setattr(FusionExecutor, "__call__", lambda self, *inputs: torch.zeros(2))
     culprit = rekindle.bisect(program, (X, Y))
     assert culprit is not None
     assert (culprit.pass_name, culprit.number) == ("fuse_graph", 1)

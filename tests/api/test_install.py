@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.api.torch_jit_shims import STAND_INS
+from rekindle.api.torch_jit_shims import SHIMS
 
 # A program as people write it: names taken at import, decorators at import.
 PROGRAM = """
@@ -96,14 +96,14 @@ def test_a_program_that_knows_nothing_of_us(tmp_path: Path, monkeypatch: pytest.
     assert torch.equal(scripted(x), scripted.linear(x) * 2.0 + 3)
     assert torch.equal(scripted.doubled(x), x * 2.0)
     assert torch.equal(names.Pair(x, x).total(), x + x)
-    assert torch.jit.script is not STAND_INS["script"]
+    assert torch.jit.script is not SHIMS["script"]
 
 
-@pytest.mark.parametrize("name", sorted(STAND_INS))
+@pytest.mark.parametrize("name", sorted(SHIMS))
 def test_every_name_that_is_taken_is_one_of_torch_jits(name: str) -> None:
     original = getattr(torch.jit, name)
     with rekindle.installed():
-        assert getattr(torch.jit, name) is STAND_INS[name]
+        assert getattr(torch.jit, name) is SHIMS[name]
     assert getattr(torch.jit, name) is original
 
 
@@ -118,7 +118,7 @@ NOT_TAKEN = {
 
 
 def test_the_other_public_names_stay_for_a_reason() -> None:
-    assert {*torch.jit.__all__} - {*STAND_INS} == {*NOT_TAKEN}
+    assert {*torch.jit.__all__} - {*SHIMS} == {*NOT_TAKEN}
 
 
 def test_freezing_goes_through() -> None:
@@ -151,7 +151,7 @@ def test_install_and_uninstall() -> None:
     rekindle.uninstall()  # without an install there is nothing to undo
     rekindle.install()
     rekindle.install()
-    assert torch.jit.script is STAND_INS["script"]
+    assert torch.jit.script is SHIMS["script"]
     rekindle.uninstall()
     assert torch.jit.script is original
 
@@ -347,17 +347,17 @@ def test_patches_by_others_count() -> None:
     with rekindle.installed():
         with unittest.mock.patch("torch.jit.script", other):
             assert torch.jit.script is other
-        assert torch.jit.script is STAND_INS["script"]
+        assert torch.jit.script is SHIMS["script"]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.jit, "script", other)
             assert torch.jit.script is other
-        assert torch.jit.script is STAND_INS["script"]
+        assert torch.jit.script is SHIMS["script"]
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(torch.jit, "fork", other)
             assert torch.jit.fork is other
     with unittest.mock.patch("torch.jit.script", other):
         with rekindle.installed():
-            assert torch.jit.script is STAND_INS["script"]
+            assert torch.jit.script is SHIMS["script"]
         assert torch.jit.script is other
 
 
@@ -373,8 +373,8 @@ def test_names_within_the_package_of_torch_jit() -> None:
     with rekindle.installed():
         from torch.jit._script import RecursiveScriptModule, ScriptModule, script
 
-        assert script is STAND_INS["script"]
-        assert RecursiveScriptModule is ScriptModule is STAND_INS["ScriptModule"]
+        assert script is SHIMS["script"]
+        assert RecursiveScriptModule is ScriptModule is SHIMS["ScriptModule"]
 
 
 # ------------------------------------------------------------------------------------------------------------ the forms

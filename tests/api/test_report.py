@@ -18,7 +18,7 @@ HERE = Path(__file__).name
 
 @pytest.fixture(params=["native"])
 def strategy(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(fusion_executor, "PATIENCE", 0.0)  # kernels from the first call on
+    monkeypatch.setattr(fusion_executor, "COMPILE_THRESHOLD_US", 0.0)  # kernels from the first call on
     before = rekindle.set_execution_strategy(request.param)
     yield request.param
     rekindle.set_execution_strategy(before)
@@ -172,7 +172,7 @@ def test_calls_that_a_group_ran_operator_by_operator(strategy: str) -> None:
             f(torch.ones(2), torch.ones(3))
     groups = [group for part in rekindle.report(f).parts for group in part.groups]
     assert [len(group.kernels) for group in groups] == [1]
-    assert [group.fell for group in groups] == [{"no kernel can be made for such inputs": 2}]
+    assert [group.fallbacks for group in groups] == [{"no kernel can be made for such inputs": 2}]
     assert "    ran one by one 2 times: no kernel can be made for such inputs" in str(rekindle.report(f))
 
 
@@ -240,7 +240,7 @@ def test_guards_and_bailouts(strategy: str) -> None:
     assert report.strategy == "profiling"
     assert report.profile is not None
     assert report.profile.guards == sum(len(version.guards) for version in report.versions) > 0
-    assert report.profile.misfits == 1
+    assert report.profile.entry_failures == 1
     assert report.versions[-1].guards[0].taken == 1
     assert "    %x.1 is Float(3, device=cpu): failed 1 time\n" in str(report)
 

@@ -15,7 +15,7 @@ from rekindle.ir.parser import parse_graph
 from rekindle.passes import DeadCodeElimination, Inlining
 from rekindle.runtime.native_strategy import FUSION
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
-from rekindle.runtime.simple_strategy import Specialization
+from rekindle.runtime.simple_strategy import SpecializeArguments
 from tests.support.equality import assert_same
 
 
@@ -71,7 +71,7 @@ graph(%x.1 : Tensor):
 """
     )
     found = rekindle.stages(outer, torch.ones(3))
-    expected = [each.name for each in (*OPTIMIZATION, Specialization(()), *SPECIALIZATION, *FUSION)]
+    expected = [each.name for each in (*OPTIMIZATION, SpecializeArguments(()), *SPECIALIZATION, *FUSION)]
     assert [stage.name for stage in found] == ["compiled", *expected]
     assert str(found[0]) == f"# compiled\n{found[0].text}"
 
@@ -82,7 +82,7 @@ def test_each_strategy_has_its_stages() -> None:
         found = rekindle.stages(outer, torch.ones(3))
     finally:
         rekindle.set_execution_strategy(before)
-    expected = [each.name for each in (*OPTIMIZATION, Specialization(()), *SPECIALIZATION)]
+    expected = [each.name for each in (*OPTIMIZATION, SpecializeArguments(()), *SPECIALIZATION)]
     assert [stage.name for stage in found] == ["compiled", *expected]
 
 

@@ -14,7 +14,7 @@ from rekindle.archive.container import ArchiveReader
 from rekindle.archive.producer_version import older_than
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import CompileError, Source
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.program.source_importer import SourceImporter
 
@@ -52,7 +52,7 @@ def test_list_names_archives() -> None:
     assert len(ARCHIVES) >= 200
 
 
-def _functions(path: Path) -> Iterator[FunctionRecord]:
+def _functions(path: Path) -> Iterator[GraphFunction]:
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     root = next(iter(members)).partition("/")[0]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.archive.torchbind_state import MissingObject
+from rekindle.archive.torchbind_state import MissingTorchbindObject
 from rekindle.errors import MissingLibraryError
 from tests.archive.archives import members_of, with_members, written_by_torch
 
@@ -145,7 +145,7 @@ class Holder(nn.Module):
 def test_objects_of_missing_classes_stand_where_they_stood():
     module = rekindle.load(net_with_an_object())
     assert module(torch.ones(1)).item() == 2
-    assert isinstance(module.kept, MissingObject)
+    assert isinstance(module.kept, MissingTorchbindObject)
     assert repr(module.kept) == "<object of __torch__.torch.classes.torchaudio.Kept, which is not installed>"
     assert copy.deepcopy(module).kept is module.kept
     with pytest.raises(MissingLibraryError) as caught:

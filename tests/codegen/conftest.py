@@ -7,4 +7,4 @@ from rekindle.codegen import fusion_executor
 
 @pytest.fixture(autouse=True)
 def _impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fusion_executor, "PATIENCE", 0.0)
+    monkeypatch.setattr(fusion_executor, "COMPILE_THRESHOLD_US", 0.0)

@@ -16,8 +16,8 @@ from torch import Tensor
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen import compiled_kernels
-from rekindle.codegen.compiled_kernels import Launch
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.compiled_kernels import KernelLaunch
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm import engine
 from rekindle.ir.parser import parse_graph
@@ -99,7 +99,7 @@ def _extent(sizes: Sequence[int], strides: Sequence[int]) -> int:
     return 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True))
 
 
-def _launch(launch: Launch, inputs: list[Tensor], at_end: bool) -> list[Tensor]:
+def _launch(launch: KernelLaunch, inputs: list[Tensor], at_end: bool) -> list[Tensor]:
     kept = [Guarded(_extent(each.shape, each.stride()) * each.element_size(), at_end) for each in inputs]
     given = [guard.tensor(each) for guard, each in zip(kept, inputs, strict=True)]
     written = []
@@ -188,7 +188,7 @@ def test_nothing_else_is_touched(size: int, at_end: bool, temporaries: GuardedTe
             text = text.replace("float = prim::Constant[value=0.5]", "int = prim::Constant[value=2]")
         graph = parse_graph(text.lstrip())
         layouts = [Layout(tuple(each.shape), each.stride(), each.dtype) for each in inputs]
-        launch = FusedGroup(graph).prepare(layouts)
+        launch = FusionExecutor(graph).prepare(layouts)
         found = _launch(launch, inputs, at_end)
         expected = callable_of(graph, "eager")(*inputs)
         for mine, theirs in zip(found, [expected] if isinstance(expected, Tensor) else expected, strict=True):

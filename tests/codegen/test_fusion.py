@@ -11,7 +11,7 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps, DeadCodeElimination, PassManager
-from rekindle.passes.changes import ChangeLog
+from rekindle.passes.changes import ChangeCounter
 from rekindle.passes.pass_manager import run_passes
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.codegen.fusion_cases import CASES
@@ -49,7 +49,7 @@ def test_every_single_change_leaves_a_valid_graph(title: str) -> None:
     free.run(parse_graph(CASES[title].lstrip()), [FuseGraph()])
     for limit in range(free.changes.counts.get("fuse_graph", 0)):
         graph = parse_graph(CASES[title].lstrip())
-        limited = PassManager(verify, changes=ChangeLog({"fuse_graph": limit}))
+        limited = PassManager(verify, changes=ChangeCounter({"fuse_graph": limit}))
         changed = limited.run(graph, [FuseGraph()])
         assert limit > 0 or not changed
 

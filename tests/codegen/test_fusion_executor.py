@@ -15,7 +15,7 @@ import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen import fusion_executor
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.fusion_executor import MOST_LAUNCHES, FusedGroup, group_of
+from rekindle.codegen.fusion_executor import MAX_LAUNCHES, FusionExecutor, group_of
 from rekindle.codegen.llvm import call_sites
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
@@ -30,8 +30,8 @@ graph(%x : Tensor, %y : Tensor):
 """
 
 
-def chain() -> FusedGroup:
-    return FusedGroup(parse_graph(CHAIN.lstrip()))
+def chain() -> FusionExecutor:
+    return FusionExecutor(parse_graph(CHAIN.lstrip()))
 
 
 def expected(x: Tensor, y: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ def test_in_a_plan() -> None:
 
 
 def test_an_input_that_is_none() -> None:
-    group = FusedGroup(
+    group = FusionExecutor(
         parse_graph(
             """graph(%x : Tensor, %w : Tensor, %bias : Tensor?):
   %y : Tensor = aten::linear(%x, %w, %bias)
@@ -65,7 +65,7 @@ def test_an_input_that_is_none() -> None:
     x, w, bias = torch.randn(2, 3), torch.randn(4, 3), torch.randn(4)
     for given in (bias, None, None, bias, None):
         torch.testing.assert_close(group(x, w, given), torch.relu(torch.nn.functional.linear(x, w, given)))
-    assert set(group.refusals) <= {"an input that is a NoneType, where a tensor or a number may be"}
+    assert set(group.failures) <= {"an input that is a NoneType, where a tensor or a number may be"}
 
 
 def test_known_layouts_do_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,11 +76,11 @@ def test_known_layouts_do_without_python(monkeypatch: pytest.MonkeyPatch) -> Non
     x, y = torch.randn(3, 4), torch.randn(4)
     assert torch.equal(function(x, y), expected(x, y))
 
-    def fails(self: FusedGroup, *inputs: object) -> None:
+    def fails(self: FusionExecutor, *inputs: object) -> None:
         raise AssertionError("asked Python")
 
-    monkeypatch.setattr(FusedGroup, "_new_launch", fails)
-    monkeypatch.setattr(fusion_executor.Launch, "__call__", fails)
+    monkeypatch.setattr(FusionExecutor, "_new_launch", fails)
+    monkeypatch.setattr(fusion_executor.KernelLaunch, "__call__", fails)
     assert torch.equal(function(x, y), expected(x, y))
 
 
@@ -150,7 +150,7 @@ def test_errors_are_those_of_the_operators() -> None:
 
 
 def test_numbers() -> None:
-    group = FusedGroup(parse_graph(TYPES.lstrip()))
+    group = FusionExecutor(parse_graph(TYPES.lstrip()))
     function, eager = group.function(), callable_of(group.graph, "eager")
     for x in (torch.randn(3, 7), torch.arange(21).view(3, 7)):
         for s, n in ((2, 3), (0.5, 3), (-1, 2**40), (True, 1)):
@@ -172,7 +172,7 @@ def test_aliased_and_overlapping_inputs() -> None:
 
 def test_the_default_dtype_may_change() -> None:
     graph = parse_graph("graph(%x : Tensor):\n  %y : Tensor = aten::sigmoid(%x)\n  return (%y)\n")
-    function = FusedGroup(graph).function()
+    function = FusionExecutor(graph).function()
     x = torch.arange(4)
     try:
         for dtype in (torch.float32, torch.float64, torch.float32):
@@ -185,14 +185,14 @@ def test_the_default_dtype_may_change() -> None:
 
 def test_many_layouts() -> None:
     group = chain()
-    for size in range(2 * MOST_LAUNCHES):
+    for size in range(2 * MAX_LAUNCHES):
         x, y = torch.randn(size), torch.randn(size)
         assert torch.equal(group(x, y), expected(x, y))
-    assert len(group.launches) == MOST_LAUNCHES
+    assert len(group.launches) == MAX_LAUNCHES
 
 
 def test_groups_die() -> None:
-    group = FusedGroup(parse_graph(CHUNKS.lstrip()))
+    group = FusionExecutor(parse_graph(CHUNKS.lstrip()))
     function = group.function()
     function(torch.randn(2, 4), torch.randn(4))
     died = weakref.ref(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.ir.parser import parse_graph
@@ -74,9 +74,9 @@ def test_sums_to_a_size() -> None:
         ([4, 5, 6], "a sum over what a size lacks and what it has once"),
         ([5, 1], "a sum over what a size lacks and what it has once"),
     ):
-        group = FusedGroup(graph_of(GRADIENTS, SIZE=size))
+        group = FusionExecutor(graph_of(GRADIENTS, SIZE=size))
         torch.testing.assert_close(group(x, y), torch.ops.aten._grad_sum_to_size(x * y, size))
-        assert group.refusals == [reason]
+        assert group.failures == [reason]
 
 
 def test_a_list_that_others_see_is_not_joined_by_a_kernel() -> None:

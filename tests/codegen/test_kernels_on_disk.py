@@ -12,7 +12,7 @@ import torch
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen import compiled_kernels
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.llvm import engine
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
@@ -47,7 +47,7 @@ def test_the_next_process_compiles_nothing(name: str, tmp_path: Path, monkeypatc
     def origins() -> list[str]:
         """Where a new process finds the kernel, and the functions that it calls."""
         _as_in_a_new_process(monkeypatch)
-        group = FusedGroup(graph)
+        group = FusionExecutor(graph)
         torch.testing.assert_close(group(*inputs), expected)
         (made,) = group.recipes
         called = [code.from_cache for code in compiled_kernels._PRODUCTS.values()]

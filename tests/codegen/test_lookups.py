@@ -11,7 +11,7 @@ from torch import Tensor
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusion import FuseGraph, blockers_of
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.ir.parser import parse_graph
@@ -73,15 +73,15 @@ def select(name: str, dim: int) -> str:
     return text.replace("  %e", "  %no : bool = prim::Constant[value=0]()\n  %e", 1) if extra else text
 
 
-def check(text: str, *inputs: Tensor) -> FusedGroup:
+def check(text: str, *inputs: Tensor) -> FusionExecutor:
     graph = parse_graph(text.lstrip())
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     expected = callable_of(graph, "eager")(*inputs)
     for _ in range(2):
         found = group(*inputs)
         torch.testing.assert_close(found, expected)
         assert found.stride() == expected.stride()
-    assert group.refusals == []
+    assert group.failures == []
     return group
 
 
@@ -163,7 +163,7 @@ ERRORS: Final = {
 def test_an_index_that_is_none(name: str) -> None:
     """Where one is, in a whole vector or at its end, nothing is read, and the error is PyTorch's."""
     text, message = ERRORS[name]
-    group = FusedGroup(parse_graph(text.lstrip()))
+    group = FusionExecutor(parse_graph(text.lstrip()))
     function = group.function()
     x = torch.randn(11, 20)
     for place in (0, 16, 19):
@@ -174,21 +174,21 @@ def test_an_index_that_is_none(name: str) -> None:
         index.view(-1)[place] = 11
         with pytest.raises((IndexError, RuntimeError), match=message):
             function(x, index, torch.ones(20))
-    assert group.falls == {OUT_OF_BOUNDS: 3}
+    assert group.fallbacks == {OUT_OF_BOUNDS: 3}
 
 
 def test_negative_indices_where_none_are_allowed() -> None:
-    group = FusedGroup(parse_graph(EMBEDDING.lstrip()))
+    group = FusionExecutor(parse_graph(EMBEDDING.lstrip()))
     with pytest.raises(IndexError, match=r"^index out of range in self$"):
         group(torch.randn(11, 20), torch.tensor([0, -1]), torch.ones(20))
 
 
 def test_masks_are_left_to_pytorch() -> None:
     graph = parse_graph(INDEX.lstrip())
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     x, mask = torch.randn(4, 3), torch.tensor([True, False, True, True])
     assert torch.equal(group(x, mask, torch.ones(3)), x[mask])
-    assert group.refusals == ["indices of such a dtype, or no elements"]
+    assert group.failures == ["indices of such a dtype, or no elements"]
 
 
 PICKS: Final = """

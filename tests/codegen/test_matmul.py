@@ -14,7 +14,7 @@ import rekindle
 import rekindle.ops
 import rekindle.runtime.executor  # (runs graphs)
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
 from rekindle.ir.graph import Graph
@@ -69,7 +69,7 @@ SIZES: Final = (1, 2, 4, 7, 16, 17, 33, 70)
 @pytest.mark.parametrize("name", ["across", "transposed"])
 def test_sums_are_as_near_as_those_of_blas(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
-    group = FusedGroup(graph(TRANSPOSED) if name == "transposed" else graph(PRODUCT, "mm"))
+    group = FusionExecutor(graph(TRANSPOSED) if name == "transposed" else graph(PRODUCT, "mm"))
     for m, n, k in itertools.product((1, 2, 4, 7), SIZES, SIZES):
         x, y = torch.randn(m, k, dtype=dtype), torch.randn(k, n, dtype=dtype)
         given = y.t().contiguous() if name == "transposed" else y
@@ -77,7 +77,7 @@ def test_sums_are_as_near_as_those_of_blas(name: str, dtype: torch.dtype) -> Non
         exact, absolute = x.double() @ y.double(), x.double().abs() @ y.double().abs()
         assert found.stride() == (n, 1)
         assert _units(found, exact.relu(), absolute) <= 3
-    assert group.refusals == []
+    assert group.failures == []
     assert len(group.recipes) <= 16
 
 
@@ -95,37 +95,37 @@ def test_sums_are_as_near_as_those_of_blas(name: str, dtype: torch.dtype) -> Non
 def test_matmul_broadcasts(shape: tuple[int, ...], other: tuple[int, ...]) -> None:
     torch.manual_seed(0)
     x, y = torch.randn(shape), torch.randn(other)
-    group = FusedGroup(graph(PRODUCT, "matmul"))
+    group = FusionExecutor(graph(PRODUCT, "matmul"))
     expected = torch.relu(torch.matmul(x, y))
     found = group(x, y)
     torch.testing.assert_close(found, expected)
     assert found.stride() == expected.stride()
-    assert group.refusals == []
+    assert group.failures == []
 
 
 def test_a_batch_of_matrices_with_gaps() -> None:
     torch.manual_seed(0)
     x, y = torch.randn(2, 4, 6, 3).transpose(1, 2), torch.randn(2, 6, 3, 8)[..., ::2]
-    group = FusedGroup(graph(PRODUCT, "matmul"))
+    group = FusionExecutor(graph(PRODUCT, "matmul"))
     torch.testing.assert_close(group(x, y), torch.relu(x @ y))
-    assert group.refusals == ["a product of matrices with gaps"]
-    group = FusedGroup(graph(PRODUCT, "matmul"))
+    assert group.failures == ["a product of matrices with gaps"]
+    group = FusionExecutor(graph(PRODUCT, "matmul"))
     y = torch.randn(2, 4, 6, 3).transpose(1, 2).transpose(-2, -1)
     torch.testing.assert_close(group(x, y), torch.relu(x @ y))
-    assert group.refusals == []
+    assert group.failures == []
 
 
 @pytest.mark.parametrize("rows", [1, 6])
 def test_a_linear_map_of_what_is_computed(rows: int) -> None:
     torch.manual_seed(0)
     x, w, b = torch.randn(rows, 20), torch.randn(33, 20), torch.randn(33)
-    group = FusedGroup(graph(LINEAR))
+    group = FusionExecutor(graph(LINEAR))
     torch.testing.assert_close(group(x, w, b), torch.tanh(F.linear(torch.relu(x), w, b)))
-    assert group.refusals == []
+    assert group.failures == []
 
 
 def test_the_text_of_a_linear_map() -> None:
-    group = FusedGroup(graph(LINEAR))
+    group = FusionExecutor(graph(LINEAR))
     group(torch.randn(1, 20), torch.randn(33, 20), torch.randn(33))
     assert kernel_text(group.recipes[0].kernel.kernel) == (
         "kernel(in0: f32, in1: f32, in2: f32) -> (out0: f32) with (temp0: f32, temp1: f32)\n"
@@ -148,15 +148,15 @@ def test_an_addend_broadcasts() -> None:
     torch.manual_seed(0)
     x, y = torch.randn(3, 5), torch.randn(5, 7)
     for addend in (torch.randn(7), torch.randn(3, 7), torch.randn(3, 1)):
-        group = FusedGroup(graph(ADDED))
+        group = FusionExecutor(graph(ADDED))
         for found, wanted in zip(group(addend, x, y), callable_of(graph(ADDED), "eager")(addend, x, y), strict=True):
             torch.testing.assert_close(found, wanted)
-        assert group.refusals == []
+        assert group.failures == []
 
 
 def test_what_is_not_finite() -> None:
     x, y = torch.tensor([[torch.inf, 1.0], [torch.nan, 2.0]]), torch.tensor([[1.0, 0.0], [3.0, 4.0]])
-    found = FusedGroup(graph(PRODUCT, "mm"))(x, y)
+    found = FusionExecutor(graph(PRODUCT, "mm"))(x, y)
     assert torch.equal(found.isnan(), torch.tensor([[False, True], [True, True]]))
     assert found[0, 0] == torch.inf
 
@@ -171,20 +171,20 @@ graph(%x : Tensor, %y : Tensor):
   %r : Tensor = aten::mul(%t, %p)
   return (%r)
 """)
-    group = FusedGroup(text)
+    group = FusionExecutor(text)
     x, y = torch.randn(64, 128), torch.randn(128, 128)
     assert 64 * 128 * 128 > MOST_MULTIPLICATIONS
     product = x @ y
     for _ in range(3):
         torch.testing.assert_close(group(x, y), torch.tanh(product) * product, rtol=1e-6, atol=1e-6)
-    assert group.refusals == [LEFT_TO_BLAS]
+    assert group.failures == [LEFT_TO_BLAS]
     small = group(x[:1], y[:, :16])
     torch.testing.assert_close(small, torch.tanh(product[:1, :16]) * product[:1, :16], rtol=1e-4, atol=1e-4)
     assert len(group.recipes) == 1
 
 
 def test_errors_are_those_of_pytorch() -> None:
-    group = FusedGroup(graph(PRODUCT, "mm"))
+    group = FusionExecutor(graph(PRODUCT, "mm"))
     with pytest.raises(RuntimeError, match=r"^mat1 and mat2 shapes cannot be multiplied \(2x3 and 4x5\)$"):
         group(torch.ones(2, 3), torch.ones(4, 5))
     with pytest.raises(RuntimeError, match=r"^self must be a matrix$"):
@@ -193,9 +193,9 @@ def test_errors_are_those_of_pytorch() -> None:
 
 def test_other_dtypes_are_left_to_pytorch() -> None:
     x = torch.arange(6).view(2, 3)
-    group = FusedGroup(graph(PRODUCT, "mm"))
+    group = FusionExecutor(graph(PRODUCT, "mm"))
     assert torch.equal(group(x, x.t()), x @ x.t())
-    assert group.refusals == ["a product of matrices of torch.int64"]
+    assert group.failures == ["a product of matrices of torch.int64"]
 
 
 def test_a_group_has_four_products_at_most() -> None:

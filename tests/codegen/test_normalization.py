@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.fusion import FuseGraph, blockers_of
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from tests.codegen.test_reductions import check, graph_of, layouts
@@ -96,6 +96,6 @@ def test_what_is_left_to_pytorch() -> None:
         "it takes the statistics of the batch"
     ]
     last = torch.randn(2, 6, 5, 7).contiguous(memory_format=torch.channels_last)
-    group = FusedGroup(graph_of(INSTANCE))
+    group = FusionExecutor(graph_of(INSTANCE))
     group(last, *of_channels(2, 6))
-    assert group.refusals == ["a normalisation of a tensor with gaps, of another memory format, or without elements"]
+    assert group.failures == ["a normalisation of a tensor with gaps, of another memory format, or without elements"]

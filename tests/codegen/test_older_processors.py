@@ -9,7 +9,7 @@ import torch
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.llvm.target import LEVELS, VARIABLE, native_target
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
@@ -44,9 +44,9 @@ def test_layouts(level: str) -> None:
             if title == "bytes":
                 text = text.replace("float = prim::Constant[value=0.5]", "int = prim::Constant[value=2]")
             graph = parse_graph(text.lstrip())
-            group = FusedGroup(graph)
+            group = FusionExecutor(graph)
             torch.testing.assert_close(group(*inputs), callable_of(graph, "eager")(*inputs), equal_nan=True)
-            assert group.refusals == []
+            assert group.failures == []
 
 
 def test_operators(level: str) -> None:
@@ -62,20 +62,20 @@ def test_rows(level: str) -> None:
     for name in NAMES[::2]:
         inputs = inputs_of(name, (3, 70), torch.float32)
         graph = graph_of(name, 70)
-        torch.testing.assert_close(FusedGroup(graph)(*inputs), callable_of(graph, "eager")(*inputs))
+        torch.testing.assert_close(FusionExecutor(graph)(*inputs), callable_of(graph, "eager")(*inputs))
 
 
 @pytest.mark.parametrize("name", ["exp", "tanh", "erf", "log", "sigmoid", "log1p", "expm1"])
 def test_functions(level: str, name: str) -> None:
     graph = parse_graph(f"graph(%x : Tensor):\n  %y : Tensor = aten::{name}(%x)\n  return (%y)\n")
     x = every(1_200_007)
-    assert_as_eager(FusedGroup(graph)(x), callable_of(graph, "eager")(x), 2)
+    assert_as_eager(FusionExecutor(graph)(x), callable_of(graph, "eager")(x), 2)
 
 
 def test_half_floats(level: str) -> None:
     """Without instructions for them, operators run one by one."""
     graph = graph_of("sum", 70)
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     (x,) = inputs_of("sum", (3, 70), torch.float16)
     torch.testing.assert_close(group(x), callable_of(graph, "eager")(x))
-    assert group.refusals == (["half floats, which this processor does not know"] if is_old(level) else [])
+    assert group.failures == (["half floats, which this processor does not know"] if is_old(level) else [])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.operators import RULES
 from rekindle.codegen.operators.math_functions import LIBRARY
 from rekindle.ir.parser import parse_graph
@@ -70,12 +70,12 @@ def check(case: Case, dtype: torch.dtype) -> bool:
         expected = callable_of(case.graph, "eager")(*case.inputs)
     except (RuntimeError, TypeError, ValueError, IndexError):
         return False
-    group = FusedGroup(case.graph)
+    group = FusionExecutor(case.graph)
     found = group(*case.inputs)
     pairs = [(found, expected)] if isinstance(expected, Tensor) else zip(found, expected, strict=True)
     for mine, theirs in pairs:
         _compare(case, mine, theirs, dtype)
-    return not group.refusals
+    return not group.failures
 
 
 def _compare(case: Case, found: Tensor, expected: Tensor, dtype: torch.dtype) -> None:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
@@ -59,9 +59,9 @@ def text(of: str, kernel: list[int], stride: list[int], dilation: list[int], pad
     return of.lstrip()
 
 
-def check(of: str, *images: Tensor) -> FusedGroup:
+def check(of: str, *images: Tensor) -> FusionExecutor:
     graph = parse_graph(of)
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     for image in images:
         expected = callable_of(graph, "eager")(image)
         found = group(image)
@@ -82,16 +82,16 @@ LAST: Final = IMAGE.contiguous(memory_format=torch.channels_last)
 def test_windows(of: str, kernel: list[int], stride: list[int]) -> None:
     dilation = [2] if of is MAXIMUM and stride else [1]
     group = check(text(of, kernel, stride, dilation), IMAGE, IMAGE[0], NOT_FINITE, LAST)
-    assert group.refusals == []
+    assert group.failures == []
 
 
 def test_windows_of_lines() -> None:
-    assert check(text(LINES, [3], [2], [1]), IMAGE[0], IMAGE[0, 0]).refusals == []
+    assert check(text(LINES, [3], [2], [1]), IMAGE[0], IMAGE[0, 0]).failures == []
 
 
 @pytest.mark.parametrize("image", [IMAGE, IMAGE[0], LAST, NOT_FINITE], ids=["images", "image", "last", "not finite"])
 def test_whole_images(image: Tensor) -> None:
-    assert check(text(WHOLE, [1, 1], [], [1]), image).refusals == []
+    assert check(text(WHOLE, [1, 1], [], [1]), image).failures == []
 
 
 def test_the_text_of_windows() -> None:
@@ -134,11 +134,11 @@ def test_windows_over_the_edge(
 ) -> None:
     """Whatever numbers the image has: what is beyond its edge never counts, or counts as zero in a mean."""
     group = check(text(of, kernel, stride, dilation, padding), IMAGE, -IMAGE.abs() - 1, IMAGE[0], NOT_FINITE, LAST)
-    assert group.refusals == []
+    assert group.failures == []
 
 
 def test_lines_over_the_edge() -> None:
-    assert check(text(LINES, [3], [2], [1], [1]), IMAGE[0], IMAGE[0, 0]).refusals == []
+    assert check(text(LINES, [3], [2], [1], [1]), IMAGE[0], IMAGE[0, 0]).failures == []
 
 
 def test_the_text_of_windows_over_the_edge() -> None:
@@ -170,10 +170,10 @@ def test_the_text_of_windows_over_the_edge() -> None:
     ids=["of elements", "cut off", "divided"],
 )
 def test_means_that_are_left_to_pytorch(of: str, stride: list[int], reason: str) -> None:
-    assert check(text(of, [3], stride, [1], [1]), IMAGE).refusals == [reason]
+    assert check(text(of, [3], stride, [1], [1]), IMAGE).failures == [reason]
 
 
 def test_padding_that_is_too_wide() -> None:
     graph = parse_graph(text(MAXIMUM, [2], [], [1], [2]))
     with pytest.raises(RuntimeError, match="pad should be at most half of effective kernel size"):
-        FusedGroup(graph)(IMAGE)
+        FusionExecutor(graph)(IMAGE)

@@ -190,4 +190,4 @@ def test_fused_is_unfused(program: Program) -> None:
     for node in program.graph.find_nodes("prim::FusionGroup"):
         group = group_of(node.get_graph("Subgraph"))
         assert group is not None
-        assert all(reason.startswith(REFUSED) or "truth" in reason for reason in group.refusals), group.refusals
+        assert all(reason.startswith(REFUSED) or "truth" in reason for reason in group.failures), group.failures

@@ -6,8 +6,8 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
-from rekindle.codegen.compiled_kernels import recipe
-from rekindle.codegen.fusion_executor import MOST_RECIPES, FusedGroup
+from rekindle.codegen.compiled_kernels import guarded_kernel
+from rekindle.codegen.fusion_executor import MAX_KERNELS, FusionExecutor
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.printer import kernel_text
@@ -52,7 +52,7 @@ def test_what_a_recipe_serves(
     serves_not: list[list[tuple[int, ...]]],
 ) -> None:
     graph = parse_graph(text.lstrip())
-    made = recipe(graph, layouts(*made_for))
+    made = guarded_kernel(graph, layouts(*made_for))
     for shapes in (made_for, *serves):
         launch, exact = made.launch(layouts(*shapes)), lower(graph, layouts(*shapes))
         assert launch is not None
@@ -68,7 +68,7 @@ def test_a_recipe_is_right_wherever_it_serves(program: Program) -> None:
     """What it says of other sizes is what is worked out for them alone."""
     given_ = [Layout(tuple(each.shape), each.stride(), each.dtype) for each in program.inputs]
     try:
-        made = recipe(program.graph, given_)
+        made = guarded_kernel(program.graph, given_)
     except Unsupported:
         return
     for scale in ({}, {2: 5, 3: 8, 7: 9, 16: 33, 20: 6}, {2: 3, 3: 2}, {2: 1, 16: 1}, {7: 0, 3: 0}):
@@ -103,23 +103,23 @@ def test_sizes_that_keep_changing_need_no_more_kernels() -> None:
 
 def test_there_is_an_end_to_kernels() -> None:
     """Each rank is another matter: the operators do what no kernel was made for."""
-    group = FusedGroup(parse_graph(CHUNKS.lstrip()))
+    group = FusionExecutor(parse_graph(CHUNKS.lstrip()))
     function = group.function()
     x, y = torch.randn(4, 12), torch.randn(12)
     wanted = [part.sigmoid() if not index else part for index, part in enumerate((x + y).chunk(2, 1))]
-    for rank in range(2, 2 + MOST_RECIPES + 3):
+    for rank in range(2, 2 + MAX_KERNELS + 3):
         shape = (4, 12) + (1,) * (rank - 2)
         other = y.view((12,) + (1,) * (rank - 2))
         for _ in range(2):
             product, gate = function(x.view(shape), other)
             assert torch.equal(gate.view(4, 6), wanted[0])
             assert torch.equal(product.view(4, 6), wanted[0] * wanted[1])
-    assert len(group.recipes) == MOST_RECIPES
+    assert len(group.recipes) == MAX_KERNELS
 
 
 def test_there_is_an_end_to_refusals() -> None:
-    group = FusedGroup(parse_graph(CHUNKS.lstrip()))
+    group = FusionExecutor(parse_graph(CHUNKS.lstrip()))
     for size in range(20):
         x = torch.randn(2, 6 + 2 * size, dtype=torch.complex64)
         group(x, x)
-    assert group.refusals == ["elements of torch.complex64"] * (MOST_RECIPES // 4)
+    assert group.failures == ["elements of torch.complex64"] * (MAX_KERNELS // 4)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
@@ -87,10 +87,10 @@ def layouts(inputs: Sequence[Tensor]) -> list[Layout | type]:
 
 def check(graph: Graph, *inputs: Tensor, tolerance: float = 2e-6) -> None:
     """Fails unless a kernel gives what the operators give."""
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     found: Any = group(*inputs)
     expected: Any = callable_of(graph, "eager")(*inputs)
-    assert group.refusals == []
+    assert group.failures == []
     pairs = [(found, expected)] if isinstance(expected, Tensor) else zip(found, expected, strict=True)
     for mine, theirs in pairs:
         assert mine.stride() == theirs.stride()
@@ -159,7 +159,7 @@ def test_one_row_for_several_threads(threads: int) -> None:
 def test_long_columns_are_summed_up_in_doubles() -> None:
     x = torch.rand(50_000, 16) + 1000
     graph = graph_of(MEAN)
-    assert units_apart(FusedGroup(graph)(x), x.double().mean(0).float()) <= 1
+    assert units_apart(FusionExecutor(graph)(x), x.double().mean(0).float()) <= 1
 
 
 DEVIATION = """
@@ -183,9 +183,9 @@ def test_deviations_of_what_hardly_varies(name: str, low: float, units: int) -> 
     x = low * (1 + steps * torch.finfo(torch.float32).eps)
     x[2] = torch.linspace(0, 3e38 if name == "std" else 1e19, 100)
     graph = graph_of(DEVIATION, NAME=name)
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     found: Any = group(x)
-    assert group.refusals == []
+    assert group.failures == []
     assert found.isfinite().all()
     expected = getattr(x.double(), name)(dim=1).float()
     assert units_apart(found, expected) <= 1

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
-from rekindle.codegen.fusion_executor import FusedGroup
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
@@ -99,9 +99,9 @@ def test_as_eager(name: str, dtype: torch.dtype) -> None:
     for shape in SHAPES:
         inputs = inputs_of(name, shape, dtype)
         graph = graph_of(name, shape[-1])
-        group = FusedGroup(graph)
+        group = FusionExecutor(graph)
         found, expected = group(*inputs), callable_of(graph, "eager")(*inputs)
-        assert group.refusals == []
+        assert group.failures == []
         assert found.stride() == expected.stride()
         terms = shape[-1] if name.startswith("sum") else 1
         torch.testing.assert_close(found, expected, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype] / 4 * terms)
@@ -115,7 +115,7 @@ def test_no_worse_than_eager(name: str) -> None:
         inputs[0] += offset
         graph = graph_of(name, length)
         exact = callable_of(graph, "exact")(*(each.double() for each in inputs))
-        ours = (FusedGroup(graph)(*inputs).double() - exact).abs().max().item()
+        ours = (FusionExecutor(graph)(*inputs).double() - exact).abs().max().item()
         theirs = (callable_of(graph, "eager")(*inputs).double() - exact).abs().max().item()
         assert ours <= 2 * theirs + 4 * 2**-24 * exact.abs().max().item()
 
@@ -125,7 +125,7 @@ def test_nan_and_infinities(name: str) -> None:
     x = torch.randn(5, 40)
     x[0, 3], x[1], x[2, 5], x[3, 39] = torch.nan, -torch.inf, torch.inf, -torch.inf
     graph = graph_of(name, 40)
-    torch.testing.assert_close(FusedGroup(graph)(x), callable_of(graph, "eager")(x), equal_nan=True)
+    torch.testing.assert_close(FusionExecutor(graph)(x), callable_of(graph, "eager")(x), equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ["amax", "amin"])
@@ -133,14 +133,14 @@ def test_nan_and_infinities(name: str) -> None:
 def test_extremes_of_integers(name: str, dtype: torch.dtype) -> None:
     x = torch.randint(-100, 100, (6, 77)).to(dtype)
     graph = graph_of(name, 77)
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     assert torch.equal(group(x), callable_of(graph, "eager")(x))
-    assert group.refusals == []
+    assert group.failures == []
 
 
 def test_with_operators_around_them(golden: GoldenTexts) -> None:
     graph = parse_graph(MIXED.lstrip())
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     x, y = torch.randn(6, 50), torch.randn(50)
     for found, expected in zip(group(x, y), callable_of(graph, "eager")(x, y), strict=True):
         torch.testing.assert_close(found, expected)
@@ -159,16 +159,16 @@ def test_with_operators_around_them(golden: GoldenTexts) -> None:
 )
 def test_refusals(inputs: list[Tensor], reason: str) -> None:
     graph = graph_of("softmax", 4)
-    group = FusedGroup(graph)
+    group = FusionExecutor(graph)
     if inputs[0].is_floating_point():
         assert torch.equal(group(*inputs), callable_of(graph, "eager")(*inputs))
     else:
         with pytest.raises(RuntimeError):
             group(*inputs)
-    assert group.refusals == [reason]
+    assert group.failures == [reason]
 
 
 def test_a_variance_that_pytorch_warns_of() -> None:
-    group = FusedGroup(graph_of("var", 1))
+    group = FusionExecutor(graph_of("var", 1))
     assert group(torch.randn(3, 1)).isnan().all()
-    assert group.refusals == ["a variance without degrees of freedom, of which PyTorch warns"]
+    assert group.failures == ["a variance without degrees of freedom, of which PyTorch warns"]

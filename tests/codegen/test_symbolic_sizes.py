@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.codegen.symbolic_sizes import Formula, Record, Step
+from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeOp, ShapeProgram
 
 
 def test_a_formula() -> None:
-    record = Record()
+    record = ShapeEnv()
     x, y = record.size(6), record.size(3)
     assert x == 2 * y
     formula = record.formula([x + y, -(-x // 4), 7])
-    assert formula == Formula(
+    assert formula == ShapeProgram(
         given=2,
         constants=(2, 0, 4, 7),
         steps=(
-            (Step.MULTIPLY, 1, 2),
-            (Step.EQUAL, 0, 6),
-            (Step.ADD, 0, 1),
-            (Step.SUBTRACT, 3, 0),
-            (Step.DIVIDE, 8, 4),
-            (Step.SUBTRACT, 3, 9),
+            (ShapeOp.MULTIPLY, 1, 2),
+            (ShapeOp.EQUAL, 0, 6),
+            (ShapeOp.ADD, 0, 1),
+            (ShapeOp.SUBTRACT, 3, 0),
+            (ShapeOp.DIVIDE, 8, 4),
+            (ShapeOp.SUBTRACT, 3, 9),
         ),
         results=(7, 10, 5),
     )
@@ -32,10 +32,10 @@ def test_a_formula() -> None:
 
 
 def test_what_nobody_needs_is_not_in_it() -> None:
-    record = Record()
+    record = ShapeEnv()
     x = record.size(6)
     assert x * 3 + 1 - x is not None
-    assert record.formula([x]) == Formula(1, (), (), (0,))
+    assert record.formula([x]) == ShapeProgram(1, (), (), (0,))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_what_nobody_needs_is_not_in_it() -> None:
 )
 def test_questions(question, holds, fails) -> None:  # type: ignore[no-untyped-def]
     """Of a size that is 4: for which others the answer is the same."""
-    record = Record()
+    record = ShapeEnv()
     answer = question(record.size(4))
     formula = record.formula([])
     assert [value for value in holds + fails if formula([value]) == []] == holds
@@ -80,12 +80,12 @@ def test_arithmetic() -> None:
     values = [-7, -1, 0, 1, 2, 9]
     for x in values:
         for y in values:
-            record = Record()
+            record = ShapeEnv()
             a, b = record.size(x), record.size(y)
             results = [a + b, a - b, a * b, 3 + a, 3 - a, 3 * a, a * 0, a * 1, a + 0, -a, a // 3, a // 1]
             plain = [x + y, x - y, x * y, 3 + x, 3 - x, 3 * x, 0, x, x, -x, x // 3, x]
             formula = record.formula(results)
-            assert all(step < Step.EQUAL for step, _, _ in formula.steps)
+            assert all(step < ShapeOp.EQUAL for step, _, _ in formula.steps)
             assert formula([x, y]) == plain
             assert formula([5, 4]) == [9, 1, 20, 8, -2, 15, 0, 5, 5, -5, 1, 5]
             assert results == plain

@@ -71,7 +71,7 @@ def _with(name: str, *passes: Pass) -> Way:
     @contextmanager
     def entered() -> Iterator[None]:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(fusion_executor, "PATIENCE", 0.0)  # kernels from the first call on
+            patch.setattr(fusion_executor, "COMPILE_THRESHOLD_US", 0.0)  # kernels from the first call on
             patch.setattr(simple_strategy, "OPTIMIZATION", (*OPTIMIZATION, *passes, *OPTIMIZATION))
             yield
 

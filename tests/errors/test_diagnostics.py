@@ -6,11 +6,11 @@ import pytest
 
 import rekindle
 from rekindle.errors import (
+    CascadingError,
     Cause,
     CompileError,
     Diagnostics,
     Edit,
-    GivenUpError,
     InternalError,
     ProgramErrors,
     Source,
@@ -67,7 +67,7 @@ def test_what_needs_what_failed_is_no_problem_of_its_own() -> None:
     with diagnostics.recovering():
         raise TypeMismatchError("it does not fit")
     with diagnostics.recovering():
-        raise GivenUpError("it needs the other")
+        raise CascadingError("it needs the other")
     with diagnostics.recovering():
         raise InternalError("it needs the other, too, and nobody has thought of that")
     with pytest.raises(TypeMismatchError, match="it does not fit"):

@@ -13,7 +13,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.frontend.functions import emit_function
 from rekindle.frontend.sugared import EmptyResolver
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.verifier import verify
 from rekindle.passes import CLEANUP_AFTER_EMISSION
 from rekindle.passes.pass_manager import run_passes
@@ -64,7 +64,7 @@ def test_same_graph_as_torch_jit(name: str, functions: dict[str, Callable[..., i
 
 @pytest.mark.parametrize("name", SYSTEMATIC)
 def test_same_answers_as_python(name: str, functions: dict[str, Callable[..., int]]) -> None:
-    record = FunctionRecord(name, _compile(functions[name]))
+    record = GraphFunction(name, _compile(functions[name]))
     for arguments in ARGUMENTS:
         assert _outcome(execute, record, arguments) == _outcome(functions[name], *arguments)
 

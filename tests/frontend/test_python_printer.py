@@ -9,7 +9,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.frontend.python_printer import PythonPrinter
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.schema_parser import parse_schema
 
@@ -100,6 +100,6 @@ def test_the_text_operators_of_archives_have_the_names_that_archives_have() -> N
         "  return (%all)\n"
     )
     printer = PythonPrinter(importable=True)
-    printer.print_function(FunctionRecord("f", graph, parse_schema("f(float x) -> (str, str, str)")))
+    printer.print_function(GraphFunction("f", graph, parse_schema("f(float x) -> (str, str, str)")))
     assert 'print(x)\n  a = str(x)\n  b = torch.format("{}", x)' in printer.text
     assert 'c = torch.percentFormat("{}", x)' in printer.text

@@ -9,7 +9,7 @@ import pytest
 import rekindle.ops  # noqa: F401 (the operators that conversions call)
 from rekindle.errors import UNKNOWN_RANGE, SchemaError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import CallArgument, argument, match_schemas
+from rekindle.ir.schema_matching import NamedValue, argument, match_schemas
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.type_parser import parse_type
 
@@ -21,7 +21,7 @@ class Call:
         self.schemas = [parse_schema(f"test::op{text}") for text in schemas]
         self.graph = Graph()
 
-    def argument(self, given: Any, name: str | None = None) -> CallArgument:
+    def argument(self, given: Any, name: str | None = None) -> NamedValue:
         if isinstance(given, list):
             return argument(given[0], name=name)
         if isinstance(given, Value):

@@ -10,7 +10,7 @@ import torch
 from hypothesis import strategies
 
 from rekindle.errors import GraphError, ParseError
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.printer import format_type
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.type_parser import parse_type
@@ -171,14 +171,14 @@ def test_square_brackets_are_read_too() -> None:
 
 
 def test_named_types() -> None:
-    function = FunctionRecord("__torch__.f")
+    function = GraphFunction("__torch__.f")
     assert str(ClassType("__torch__.Net")) == "__torch__.Net"
     assert str(InterfaceType("__torch__.Shape")) == "InterfaceType<Shape>"
     assert InterfaceType("__torch__.Shape").annotation == "__torch__.Shape"
     assert str(EnumType("__torch__.Color", INT)) == "Enum<__torch__.Color>"
     assert EnumType("__torch__.Color", INT).annotation == "__torch__.Color"
     assert str(FunctionType(function)) == "Function"
-    assert FunctionType(function) == FunctionType(function) != FunctionType(FunctionRecord("__torch__.f"))
+    assert FunctionType(function) == FunctionType(function) != FunctionType(GraphFunction("__torch__.f"))
     assert ClassType("__torch__.Net") != ClassType("__torch__.Net")
     point = TupleType((INT, FLOAT), "__torch__.Point", ("x", "y"))
     assert (str(point), point.annotation) == ("__torch__.Point", "__torch__.Point")
@@ -247,9 +247,9 @@ def test_named_tuples() -> None:
     assert point.is_subtype_of(TupleType((NUMBER, NUMBER)))
 
 
-def method(name: str, *types: Type, returns: Type = NONE) -> FunctionRecord:
+def method(name: str, *types: Type, returns: Type = NONE) -> GraphFunction:
     arguments = (Argument("self", ANY), *(Argument(f"a{i}", type) for i, type in enumerate(types)))
-    record = FunctionRecord(name)
+    record = GraphFunction(name)
     record.declare(FunctionSchema(name, "", arguments, (Argument("", returns),)))
     return record
 

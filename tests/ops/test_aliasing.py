@@ -16,9 +16,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rekindle.analysis.alias_plans import Plan, plan_for
+from rekindle.analysis.alias_plans import Plan, alias_summary_of
 from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ops.aliasing import FRESH
+from rekindle.ops.aliasing import NON_ALIASING_COMPOSITES
 from tests.sweeps.op_db import database
 
 SHARDS = 8
@@ -46,7 +46,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 def _may_share(plan: Plan, operator: Operator, result: int, argument: int) -> bool:
     results = len(operator.schema.returns)
-    if plan.passes_on or any(number == result for number, _ in plan.from_outside):
+    if plan.passes_on or any(number == result for number, _ in plan.from_wildcard):
         return True
     return any(
         source == argument
@@ -58,7 +58,7 @@ def _may_share(plan: Plan, operator: Operator, result: int, argument: int) -> bo
 
 def check_call(operator: Operator, arguments: Sequence[Any], call: Callable[[], Any]) -> Any:
     """Run ``call`` of ``operator`` with ``arguments``, in the order of its schema, and compare with its plan."""
-    plan, name = plan_for(operator), operator.schema.qualified_name
+    plan, name = alias_summary_of(operator), operator.schema.qualified_name
     storages = [_storages(argument) for argument in arguments]
     versions = [[tensor._version for tensor in _tensors(argument)] for argument in arguments]
     result = call()
@@ -190,7 +190,7 @@ def test_normalisation_writes_its_statistics() -> None:
     assert arguments[3].abs().sum() > 0
 
 
-@pytest.mark.parametrize("kind", sorted(FRESH))
+@pytest.mark.parametrize("kind", sorted(NON_ALIASING_COMPOSITES))
 def test_the_table_names_composites_without_annotations(kind: str) -> None:
     overloads = [operator for operator in REGISTRY.overloads(kind) if not operator.schema.is_mutable]
     composites = [operator for operator in overloads if _is_composite(operator)]

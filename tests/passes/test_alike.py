@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
-from rekindle.passes.alike import Shared, structure_of
+from rekindle.passes.alike import SubgraphCache, structural_key
 
 ONE = """graph(%x : Float(2, 3)):
   %1 : int = prim::Constant[value=1]()
@@ -36,7 +36,7 @@ ONE = """graph(%x : Float(2, 3)):
     ],
 )
 def test_what_is_alike(other: str, alike: bool) -> None:
-    assert (structure_of(parse_graph(ONE)) == structure_of(parse_graph(other))) is alike
+    assert (structural_key(parse_graph(ONE)) == structural_key(parse_graph(other))) is alike
 
 
 def test_blocks_and_graphs_within_count() -> None:
@@ -54,10 +54,10 @@ with prim::FusionGroup_0 = graph(%y : Tensor):
   %5 : Tensor = aten::tanh(%y)
   return (%5)
 """
-    known = structure_of(parse_graph(text))
-    assert known == structure_of(parse_graph(text))
-    assert known != structure_of(parse_graph(text.replace("-> (%3)", "-> (%x)")))
-    assert known != structure_of(parse_graph(text.replace("aten::tanh", "aten::sigmoid")))
+    known = structural_key(parse_graph(text))
+    assert known == structural_key(parse_graph(text))
+    assert known != structural_key(parse_graph(text.replace("-> (%3)", "-> (%x)")))
+    assert known != structural_key(parse_graph(text.replace("aten::tanh", "aten::sigmoid")))
 
 
 def test_tensors_are_told_apart_by_who_they_are() -> None:
@@ -68,8 +68,8 @@ def test_tensors_are_told_apart_by_who_they_are() -> None:
         graph.add_output(graph.insert_constant(tensor))
         return graph
 
-    assert structure_of(holding(same)) == structure_of(holding(same))
-    assert structure_of(holding(same)) != structure_of(holding(torch.ones(2)))
+    assert structural_key(holding(same)) == structural_key(holding(same))
+    assert structural_key(holding(same)) != structural_key(holding(torch.ones(2)))
 
 
 TWICE = """graph(%x : Tensor):
@@ -96,7 +96,7 @@ class Runner:
 
 def test_one_for_all_that_are_alike() -> None:
     nodes = list(parse_graph(TWICE).nodes)
-    shared: Shared[Runner] = Shared()
+    shared: SubgraphCache[Runner] = SubgraphCache()
     first, second, third = [shared.of(node, Runner) for node in nodes]
     assert first is third
     assert first is not second
@@ -107,14 +107,14 @@ def test_one_for_all_that_are_alike() -> None:
 def test_graphs_share_nothing_with_others() -> None:
     """Each is optimised as was asked when it was: the copy of a program that a search for a fault makes, too."""
     graphs = [parse_graph(TWICE) for _ in range(2)]
-    shared: Shared[Runner] = Shared()
+    shared: SubgraphCache[Runner] = SubgraphCache()
     one, other = [shared.of(next(iter(graph.nodes)), Runner) for graph in graphs]
     assert one is not other
 
 
 def test_nothing_is_kept() -> None:
     graph = parse_graph(TWICE)
-    shared: Shared[Runner] = Shared()
+    shared: SubgraphCache[Runner] = SubgraphCache()
     shared.of(next(iter(graph.nodes)), Runner)
     gc.collect()
     made: list[Graph] = []

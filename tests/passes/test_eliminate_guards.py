@@ -90,6 +90,6 @@ graph(%x : Tensor, %y : Tensor, %z : Tensor, %n : int):
 )
 def test_guards_that_something_asks_for(text: str, left: list[str]) -> None:
     graph = parse_graph(text.lstrip())
-    assert EliminateGuards(asked=True).run(graph) or left
+    assert EliminateGuards(keep_only_queried=True).run(graph) or left
     verify(graph)
     assert [repr(node.output) for node in graph.find_nodes("prim::Guard")] == left

@@ -15,7 +15,7 @@ import rekindle.passes
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import annotate_warns
-from rekindle.passes.changes import ChangeLog
+from rekindle.passes.changes import ChangeCounter
 from rekindle.passes.pass_manager import Pass, PassManager, run_passes
 from tests.passes.cases import CASES
 from tests.support.golden import GoldenTexts
@@ -77,7 +77,7 @@ def test_every_single_change_leaves_a_valid_graph(name: str) -> None:
         for limit in range(free.changes.counts.get(name, 0)):
             graph = parse_graph(text.lstrip())
             before = str(graph)
-            limited = PassManager(verify, changes=ChangeLog(dict.fromkeys([name, *free.changes.counts], limit)))
+            limited = PassManager(verify, changes=ChangeCounter(dict.fromkeys([name, *free.changes.counts], limit)))
             changed = limited.run(graph, [passes()[name]()])
             assert limited.changes.counts.get(name, 0) == limit, title
             assert changed == (str(graph) != before), title

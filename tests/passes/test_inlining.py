@@ -5,7 +5,7 @@ from __future__ import annotations
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import INT, ClassType, FunctionType
 from rekindle.ir.verifier import verify
@@ -16,11 +16,11 @@ from tests.support.golden import GoldenTexts
 _SOURCE = Source("quadruple(x)\ndouble(x)\nx + x\n", "program.py")
 
 
-def _record(name: str, text: str) -> FunctionRecord:
-    return FunctionRecord(name, parse_graph(text.lstrip()))
+def _record(name: str, text: str) -> GraphFunction:
+    return GraphFunction(name, parse_graph(text.lstrip()))
 
 
-def _call(graph: Graph, record: FunctionRecord, argument: str, result: str) -> Node:
+def _call(graph: Graph, record: GraphFunction, argument: str, result: str) -> Node:
     """Append a call of ``record`` to ``graph``, and let it return the result."""
     constant = graph.create("prim::Constant", types=[FunctionType(record)], attributes={"name": record.basename})
     graph.append_node(constant)
@@ -32,7 +32,7 @@ def _call(graph: Graph, record: FunctionRecord, argument: str, result: str) -> N
     return node
 
 
-def _double() -> FunctionRecord:
+def _double() -> GraphFunction:
     record = _record(
         "__torch__.double",
         """
@@ -45,7 +45,7 @@ graph(%x : int):
     return record
 
 
-def _quadruple() -> FunctionRecord:
+def _quadruple() -> GraphFunction:
     graph = parse_graph("graph(%x : int):\n  return ()\n")
     call = _call(graph, _double(), "x", "twice")
     graph.block.erase_output(0)
@@ -54,7 +54,7 @@ def _quadruple() -> FunctionRecord:
     graph.add_output(node.output)
     for each in (call, node):
         each.set_range(_SOURCE.range(13, 22))
-    return FunctionRecord("__torch__.quadruple", graph)
+    return GraphFunction("__torch__.quadruple", graph)
 
 
 def _program() -> Graph:
@@ -99,7 +99,7 @@ def test_methods_and_blocks() -> None:
     inner_self = method.add_input("self", cls)
     get = method.append_node(method.create("prim::GetAttr", [inner_self], types=[INT], attributes={"name": "n"}))
     method.add_output(get.output)
-    cls.methods["count"] = FunctionRecord("__torch__.Counter.count", method)
+    cls.methods["count"] = GraphFunction("__torch__.Counter.count", method)
     node = graph.append_node(graph.create("prim::If", [flag], types=[INT]))
     for block in (node.add_block(), node.add_block()):
         call = graph.create("prim::CallMethod", [self_value], types=[INT], attributes={"name": "count"})

@@ -14,7 +14,7 @@ import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Inlining, LowerGraph, PassManager
-from rekindle.passes.changes import ChangeLog
+from rekindle.passes.changes import ChangeCounter
 from rekindle.passes.lower_graph import lower_graph
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
@@ -124,7 +124,7 @@ def test_every_single_change_leaves_a_valid_graph() -> None:
         _, graph = inlined(Scaled())
         before = str(graph)
         lowering = LowerGraph()
-        changed = PassManager(changes=ChangeLog({"lower_graph": limit})).run(graph, [lowering])
+        changed = PassManager(changes=ChangeCounter({"lower_graph": limit})).run(graph, [lowering])
         assert changed == (str(graph) != before) == (limit > 0)
         assert len(lowering.paths) == min(limit, 6)
         assert len(graph.inputs) == (8 if limit == 7 else 3 + len(lowering.paths))

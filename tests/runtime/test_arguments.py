@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from rekindle.errors import ArgumentError
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
@@ -384,7 +384,7 @@ def test_interfaces() -> None:
     )
     interface = InterfaceType("__torch__.Takes", {"forward": schema}, is_module=True)
     fitting = ClassType("__torch__.A", is_module=True)
-    record = FunctionRecord("forward")
+    record = GraphFunction("forward")
     record.declare(schema)
     fitting.methods["forward"] = record
     value = Step()
@@ -484,7 +484,7 @@ def test_what_fits_at_the_first_glance_is_not_converted(monkeypatch: pytest.Monk
 
 
 def test_a_function_declared_anew_is_bound_anew() -> None:
-    record = FunctionRecord("f")
+    record = GraphFunction("f")
     record.declare(FunctionSchema("f", arguments=(Argument("x", INT),)))
     assert binder_of(record).bind([1], {}) == (1,)
     assert binder_of(record) is binder_of(record)

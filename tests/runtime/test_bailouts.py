@@ -146,7 +146,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("guarding", [(), (EliminateGuards(),), (EliminateGuards(asked=True),)])
+@pytest.mark.parametrize("guarding", [(), (EliminateGuards(),), (EliminateGuards(keep_only_queried=True),)])
 def test_every_guard_may_fail(program: Callable[..., object], guarding: tuple[Any, ...], way: str) -> None:
     """The answer, what is printed, what is written to, what is drawn: as eager, whichever guard fails."""
     compiled = rekindle.script(program)
@@ -249,12 +249,12 @@ def test_as_many_specialisations_as_the_strategy_allows() -> None:
         compiled = rekindle.script(shaped)
         calls(compiled, range(1, 1001))
         counters = profiled.strategy.counters
-        assert (counters.watched, counters.versions, counters.bailouts) == (3, 3, 0)
-        assert counters.misfits == 2 + 1  # those that led to another one
+        assert (counters.profiled_calls, counters.versions, counters.bailouts) == (3, 3, 0)
+        assert counters.entry_failures == 2 + 1  # those that led to another one
         for x, w in ((torch.ones(2, 3, dtype=torch.float64), torch.ones(3, 4, dtype=torch.float64)),):
             assert torch.equal(compiled(x, w), shaped(x, w))
         assert counters.versions == 3, "the general plan runs"
-        assert counters.misfits == 6
+        assert counters.entry_failures == 6
 
 
 def test_where_nothing_is_asked_there_are_no_guards() -> None:
@@ -267,7 +267,7 @@ def test_where_nothing_is_asked_there_are_no_guards() -> None:
         for size in range(1, 20):
             compiled(torch.ones(size, 3), torch.ones(3, 4))
     counters = profiled.strategy.counters
-    assert (counters.watched, counters.versions, counters.guards) == (1, 0, 0)
+    assert (counters.profiled_calls, counters.versions, counters.guards) == (1, 0, 0)
     assert profiled.strategy.newest is None
 
 
@@ -284,7 +284,7 @@ def test_what_keeps_failing_in_the_middle_is_given_up() -> None:
             assert compiled(torch.ones(number).add_(torch.zeros(1))[:number]) == number
     counters = profiled.strategy.counters
     assert counters.versions <= 2
-    assert counters.misfits + counters.bailouts < 10
+    assert counters.entry_failures + counters.bailouts < 10
 
 
 def bends(x: Tensor) -> Tensor:
@@ -312,7 +312,7 @@ def test_several_runs_are_watched() -> None:
         assert "Float(*, 4, device=cpu)" in str(profiled.strategy.newest.version.code.graph)  # type: ignore[union-attr]
         calls(compiled, range(5, 50))
     counters = profiled.strategy.counters
-    assert (counters.watched, counters.versions, counters.misfits) == (3, 1, 0)
+    assert (counters.profiled_calls, counters.versions, counters.entry_failures) == (3, 1, 0)
 
 
 def test_made_ahead_from_the_types_of_arguments() -> None:
@@ -322,10 +322,10 @@ def test_made_ahead_from_the_types_of_arguments() -> None:
         x, w = torch.ones(2, 3), torch.ones(3, 4)
         compiled.compile(x, w)
         counters = profiled.strategy.counters
-        assert (counters.watched, counters.versions) == (0, 1)
+        assert (counters.profiled_calls, counters.versions) == (0, 1)
         assert torch.equal(compiled(x, w), shaped(x, w))
         compiled.compile(x, w)
-        assert (counters.watched, counters.versions, counters.misfits) == (0, 1, 0)
+        assert (counters.profiled_calls, counters.versions, counters.entry_failures) == (0, 1, 0)
         graph = compiled.graph_for(x, w)
         assert str(graph.find_nodes("aten::matmul")[0].output.type) == "Float(2, 4, device=cpu)"
         assert not graph.find_nodes("aten::size")
@@ -344,7 +344,7 @@ def test_made_in_the_background() -> None:
     finally:
         rekindle.set_background_compilation(before)
     counters = profiled.strategy.counters
-    assert (counters.watched, counters.versions, counters.misfits) == (1, 1, 0)
+    assert (counters.profiled_calls, counters.versions, counters.entry_failures) == (1, 1, 0)
 
 
 def in_background_done() -> None:
@@ -360,7 +360,7 @@ def test_gradients_ask_for_no_version_of_their_own() -> None:
         compiled = rekindle.script(shaped)
         for requires_grad in (False, True, False):
             compiled(torch.ones(2, 3), torch.ones(3, 4, requires_grad=requires_grad))
-    assert profiled.strategy.counters.misfits == 0
+    assert profiled.strategy.counters.entry_failures == 0
 
 
 def test_modes_that_change_what_operators_give() -> None:
@@ -397,7 +397,7 @@ def test_subclasses_of_tensors_fit_no_guard() -> None:
         x, w = torch.ones(2, 3).as_subclass(Loud), torch.ones(3, 4)
         assert torch.equal(compiled(x, w), shaped(x, w))
         assert torch.equal(compiled(torch.nn.Parameter(torch.ones(2, 3)), w), shaped(torch.ones(2, 3), w))
-    assert profiled.strategy.counters.misfits == 1, "a Parameter is like any tensor"
+    assert profiled.strategy.counters.entry_failures == 1, "a Parameter is like any tensor"
 
 
 def test_gradients() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
 
 import rekindle
-from rekindle.ir.graph import Node
+from rekindle.ir.graph import Node, Value
 from rekindle.passes import bailout_graphs
 from rekindle.runtime import bailouts
 from rekindle.runtime.bailouts import failing_guards
@@ -59,27 +60,28 @@ def _check(program: Callable[..., object]) -> None:
 
 
 def _repeats_the_turn(patch: Patch) -> None:
-    number = bailout_graphs._Rest._number
-    patch.setattr(
-        bailout_graphs._Rest, "_number", lambda self, kind, left, right, loop: left if kind == "aten::add"
-        else number(self, kind, left, right, loop)
-    )  # fmt: skip
+    number = bailout_graphs._BailoutGraphBuilder._number
+
+    def same(self: Any, kind: str, left: Value, right: Value, loop: Node) -> Value:
+        return left if kind == "aten::add" else number(self, kind, left, right, loop)
+
+    patch.setattr(bailout_graphs._BailoutGraphBuilder, "_number", same)
 
 
 def _counts_from_zero(patch: Patch) -> None:
-    patch.setattr(bailout_graphs._Rest, "_count_on", lambda *_: None)
+    patch.setattr(bailout_graphs._BailoutGraphBuilder, "_count_on", lambda *_: None)
 
 
 def _does_the_node_before_again(patch: Patch) -> None:
-    copy_behind = bailout_graphs._Rest.copy_behind
+    copy_following = bailout_graphs._BailoutGraphBuilder.copy_following
 
-    def again(self: bailout_graphs._Rest, node: Node) -> None:
+    def again(self: bailout_graphs._BailoutGraphBuilder, node: Node) -> None:
         before = node.prev
         if node is self.bailout and before.kind in ("prim::Print", "aten::append", "aten::add_"):
             self.graph.append_node(self.graph.create_clone(before, self.of))
-        copy_behind(self, node)
+        copy_following(self, node)
 
-    patch.setattr(bailout_graphs._Rest, "copy_behind", again)
+    patch.setattr(bailout_graphs._BailoutGraphBuilder, "copy_following", again)
 
 
 def _lets_all_pass(patch: Patch) -> None:

@@ -11,7 +11,7 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import BOOL, INT, FunctionType
 from rekindle.runtime import basic_blocks
@@ -226,7 +226,7 @@ graph(%n : int, %m : int):
 
 
 def test_a_loop_that_calls_is_interpreted(compiled: list[bool]) -> None:
-    callee = FunctionRecord(
+    callee = GraphFunction(
         "g",
         parse_graph("""
 graph(%x : int):

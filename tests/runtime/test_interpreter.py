@@ -11,7 +11,7 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import ArgumentError, CompileError, InternalError, SchemaError
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import INT, ClassType, FunctionType, InterfaceType, ListType
@@ -168,14 +168,14 @@ graph(%n : int, %x : Tensor, %c : bool):
 # -------------------------------------------------------------------------------------------------------------- calls
 
 
-def function(name: str, text: str) -> FunctionRecord:
+def function(name: str, text: str) -> GraphFunction:
     graph = parse_graph(text)
     arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
     returns = tuple(Argument("", value.type) for value in graph.outputs)
-    return FunctionRecord(f"__torch__.{name}", graph, FunctionSchema(name, arguments=arguments, returns=returns))
+    return GraphFunction(f"__torch__.{name}", graph, FunctionSchema(name, arguments=arguments, returns=returns))
 
 
-def calling(record: FunctionRecord, text: str) -> Code:
+def calling(record: GraphFunction, text: str) -> Code:
     """The code of the graph ``text``, whose ``prim::CallFunction`` are of ``record``."""
     graph = parse_graph(text)
     constant = graph.create("prim::Constant", types=[FunctionType(record)], attributes={"name": record.basename})
@@ -231,15 +231,15 @@ def test_calls_need_no_recursion_in_python() -> None:
         graph = parse_graph("graph(%x : int):\n  %y : int = prim::CallFunction(%x)\n  return (%y)\n")
         constant = graph.create("prim::Constant", types=[FunctionType(record)], attributes={"name": record.basename})
         graph.find_nodes("prim::CallFunction")[0].insert_input(0, graph.block.prepend(constant).output)
-        record = FunctionRecord(f"f{depth + 1}", graph, record.schema)
+        record = GraphFunction(f"f{depth + 1}", graph, record.schema)
     assert execute(record, [1]) == 2
 
 
 def test_a_function_that_cannot_be_compiled_fails_when_it_is_called() -> None:
-    def definer(record: FunctionRecord) -> None:
+    def definer(record: GraphFunction) -> None:
         raise CompileError("not this one", frames=())
 
-    record = FunctionRecord("__torch__.g", definer=definer)
+    record = GraphFunction("__torch__.g", function_creator=definer)
     code = calling(record, ADD_ONES)
     assert InterpreterState(code).run([0]) == 0
     with pytest.raises(CompileError, match="not this one"):

@@ -13,7 +13,7 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.analysis.liveness import liveness
 from rekindle.ir.graph import Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -253,7 +253,7 @@ graph(%x : Tensor, %unused : Tensor):
 def call_of(callee: str, caller: str) -> Code:
     """``caller`` with ``%f`` replaced by the function of the graph ``callee``."""
     schema = FunctionSchema("g", arguments=(Argument("x", TENSOR),), returns=(Argument("", TENSOR),))
-    function = FunctionRecord("__torch__.g", parse_graph(callee), schema)
+    function = GraphFunction("__torch__.g", parse_graph(callee), schema)
     graph = parse_graph(caller)
     for node in graph.find_nodes("prim::CallFunction"):
         constant = graph.create("prim::Constant", types=[FunctionType(function)], attributes={"name": "g"})
@@ -333,7 +333,7 @@ graph():
         InterpreterState(Code(graph, "f")).run([])
 
     def from_executor() -> None:
-        execute(FunctionRecord("f", graph), [])
+        execute(GraphFunction("f", graph), [])
 
     with pytest.raises(ValueError, match="no more") as caught:
         (from_state if way == "state" else from_executor)()
@@ -343,7 +343,7 @@ graph():
 
 
 def test_an_error_needs_no_garbage_collector_to_die() -> None:
-    record = FunctionRecord("f", parse_graph("graph():\n  %c : Tensor = test::fail()\n  return (%c)\n"))
+    record = GraphFunction("f", parse_graph("graph():\n  %c : Tensor = test::fail()\n  return (%c)\n"))
 
     class Marked(ValueError):
         pass

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.codegen.fusion_executor import FusedGroup, group_of
+from rekindle.codegen.fusion_executor import FusionExecutor, group_of
 from rekindle.ir.graph import Graph
 
 
@@ -42,7 +42,7 @@ def chain_in_a_loop(x, times: int):
     return x
 
 
-def groups_of(graph: Graph) -> list[FusedGroup]:
+def groups_of(graph: Graph) -> list[FusionExecutor]:
     found = [group_of(node.get_graph("Subgraph")) for node in graph.all_nodes() if node.kind == "prim::FusionGroup"]
     assert all(group is not None for group in found)
     return found  # type: ignore[return-value]
@@ -165,7 +165,7 @@ def test_short_graphs_are_left_to_autograd() -> None:
             torch.autograd.grad(function(x, w).sum(), x), torch.autograd.grad(short(x, w).sum(), x)
         )
     assert group.has_given_up
-    assert sum(group.falls.values()) < 50  # the operators have taken the place of the group
+    assert sum(group.fallbacks.values()) < 50  # the operators have taken the place of the group
     assert not function(x.detach(), w).requires_grad
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.schema import FunctionSchema
 from rekindle.runtime.code import Code
@@ -21,7 +21,7 @@ from rekindle.runtime.simple_strategy import SpecializingStrategy
 from rekindle.runtime.version import Version
 
 
-def general_version(record: FunctionRecord) -> Version:
+def general_version(record: GraphFunction) -> Version:
     """What runs any arguments."""
     return SpecializingStrategy(record).general()
 
@@ -145,7 +145,7 @@ def test_what_python_cannot_nest_is_interpreted() -> None:
     deep = nested(MOST_LOOPS + 5, "aten::add")
     with pytest.raises(NotCompilable):
         ExecutionPlan(Code(parse_graph(deep), "f"))
-    record = FunctionRecord("f", parse_graph(deep), FunctionSchema("f"))
+    record = GraphFunction("f", parse_graph(deep), FunctionSchema("f"))
     assert execute(record, [1, 5]) == 5
     assert general_version(record).plan is None
     assert ExecutionPlan(Code(parse_graph(nested(MOST_LOOPS, "aten::add")), "f")).function(1, 5) == 5

@@ -20,16 +20,16 @@ from rekindle.ops.profiling import recorders
 from rekindle.passes import Inlining
 from rekindle.runtime.code import Code
 from rekindle.runtime.interpreter import InterpreterState
-from rekindle.runtime.profiling import ProfileRecord, Recording, profiled_runs
+from rekindle.runtime.profiling import ProfilingRecord, TensorProfile, profiled_runs
 
 
-def recording_of(function: object) -> Recording:
+def recording_of(function: object) -> ProfilingRecord:
     graph = rekindle.script(function).graph.copy()
     Inlining().run(graph)
-    return Recording(graph)
+    return ProfilingRecord(graph)
 
 
-def run(recording: Recording, *arguments: object) -> object:
+def run(recording: ProfilingRecord, *arguments: object) -> object:
     return InterpreterState(Code(recording.graph, "f")).run(arguments)
 
 
@@ -111,23 +111,23 @@ class Tagged(Tensor):
 def test_strangers_tell_nothing() -> None:
     """Tensors of subclasses may answer as they please, and sparse ones have no strides."""
     for stranger in (torch.ones(2, 2).as_subclass(Tagged), torch.ones(2, 2).to_sparse()):
-        record = ProfileRecord()
+        record = TensorProfile()
         record.note(torch.ones(2, 2))
-        assert record.told is not None
+        assert record.merged_type is not None
         record.note(stranger)
-        assert (record.told, record.seen, record.strangers) == (None, 2, 1)
+        assert (record.merged_type, record.seen, record.opaque_tensors) == (None, 2, 1)
 
 
 def test_contiguity() -> None:
-    record = ProfileRecord()
+    record = TensorProfile()
     record.note(torch.ones(2, 3))
     record.note(torch.ones(3, 2).t())
     record.note(torch.nn.Parameter(torch.ones(2, 3)))
-    assert str(record.told) == "Float(2, 3, device=cpu)"
+    assert str(record.merged_type) == "Float(2, 3, device=cpu)"
     assert (record.seen, record.contiguous, record.nones) == (3, 2, 0)
-    record = ProfileRecord()
+    record = TensorProfile()
     record.note(None)
-    assert (record.told, record.nones) == (NONE, 1)
+    assert (record.merged_type, record.nones) == (NONE, 1)
 
 
 def test_threads_note_side_by_side() -> None:

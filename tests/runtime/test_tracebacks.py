@@ -19,7 +19,7 @@ import torch
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -90,7 +90,7 @@ def function_source(user: ModuleType, name: str) -> Source:
     return Source(USER[start : end if end > 0 else len(USER)], user.__file__, first_line)
 
 
-def compiled(user: ModuleType, name: str, text: str, **places: str | FunctionRecord) -> FunctionRecord:
+def compiled(user: ModuleType, name: str, text: str, **places: str | GraphFunction) -> GraphFunction:
     """A function of the graph ``text``. ``places`` are the fragments of source that the nodes of these outputs stand
     for.
 
@@ -99,17 +99,17 @@ def compiled(user: ModuleType, name: str, text: str, **places: str | FunctionRec
     graph = parse_graph(text)
     source = function_source(user, name)
     for output, fragment in places.items():
-        if isinstance(fragment, FunctionRecord):
+        if isinstance(fragment, GraphFunction):
             continue
         node = node_of(graph, output)
         start = source.text.index(fragment)
         node.set_range(source.range(start, start + len(fragment)))
     for output, record in places.items():
-        if isinstance(record, FunctionRecord):
+        if isinstance(record, GraphFunction):
             node = node_of(graph, output.removesuffix("_calls"))
             constant = graph.create("prim::Constant", types=[FunctionType(record)], attributes={"name": record.name})
             node.insert_input(0, graph.block.prepend(constant).output)
-    return FunctionRecord(f"__torch__.user.{name}", graph, FunctionSchema(name))
+    return GraphFunction(f"__torch__.user.{name}", graph, FunctionSchema(name))
 
 
 def node_of(graph: Graph, name: str) -> Any:
@@ -135,7 +135,7 @@ def without_carets(text: str) -> str:
 
 
 def check(
-    user: ModuleType, record: FunctionRecord, eager: Callable[..., object], arguments: list[object], text: str
+    user: ModuleType, record: GraphFunction, eager: Callable[..., object], arguments: list[object], text: str
 ) -> None:
     assert user.__file__ is not None
     for optimize in (False, True):
@@ -381,7 +381,7 @@ def test_the_cause_and_the_class_of_an_error_stay_as_they_are(user: ModuleType) 
 
     schema = FunctionSchema("test::own", arguments=(Argument("x", TENSOR),), returns=(Argument("", TENSOR),))
     REGISTRY.register(Operator(schema, operation=fail))
-    record = FunctionRecord("f", parse_graph("graph(%x : Tensor):\n  %r : Tensor = test::own(%x)\n  return (%r)\n"))
+    record = GraphFunction("f", parse_graph("graph(%x : Tensor):\n  %r : Tensor = test::own(%x)\n  return (%r)\n"))
     with pytest.raises(Own) as caught:
         execute(record, [torch.ones(1)])
     assert caught.value is error
@@ -395,7 +395,7 @@ def test_source_that_stands_in_no_file() -> None:
     graph = parse_graph(DIVIDE)
     start = source.text.index("a // b")
     node_of(graph, "q").set_range(source.range(start, start + 6))
-    text = text_of(lambda: execute(FunctionRecord("__torch__.g", graph), [1, 0]), "code/__torch__/gone.py")
+    text = text_of(lambda: execute(GraphFunction("__torch__.g", graph), [1, 0]), "code/__torch__/gone.py")
     assert (
         without_carets(text)
         == """\
@@ -409,7 +409,7 @@ ZeroDivisionError: integer division or modulo by zero
 
 
 def test_a_graph_without_source_shows_its_instructions() -> None:
-    text = text_of(lambda: execute(FunctionRecord("__torch__.h", parse_graph(DIVIDE)), [1, 0]), "<code of __torch__.h>")
+    text = text_of(lambda: execute(GraphFunction("__torch__.h", parse_graph(DIVIDE)), [1, 0]), "<code of __torch__.h>")
     assert (
         without_carets(text)
         == """\
@@ -423,7 +423,7 @@ ZeroDivisionError: integer division or modulo by zero
 
 def test_an_interrupt_from_the_keyboard_at_any_time() -> None:
     """It shows some place in the program, and is never replaced by an error of the interpreter's own."""
-    callee = FunctionRecord("g", parse_graph(DIVIDE))
+    callee = GraphFunction("g", parse_graph(DIVIDE))
     graph = parse_graph("""
 graph(%n : int):
   %t : bool = prim::Constant[value=1]()
@@ -436,7 +436,7 @@ graph(%n : int):
 """)
     constant = graph.create("prim::Constant", types=[FunctionType(callee)], attributes={"name": "g"})
     graph.find_nodes("prim::CallFunction")[0].insert_input(0, graph.block.prepend(constant).output)
-    record = FunctionRecord("f", graph)
+    record = GraphFunction("f", graph)
     for delay in range(0, 400, 3):
         left = delay
 

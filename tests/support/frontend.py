@@ -23,7 +23,7 @@ from rekindle.frontend.special_forms import GLOBALS
 from rekindle.frontend.sugared import SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import Type
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
@@ -63,7 +63,7 @@ class Namespace(SugaredValue):
 class Names:
     """A resolver: functions and values by name."""
 
-    functions: dict[str, FunctionRecord] = field(default_factory=dict)
+    functions: dict[str, GraphFunction] = field(default_factory=dict)
     values: Mapping[str, SugaredValue] = field(default_factory=dict)
     types: Mapping[str, Type] = field(default_factory=dict)
 
@@ -80,22 +80,22 @@ class Names:
 
 def declare(
     text: str, values: Mapping[str, SugaredValue] | None = None, types: Mapping[str, Type] | None = None
-) -> dict[str, FunctionRecord]:
+) -> dict[str, GraphFunction]:
     """The functions that ``text`` defines, each compiled, and cleaned up, when it is asked for its graph."""
     names = Names({}, values or {}, types or {})
     for statement in parse_module(Source(text, FILE)):
         definition = Def(statement.tree)
 
-        def define(record: FunctionRecord, definition: Def = definition) -> None:
+        def define(record: GraphFunction, definition: Def = definition) -> None:
             graph, schema = functions.emit_function(definition, names)
             run_passes(graph, CLEANUP_AFTER_EMISSION)
             record.define(graph, schema)
 
-        names.functions[definition.name.name] = FunctionRecord(definition.name.name, definer=define)
+        names.functions[definition.name.name] = GraphFunction(definition.name.name, function_creator=define)
     return names.functions
 
 
-def compiled(text: str, values: Mapping[str, SugaredValue] | None = None, **types: Type) -> FunctionRecord:
+def compiled(text: str, values: Mapping[str, SugaredValue] | None = None, **types: Type) -> GraphFunction:
     """The last function of ``text``, compiled."""
     record = list(declare(text, values, types).values())[-1]
     record.ensure_defined()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.runtime import executor
 from rekindle.runtime.profiling_strategy import ProfilingStrategy
 
@@ -20,7 +20,7 @@ class Profiled:
         self.options = options
         self.strategies: list[ProfilingStrategy] = []
 
-    def _make(self, record: FunctionRecord) -> ProfilingStrategy:
+    def _make(self, record: GraphFunction) -> ProfilingStrategy:
         self.strategies.append(ProfilingStrategy(record, **self.options))
         return self.strategies[-1]
 

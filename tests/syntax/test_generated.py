@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 from rekindle.errors import CompileError, Source
 from rekindle.syntax.lexer import Lexer
 from rekindle.syntax.parser import parse_expression, parse_module
-from rekindle.syntax.python_expressions import Places
+from rekindle.syntax.python_expressions import OffsetTable
 from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import BINARY_OPERATORS
@@ -65,7 +65,7 @@ expressions = st.recursive(atom, grow, max_leaves=12)
 
 def by_python(text: str) -> StatementBuilder:
     source = Source(text, "f.py")
-    return StatementBuilder(source, Places(source))
+    return StatementBuilder(source, OffsetTable(source))
 
 
 @given(expressions)

@@ -147,11 +147,11 @@ _MANY: Final = 16
 
 
 @implements(
-    "autodiff::linear_weight_later(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor grad, Tensor input, Tensor? sum, "
+    "autodiff::linear_weight_deferred(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor grad, Tensor input, Tensor? sum, "
     "int[] size) -> Tensor?",
     passes_on=True,
 )
-def linear_weight_later(
+def linear_weight_deferred(
     grads: list[Tensor], inputs: list[Tensor], grad: Tensor, input: Tensor, sum: Tensor | None, size: Sizes
 ) -> Tensor | None:
     """A sum of gradients of a weight, to which those for ``grad`` and ``input`` are added now or later."""
@@ -159,14 +159,14 @@ def linear_weight_later(
     inputs.append(input)
     if grad.numel() // max(1, grad.shape[-1]) * len(grads) < _MANY:
         return sum
-    return linear_weight_now(grads, inputs, sum, size)
+    return linear_weight_flush(grads, inputs, sum, size)
 
 
 @implements(
-    "autodiff::linear_weight_now(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor? sum, int[] size) -> Tensor?",
+    "autodiff::linear_weight_flush(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor? sum, int[] size) -> Tensor?",
     passes_on=True,
 )
-def linear_weight_now(grads: list[Tensor], inputs: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
+def linear_weight_flush(grads: list[Tensor], inputs: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
     """The same, with all that was collected added to it; None where nothing was ever added."""
     if not grads:
         return sum
@@ -185,18 +185,18 @@ def _one_by_one(grads: Sequence[Tensor], inputs: Sequence[Tensor], size: Sizes) 
 
 
 @implements(
-    "autodiff::sum_to_later(Tensor[](a!) grads, Tensor grad, Tensor? sum, int[] size) -> Tensor?", passes_on=True
+    "autodiff::sum_to_deferred(Tensor[](a!) grads, Tensor grad, Tensor? sum, int[] size) -> Tensor?", passes_on=True
 )
-def sum_to_later(grads: list[Tensor], grad: Tensor, sum: Tensor | None, size: Sizes) -> Tensor | None:
+def sum_to_deferred(grads: list[Tensor], grad: Tensor, sum: Tensor | None, size: Sizes) -> Tensor | None:
     """A sum of gradients, to which ``grad`` summed to ``size`` is added now or later."""
     grads.append(grad)
     if grad.numel() // max(1, grad.shape[-1] if grad.dim() else 1) * len(grads) < _MANY:
         return sum
-    return sum_to_now(grads, sum, size)
+    return sum_to_flush(grads, sum, size)
 
 
-@implements("autodiff::sum_to_now(Tensor[](a!) grads, Tensor? sum, int[] size) -> Tensor?", passes_on=True)
-def sum_to_now(grads: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
+@implements("autodiff::sum_to_flush(Tensor[](a!) grads, Tensor? sum, int[] size) -> Tensor?", passes_on=True)
+def sum_to_flush(grads: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
     """The same, with all that was collected added to it; None where nothing was ever added."""
     if not grads:
         return sum

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.codegen.emission.inline_math import INLINE
-from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.vector_types import cast, element_type, literal, splat, suffix, vector
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.llvm.vector_math import vector_function
 from rekindle.codegen.loop_ir.nodes import Expression
-from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, Scalar
+from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, ScalarType
 from rekindle.codegen.phase_scheduling import SCANS
 
 _FLOATS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -33,7 +33,7 @@ class Expressions:
     """Writes expressions for ``lanes`` elements at a time, each once. ``leaf`` writes those without operands that are
     no constants."""
 
-    f: Function
+    f: FunctionBuilder
     target: Target
     lanes: int
     leaf: Callable[[Expression], str]
@@ -50,13 +50,13 @@ class Expressions:
             found = self.written[expression] = self._write(expression)
         return found
 
-    def _type(self, scalar: Scalar) -> str:
+    def _type(self, scalar: ScalarType) -> str:
         return vector(element_type(scalar), self.lanes)
 
     def _write(self, e: Expression) -> str:
         if e.kind == "constant":
-            assert isinstance(e.datum, int | float)
-            return splat(element_type(e.scalar), literal(e.datum, e.scalar), self.lanes)
+            assert isinstance(e.payload, int | float)
+            return splat(element_type(e.scalar), literal(e.payload, e.scalar), self.lanes)
         if not e.operands:
             return self.leaf(e)
         values = [self.write(operand) for operand in e.operands]
@@ -71,30 +71,30 @@ class Expressions:
             return cast(self.f, values[0], source, e.scalar, self.lanes)
         if e.kind == "select":
             truth, type = self._type(BOOL), self._type(e.scalar)
-            return self.f.let(f"select {truth} {values[0]}, {type} {values[1]}, {type} {values[2]}")
+            return self.f.emit_value(f"select {truth} {values[0]}, {type} {values[1]}, {type} {values[2]}")
         if e.kind in _ORDERED:
             return self._comparison(e.kind, source, values)
         return self._arithmetic(e, values)
 
-    def _comparison(self, kind: str, scalar: Scalar, values: list[str]) -> str:
+    def _comparison(self, kind: str, scalar: ScalarType, values: list[str]) -> str:
         type = self._type(scalar)
         if scalar.is_float:
-            return self.f.let(f"fcmp {_ORDERED[kind]} {type} {values[0]}, {values[1]}")
+            return self.f.emit_value(f"fcmp {_ORDERED[kind]} {type} {values[0]}, {values[1]}")
         prefix = "" if kind in ("eq", "ne") else "s" if scalar.is_signed else "u"
-        return self.f.let(f"icmp {prefix}{kind} {type} {values[0]}, {values[1]}")
+        return self.f.emit_value(f"icmp {prefix}{kind} {type} {values[0]}, {values[1]}")
 
     def _arithmetic(self, e: Expression, values: list[str]) -> str:
         type, element = self._type(e.scalar), element_type(e.scalar)
         instruction = (_FLOATS if e.scalar.is_float else _WHOLE).get(e.kind)
         if instruction is not None:
-            return self.f.let(f"{instruction} {type} {values[0]}, {values[1]}")
+            return self.f.emit_value(f"{instruction} {type} {values[0]}, {values[1]}")
         if e.kind == "neg":
             if e.scalar.is_float:
-                return self.f.let(f"fneg {type} {values[0]}")
-            return self.f.let(f"sub {type} {splat(element, '0', self.lanes)}, {values[0]}")
+                return self.f.emit_value(f"fneg {type} {values[0]}")
+            return self.f.emit_value(f"sub {type} {splat(element, '0', self.lanes)}, {values[0]}")
         if e.kind == "not":
             ones = splat(element, "true" if e.scalar is BOOL else "-1", self.lanes)
-            return self.f.let(f"xor {type} {values[0]}, {ones}")
+            return self.f.emit_value(f"xor {type} {values[0]}, {ones}")
         if e.kind == "fma":
             return self._fma(e, values)
         if e.kind == "abs":
@@ -109,9 +109,9 @@ class Expressions:
         function = vector_function(e.kind, element, self.lanes, self.target)
         self.f.module.functions[function.symbol] = function
         text = ", ".join(f"{type} {value}" for value in values)
-        return self.f.let(f"call {type} @{function.symbol}({text})")
+        return self.f.emit_value(f"call {type} @{function.symbol}({text})")
 
-    def _intrinsic(self, name: str, scalar: Scalar, values: list[str]) -> str:
+    def _intrinsic(self, name: str, scalar: ScalarType, values: list[str]) -> str:
         type = self._type(scalar)
         symbol = f"{name}.{suffix(element_type(scalar), self.lanes)}"
         return self.f.call(type, symbol, *((type, value) for value in values))
@@ -121,13 +121,13 @@ class Expressions:
         return multiply_add(self.f, self.target, element_type(e.scalar), self.lanes, a, b, c)
 
 
-def multiply_add(f: Function, target: Target, element: str, lanes: int, a: str, b: str, c: str) -> str:
+def multiply_add(f: FunctionBuilder, target: Target, element: str, lanes: int, a: str, b: str, c: str) -> str:
     """``a * b + c`` of floats, rounded once where ``target`` can."""
     type = vector(element, lanes)
     if target.has("fma"):
         return f.call(type, f"llvm.fma.{suffix(element, lanes)}", (type, a), (type, b), (type, c))
-    product = f.let(f"fmul {type} {a}, {b}")
-    return f.let(f"fadd {type} {product}, {c}")
+    product = f.emit_value(f"fmul {type} {a}, {b}")
+    return f.emit_value(f"fadd {type} {product}, {c}")
 
 
 _ORDERED: Final = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "une"}

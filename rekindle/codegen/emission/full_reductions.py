@@ -9,24 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rekindle.codegen.emission.ir_builder import Function, Module
+from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.emission.loop_control import Bases
 from rekindle.codegen.emission.nests import PARAMETERS, RANGE, Known, NestWriter
-from rekindle.codegen.emission.reductions import SLOT, Fold
+from rekindle.codegen.emission.reductions import SLOT, ReductionWriter
 from rekindle.codegen.llvm.target import Target
-from rekindle.codegen.loop_ir.nodes import Kernel, Nest, Phase
+from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, Phase
 
-MOST_THREADS: Final = 64
+MAX_THREADS: Final = 64
 """How many may share a row."""
 
 
 @dataclass(slots=True)
-class WholeWriter:
+class FullReductionWriter:
     """Writes such a nest; see :class:`~rekindle.codegen.emission.nests.NestWriter`."""
 
-    module: Module
+    module: ModuleBuilder
     kernel: Kernel
-    nest: Nest
+    nest: LoopNest
     number: int
     first: int
     target: Target
@@ -50,7 +50,7 @@ class WholeWriter:
         known, slot = dict(writer.fixed), 0
         for phase in self.nest.phases[:before]:
             for reduction in phase.reductions:
-                fold = Fold(writer.f, reduction, writer.lanes, writer.walks.variable, 1)
+                fold = ReductionWriter(writer.f, reduction, writer.lanes, writer.walks.variable, 1)
                 known[reduction.result] = fold.load("%known", slot)
                 slot += fold.slots
         return known
@@ -64,7 +64,7 @@ class WholeWriter:
         def body(bases: Bases, column: str, length: str, done: str) -> None:
             writer.along(phase, writer.moved(bases, column), known, length, folds, done)
 
-        writer.walks.segments(self.nest.folded_loops, writer.bases, "%begin", "%end", body)
+        writer.walks.segments(self.nest.reduction_loops, writer.bases, "%begin", "%end", body)
         slot = 0
         for fold in folds:
             fold.store("%found", slot)
@@ -74,36 +74,36 @@ class WholeWriter:
     def _join(self, index: int) -> None:
         """``%parts`` has what each of ``%threads`` found."""
         phase = self.nest.phases[index]
-        f, variables = Function(self.module), list[str]()
+        f, variables = FunctionBuilder(self.module), list[str]()
 
         def variable(type: str) -> str:
             name = f"%{f.name()}"
             variables.append(f"  {name} = alloca {type}")
             return name
 
-        folds = [Fold(f, reduction, 1, variable, 1) for reduction in phase.reductions]
+        folds = [ReductionWriter(f, reduction, 1, variable, 1) for reduction in phase.reductions]
         for fold in folds:
             fold.begin()
         at = variable("i64")
-        f.do(f"store i64 0, ptr {at}")
-        f.do("br label %test")
+        f.emit(f"store i64 0, ptr {at}")
+        f.emit("br label %test")
         f.label("test")
-        now = f.let(f"load i64, ptr {at}")
-        f.do(f"br i1 {f.let(f'icmp ult i64 {now}, %threads')}, label %body, label %done")
+        now = f.emit_value(f"load i64, ptr {at}")
+        f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {now}, %threads')}, label %body, label %done")
         f.label("body")
-        offset = f.let(f"mul i64 {now}, {slots_of(phase) * SLOT}")
-        part, slot = f.let(f"getelementptr i8, ptr %parts, i64 {offset}"), 0
+        offset = f.emit_value(f"mul i64 {now}, {slots_of(phase) * SLOT}")
+        part, slot = f.emit_value(f"getelementptr i8, ptr %parts, i64 {offset}"), 0
         for fold in folds:
             fold.take_stored(part, slot)
             slot += fold.slots
-        f.do(f"store i64 {f.let(f'add i64 {now}, 1')}, ptr {at}")
-        f.do("br label %test")
+        f.emit(f"store i64 {f.emit_value(f'add i64 {now}, 1')}, ptr {at}")
+        f.emit("br label %test")
         f.label("done")
         slot = 0
         for fold in folds:
             fold.store("%found", slot)
             slot += fold.slots
-        f.do("ret void")
+        f.emit("ret void")
         head = f"define internal void @nest{self.number}.join{index}(ptr %parts, i64 %threads, ptr %found) {{"
         self.module.definitions.append("\n".join([head, "entry:", *variables, *f.lines, "}"]))
 

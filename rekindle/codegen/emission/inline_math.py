@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.vector_types import literal, splat, vector
 from rekindle.codegen.loop_ir.scalar_types import F32
 
@@ -43,7 +43,7 @@ _LN2_LOW: Final = math.log(2.0) - _LN2_HIGH
 class _Writer:
     """Writes arithmetic on vectors of floats."""
 
-    f: Function
+    f: FunctionBuilder
     lanes: int
 
     @property
@@ -61,10 +61,10 @@ class _Writer:
         return splat("i32", str(value), self.lanes)
 
     def do(self, instruction: str, a: str, b: str) -> str:
-        return self.f.let(f"{instruction} {self.type} {a}, {b}")
+        return self.f.emit_value(f"{instruction} {self.type} {a}, {b}")
 
     def of_integers(self, instruction: str, a: str, b: str) -> str:
-        return self.f.let(f"{instruction} {self.whole} {a}, {b}")
+        return self.f.emit_value(f"{instruction} {self.whole} {a}, {b}")
 
     def call(self, name: str, *arguments: str) -> str:
         symbol = f"{name}.f32" if self.lanes == 1 else f"{name}.v{self.lanes}f32"
@@ -75,8 +75,8 @@ class _Writer:
 
     def choose(self, order: str, a: str, b: str, then: str, other: str) -> str:
         """``then`` where ``a`` and ``b`` are in this order."""
-        truth = self.f.let(f"fcmp {order} {self.type} {a}, {b}")
-        return self.f.let(f"select {vector('i1', self.lanes)} {truth}, {self.type} {then}, {self.type} {other}")
+        truth = self.f.emit_value(f"fcmp {order} {self.type} {a}, {b}")
+        return self.f.emit_value(f"select {vector('i1', self.lanes)} {truth}, {self.type} {then}, {self.type} {other}")
 
     def polynomial(self, x: str, coefficients: Sequence[float]) -> str:
         value = self.number(coefficients[-1])
@@ -86,12 +86,12 @@ class _Writer:
 
     def power_of_two(self, n: str) -> str:
         bits = self.of_integers("shl", self.of_integers("add", n, self.integer(127)), self.integer(23))
-        return self.f.let(f"bitcast {self.whole} {bits} to {self.type}")
+        return self.f.emit_value(f"bitcast {self.whole} {bits} to {self.type}")
 
     def reduced_exp(self, x: str) -> tuple[str, str]:
         """``exp(r)`` and ``n``, so that ``x`` is ``r + n ln 2`` and ``r`` at most ``ln 2 / 2``."""
         shifted = self.fma(x, self.number(1 / math.log(2.0)), self.number(_ROUNDING))
-        bits = self.f.let(f"bitcast {self.type} {shifted} to {self.whole}")
+        bits = self.f.emit_value(f"bitcast {self.type} {shifted} to {self.whole}")
         n = self.of_integers("sub", bits, self.integer(_ROUNDING_BITS))
         count = self.do("fsub", shifted, self.number(_ROUNDING))
         r = self.fma(count, self.number(-_LN2_LOW), self.fma(count, self.number(-_LN2_HIGH), x))
@@ -104,7 +104,7 @@ class _Writer:
         return self.do("fmul", value, self.power_of_two(n))
 
 
-def exp(f: Function, x: str, lanes: int) -> str:
+def exp(f: FunctionBuilder, x: str, lanes: int) -> str:
     """``exp(r) 2^n``; the power in two factors, since either end of the range needs more than one holds."""
     w = _Writer(f, lanes)
     x = w.choose("ogt", x, w.number(89.0), w.number(89.0), x)
@@ -115,7 +115,7 @@ def exp(f: Function, x: str, lanes: int) -> str:
     return w.do("fmul", w.do("fmul", value, w.power_of_two(half)), w.power_of_two(rest))
 
 
-def tanh(f: Function, x: str, lanes: int) -> str:
+def tanh(f: FunctionBuilder, x: str, lanes: int) -> str:
     """``1 - 2 / (exp(2 |x|) + 1)`` with the sign of ``x``; near zero ``x`` and a polynomial."""
     w = _Writer(f, lanes)
     size = w.call("llvm.fabs", x)
@@ -127,7 +127,7 @@ def tanh(f: Function, x: str, lanes: int) -> str:
     return w.call("llvm.copysign", w.choose("ogt", size, w.number(0.62), large, small), x)
 
 
-def erf(f: Function, x: str, lanes: int) -> str:
+def erf(f: FunctionBuilder, x: str, lanes: int) -> str:
     """``1 - exp(p(|x|))`` with the sign of ``x``; near zero ``x`` and a polynomial."""
     w = _Writer(f, lanes)
     size = w.call("llvm.fabs", x)
@@ -138,5 +138,5 @@ def erf(f: Function, x: str, lanes: int) -> str:
     return w.choose("ogt", size, w.number(0.925), large, small)
 
 
-INLINE: Final[dict[str, Callable[[Function, str, int], str]]] = {"exp": exp, "tanh": tanh, "erf": erf}
+INLINE: Final[dict[str, Callable[[FunctionBuilder, str, int], str]]] = {"exp": exp, "tanh": tanh, "erf": erf}
 """By name."""

@@ -8,7 +8,7 @@ from rekindle.codegen.llvm.vector_math import VectorFunction
 
 
 @dataclass(slots=True)
-class Module:
+class ModuleBuilder:
     """A module that is being written."""
 
     definitions: list[str] = field(default_factory=list)
@@ -22,10 +22,10 @@ class Module:
 
 
 @dataclass(slots=True)
-class Function:
+class FunctionBuilder:
     """A function that is being written: one line after the other."""
 
-    module: Module
+    module: ModuleBuilder
     lines: list[str] = field(default_factory=list)
     _count: int = 0
 
@@ -34,10 +34,10 @@ class Function:
         self._count += 1
         return f"v{self._count}"
 
-    def do(self, line: str) -> None:
+    def emit(self, line: str) -> None:
         self.lines.append(f"  {line}")
 
-    def let(self, what: str) -> str:
+    def emit_value(self, what: str) -> str:
         """A line that makes a value; returns the value."""
         name = f"%{self.name()}"
         self.lines.append(f"  {name} = {what}")
@@ -51,6 +51,6 @@ class Function:
         self.module.declare(symbol, result, *(type for type, _ in arguments))
         text = ", ".join(f"{type} {value}" for type, value in arguments)
         if result == "void":
-            self.do(f"call void @{symbol}({text})")
+            self.emit(f"call void @{symbol}({text})")
             return ""
-        return self.let(f"call {result} @{symbol}({text})")
+        return self.emit_value(f"call {result} @{symbol}({text})")

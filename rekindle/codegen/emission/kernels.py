@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rekindle.codegen.emission.full_reductions import MOST_THREADS, WholeWriter, slots_of
-from rekindle.codegen.emission.ir_builder import Function, Module
+from rekindle.codegen.emission.full_reductions import MAX_THREADS, FullReductionWriter, slots_of
+from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.emission.matmul import product_name
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
 from rekindle.codegen.emission.reductions import SLOT
 from rekindle.codegen.llvm import symbols, vector_math
-from rekindle.codegen.llvm.engine import FEW_PASSES
+from rekindle.codegen.llvm.engine import PREOPTIMIZED
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.builder import Unsupported
-from rekindle.codegen.loop_ir.nodes import Kernel, Nest, Product
+from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, MatmulNest
 from rekindle.codegen.loop_ir.scalar_types import F16
 
 THREADS = ("GOMP_parallel", "omp_get_max_threads", "omp_in_parallel", "omp_get_thread_num", "omp_get_num_threads")
@@ -55,16 +55,16 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     Raises:
         Unsupported: ``target`` lacks what it needs.
     """
-    nests = [nest for nest in kernel.nests if isinstance(nest, Nest)]
+    nests = [nest for nest in kernel.nests if isinstance(nest, LoopNest)]
     if not target.has("f16c") and any(each.scalar is F16 for nest in nests for each in expressions_of(nest)):
         raise Unsupported("half floats, which this processor does not know")
     if kernel.temporaries and (symbols.find("malloc") is None or symbols.find("free") is None):
         raise Unsupported("memory for what is computed on the way")
-    module = Module()
+    module = ModuleBuilder()
     first = 0
     for number, nest in enumerate(kernel.nests):
-        if isinstance(nest, Nest):
-            writer = WholeWriter if nest.is_whole else NestWriter
+        if isinstance(nest, LoopNest):
+            writer = FullReductionWriter if nest.is_full_reduction else NestWriter
             writer(module, kernel, nest, number, first, target).write()
         first += nest.parameters
     can_share = all(symbols.find(name) is not None for name in THREADS)
@@ -74,7 +74,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     return (
         "\n\n".join(
             [
-                FEW_PASSES,
+                PREOPTIMIZED,
                 functions,
                 declarations,
                 *module.definitions,
@@ -86,33 +86,33 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     )
 
 
-def weight(nest: Nest) -> int:
+def weight(nest: LoopNest) -> int:
     """About how many simple operations one element costs."""
     kinds = [each.kind for each in expressions_of(nest)]
     return sum(1 if kind in _SIMPLE else 4 if kind in ("div", "sqrt") else 16 for kind in kinds)
 
 
-def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> str:
-    f = Function(module)
+def _kernel(module: ModuleBuilder, kernel: Kernel, target: Target, can_share: bool) -> str:
+    f = FunctionBuilder(module)
     f.label("entry")
     parameters = sum(nest.parameters for nest in kernel.nests)
     pointers = _with_temporaries(f, kernel, parameters)
     if kernel.nests:
-        f.do(f"%context = alloca [{_SLOTS} x i64], align 8")
+        f.emit(f"%context = alloca [{_SLOTS} x i64], align 8")
         for slot, name in enumerate((pointers, "%parameters", "%arguments")):
-            f.do(f"store ptr {name}, ptr {_slot(f, slot)}, align 8")
+            f.emit(f"store ptr {name}, ptr {_slot(f, slot)}, align 8")
     first = 0
     for number, nest in enumerate(kernel.nests):
-        if isinstance(nest, Product):  # too small to be shared
+        if isinstance(nest, MatmulNest):  # too small to be shared
             _multiply(f, pointers, nest, first)
             first += nest.parameters
             continue
-        loops = nest.rank if nest.is_whole or not nest.folded else nest.rank - nest.folded
+        loops = nest.rank if nest.is_full_reduction or not nest.reduction_rank else nest.rank - nest.reduction_rank
         total, work = _product(f, first, loops), _product(f, first, nest.rank)
         grain = max(GRAIN // weight(nest), 1) if can_share else None
-        is_by_vectors = nest.is_whole or (loops == 1 and (nest.across or not nest.folded))
+        is_by_vectors = nest.is_full_reduction or (loops == 1 and (nest.vectorizes_outer or not nest.reduction_rank))
         lanes = nest_lanes(nest, target) if is_by_vectors else 1
-        if nest.is_whole:
+        if nest.is_full_reduction:
             _whole(f, pointers, nest, number, total, lanes, grain)
         else:
             call = f"@nest{number}(ptr {pointers}, ptr %parameters, ptr %arguments, i64 0, i64 {total})"
@@ -121,15 +121,15 @@ def _kernel(module: Module, kernel: Kernel, target: Target, can_share: bool) -> 
         first += nest.parameters
     for number in range(len(kernel.temporaries)):
         f.call("void", "free", ("ptr", f"%temporary{number}"))
-    f.do(f"ret i64 {f.let('load i64, ptr %status, align 8') if kernel.looks_up else '0'}")
+    f.emit(f"ret i64 {f.emit_value('load i64, ptr %status, align 8') if kernel.has_gathers else '0'}")
     return "\n".join([f"define i64 @kernel({PARAMETERS}) {{", *f.lines, "}"])
 
 
-def _multiply(f: Function, pointers: str, nest: Product, first: int) -> None:
+def _multiply(f: FunctionBuilder, pointers: str, nest: MatmulNest, first: int) -> None:
     """Call the function that runs the product, whose numbers begin at ``first``."""
-    places = [f.let(f"getelementptr ptr, ptr {pointers}, i64 {access.buffer}") for access in nest.accesses]
-    buffers = [f.let(f"load ptr, ptr {place}, align 8") for place in places]
-    numbers = f.let(f"getelementptr i64, ptr %parameters, i64 {first}")
+    places = [f.emit_value(f"getelementptr ptr, ptr {pointers}, i64 {access.buffer}") for access in nest.accesses]
+    buffers = [f.emit_value(f"load ptr, ptr {place}, align 8") for place in places]
+    numbers = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {first}")
     f.call("void", product_name(nest), *(("ptr", each) for each in (*buffers, numbers)))
 
 
@@ -138,72 +138,76 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 """What threads are told, behind what the kernel was called with; and how many they turned out to be."""
 
 
-def _with_temporaries(f: Function, kernel: Kernel, first: int) -> str:
+def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
     """The pointers of all buffers: those that are given, and those of memory that is got for the time of the call; from
     parameter ``first`` on stands how large each is."""
-    if not kernel.temporaries and not kernel.looks_up:
+    if not kernel.temporaries and not kernel.has_gathers:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
-    f.do(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.looks_up} x ptr], align 8")
+    f.emit(f"%buffers = alloca [{given + len(kernel.temporaries) + kernel.has_gathers} x ptr], align 8")
     for number in range(given):
-        place = f.let(f"getelementptr ptr, ptr %pointers, i64 {number}")
-        pointer = f.let(f"load ptr, ptr {place}, align 8")
-        f.do(f"store ptr {pointer}, ptr {f.let(f'getelementptr ptr, ptr %buffers, i64 {number}')}, align 8")
+        place = f.emit_value(f"getelementptr ptr, ptr %pointers, i64 {number}")
+        pointer = f.emit_value(f"load ptr, ptr {place}, align 8")
+        f.emit(f"store ptr {pointer}, ptr {f.emit_value(f'getelementptr ptr, ptr %buffers, i64 {number}')}, align 8")
     for number in range(len(kernel.temporaries)):
-        size = f.let(f"load i64, ptr {f.let(f'getelementptr i64, ptr %parameters, i64 {first + number}')}, align 8")
+        size = f.emit_value(
+            f"load i64, ptr {f.emit_value(f'getelementptr i64, ptr %parameters, i64 {first + number}')}, align 8"
+        )
         f.module.declare("malloc", "ptr", "i64")
-        f.do(f"%temporary{number} = call ptr @malloc(i64 {size})")
-        place = f.let(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
-        f.do(f"store ptr %temporary{number}, ptr {place}, align 8")
-    if kernel.looks_up:
-        f.do("%status = alloca i64, align 8")
-        f.do("store i64 0, ptr %status, align 8")
-        place = f.let(f"getelementptr ptr, ptr %buffers, i64 {given + len(kernel.temporaries)}")
-        f.do(f"store ptr %status, ptr {place}, align 8")
+        f.emit(f"%temporary{number} = call ptr @malloc(i64 {size})")
+        place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + number}")
+        f.emit(f"store ptr %temporary{number}, ptr {place}, align 8")
+    if kernel.has_gathers:
+        f.emit("%status = alloca i64, align 8")
+        f.emit("store i64 0, ptr %status, align 8")
+        place = f.emit_value(f"getelementptr ptr, ptr %buffers, i64 {given + len(kernel.temporaries)}")
+        f.emit(f"store ptr %status, ptr {place}, align 8")
     return "%buffers"
 
 
-def _slot(f: Function, slot: int) -> str:
-    return f.let(f"getelementptr i64, ptr %context, i64 {slot}")
+def _slot(f: FunctionBuilder, slot: int) -> str:
+    return f.emit_value(f"getelementptr i64, ptr %context, i64 {slot}")
 
 
-def _product(f: Function, first: int, count: int) -> str:
+def _product(f: FunctionBuilder, first: int, count: int) -> str:
     """The number of iterations of some loops."""
     total = "1"
     for index in range(first, first + count):
-        place = f.let(f"getelementptr i64, ptr %parameters, i64 {index}")
-        size = f.let(f"load i64, ptr {place}, align 8")
-        total = size if total == "1" else f.let(f"mul i64 {total}, {size}")
+        place = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
+        size = f.emit_value(f"load i64, ptr {place}, align 8")
+        total = size if total == "1" else f.emit_value(f"mul i64 {total}, {size}")
     return total
 
 
-def _whole(f: Function, pointers: str, nest: Nest, number: int, total: str, lanes: int, grain: int | None) -> None:
+def _whole(
+    f: FunctionBuilder, pointers: str, nest: LoopNest, number: int, total: str, lanes: int, grain: int | None
+) -> None:
     """Run the phases of a nest that folds everything, each on as many threads as it is worth."""
     known, parts = f"%known{number}", f"%parts{number}"
     most = max(map(slots_of, nest.phases))
-    f.do(f"{known} = alloca [{sum(map(slots_of, nest.phases))} x i64], align 8")
-    f.do(f"{parts} = alloca [{max(most, 1) * MOST_THREADS} x i64], align 64")
-    f.do(f"store ptr {known}, ptr {_slot(f, _KNOWN)}, align 8")
-    f.do(f"store ptr {parts}, ptr {_slot(f, _PARTS)}, align 8")
+    f.emit(f"{known} = alloca [{sum(map(slots_of, nest.phases))} x i64], align 8")
+    f.emit(f"{parts} = alloca [{max(most, 1) * MAX_THREADS} x i64], align 64")
+    f.emit(f"store ptr {known}, ptr {_slot(f, _KNOWN)}, align 8")
+    f.emit(f"store ptr {parts}, ptr {_slot(f, _PARTS)}, align 8")
     given = f"ptr {pointers}, ptr %parameters, ptr %arguments"
     slot = 0
     for index, phase in enumerate(nest.phases):
         name, slots = f"nest{number}.phase{index}", slots_of(phase)
-        found = f.let(f"getelementptr i64, ptr {known}, i64 {slot}")
+        found = f.emit_value(f"getelementptr i64, ptr {known}, i64 {slot}")
         call = f"@{name}({given}, i64 0, i64 {total}, ptr {known}, ptr {found})"
         f.module.definitions.append(_share(f.module, name, lanes, slots))
 
         def join(index: int = index, found: str = found) -> None:
-            threads = f.let(f"load i64, ptr {_slot(f, _THREADS)}, align 8")
-            f.do(f"call void @nest{number}.join{index}(ptr {parts}, i64 {threads}, ptr {found})")
+            threads = f.emit_value(f"load i64, ptr {_slot(f, _THREADS)}, align 8")
+            f.emit(f"call void @nest{number}.join{index}(ptr {parts}, i64 {threads}, ptr {found})")
 
         _shared(f, name, total, total, call, grain, join)
         slot += slots
-    f.do(f"call void @nest{number}.last({given}, ptr {known})")
+    f.emit(f"call void @nest{number}.last({given}, ptr {known})")
 
 
 def _shared(
-    f: Function,
+    f: FunctionBuilder,
     name: str,
     total: str,
     work: str,
@@ -214,64 +218,64 @@ def _shared(
     """Run ``total`` iterations of the function ``name``, with ``work`` elements, on as many threads as it is worth, and
     as there are; ``call`` does all of them."""
     if grain is None:
-        f.do(f"call void {call}")
+        f.emit(f"call void {call}")
         return
     few, many, asked, done = (f"{word}.{name}" for word in ("few", "many", "asked", "done"))
-    wanted = f.call("i64", "llvm.umin.i64", ("i64", f.let(f"udiv i64 {work}, {grain}")), ("i64", total))
-    f.do(f"br i1 {f.let(f'icmp ult i64 {wanted}, 2')}, label %{few}, label %{asked}")
+    wanted = f.call("i64", "llvm.umin.i64", ("i64", f.emit_value(f"udiv i64 {work}, {grain}")), ("i64", total))
+    f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {wanted}, 2')}, label %{few}, label %{asked}")
     f.label(asked)
-    most = f.let(f"sext i32 {f.call('i32', 'omp_get_max_threads')} to i64")
-    inside = f.let(f"icmp ne i32 {f.call('i32', 'omp_in_parallel')}, 0")
-    allowed = f.let(f"select i1 {inside}, i64 1, i64 {most}")
+    most = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_max_threads')} to i64")
+    inside = f.emit_value(f"icmp ne i32 {f.call('i32', 'omp_in_parallel')}, 0")
+    allowed = f.emit_value(f"select i1 {inside}, i64 1, i64 {most}")
     if join is not None:
-        allowed = f.call("i64", "llvm.umin.i64", ("i64", allowed), ("i64", str(MOST_THREADS)))
+        allowed = f.call("i64", "llvm.umin.i64", ("i64", allowed), ("i64", str(MAX_THREADS)))
     threads = f.call("i64", "llvm.umin.i64", ("i64", wanted), ("i64", allowed))
-    f.do(f"br i1 {f.let(f'icmp ult i64 {threads}, 2')}, label %{few}, label %{many}")
+    f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {threads}, 2')}, label %{few}, label %{many}")
     f.label(many)
-    f.do(f"store i64 {total}, ptr {_slot(f, _TOTAL)}, align 8")
-    count = f.let(f"trunc i64 {threads} to i32")
+    f.emit(f"store i64 {total}, ptr {_slot(f, _TOTAL)}, align 8")
+    count = f.emit_value(f"trunc i64 {threads} to i32")
     body = ("ptr", f"@share.{name}")
     f.call("void", "GOMP_parallel", body, ("ptr", "%context"), ("i32", count), ("i32", "0"))
     if join is not None:
         join()
-    f.do(f"br label %{done}")
+    f.emit(f"br label %{done}")
     f.label(few)
-    f.do(f"call void {call}")
-    f.do(f"br label %{done}")
+    f.emit(f"call void {call}")
+    f.emit(f"br label %{done}")
     f.label(done)
 
 
-def _share(module: Module, name: str, lanes: int, slots: int | None = None) -> str:
+def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = None) -> str:
     """The function that one thread runs: its share of the iterations, in whole vectors. Where something is folded, it
     leaves ``slots`` results."""
-    f = Function(module)
+    f = FunctionBuilder(module)
     f.label("entry")
-    given = [f.let(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]
-    total = f.let(f"load i64, ptr {_slot(f, _TOTAL)}, align 8")
-    thread = f.let(f"sext i32 {f.call('i32', 'omp_get_thread_num')} to i64")
-    threads = f.let(f"sext i32 {f.call('i32', 'omp_get_num_threads')} to i64")
-    rounded = f.let(f"add i64 {total}, {f.let(f'sub i64 {threads}, 1')}")
-    share = f.let(f"udiv i64 {rounded}, {threads}")
-    share = f.let(f"and i64 {f.let(f'add i64 {share}, {lanes - 1}')}, {-lanes}")
-    start = f.let(f"mul i64 {share}, {thread}")
+    given = [f.emit_value(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]
+    total = f.emit_value(f"load i64, ptr {_slot(f, _TOTAL)}, align 8")
+    thread = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_thread_num')} to i64")
+    threads = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_num_threads')} to i64")
+    rounded = f.emit_value(f"add i64 {total}, {f.emit_value(f'sub i64 {threads}, 1')}")
+    share = f.emit_value(f"udiv i64 {rounded}, {threads}")
+    share = f.emit_value(f"and i64 {f.emit_value(f'add i64 {share}, {lanes - 1}')}, {-lanes}")
+    start = f.emit_value(f"mul i64 {share}, {thread}")
     begin = f.call("i64", "llvm.umin.i64", ("i64", start), ("i64", total))
-    end = f.call("i64", "llvm.umin.i64", ("i64", f.let(f"add i64 {start}, {share}")), ("i64", total))
+    end = f.call("i64", "llvm.umin.i64", ("i64", f.emit_value(f"add i64 {start}, {share}")), ("i64", total))
     arguments = ", ".join([*(f"ptr {value}" for value in given), f"i64 {begin}", f"i64 {end}"])
     if slots is None:
-        f.do(f"br i1 {f.let(f'icmp ult i64 {begin}, {end}')}, label %work, label %done")
+        f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {begin}, {end}')}, label %work, label %done")
         f.label("work")
     else:  # one without elements leaves what changes nothing
-        known = f.let(f"load ptr, ptr {_slot(f, _KNOWN)}, align 8")
-        parts = f.let(f"load ptr, ptr {_slot(f, _PARTS)}, align 8")
-        found = f.let(f"getelementptr i8, ptr {parts}, i64 {f.let(f'mul i64 {thread}, {slots * SLOT}')}")
+        known = f.emit_value(f"load ptr, ptr {_slot(f, _KNOWN)}, align 8")
+        parts = f.emit_value(f"load ptr, ptr {_slot(f, _PARTS)}, align 8")
+        found = f.emit_value(f"getelementptr i8, ptr {parts}, i64 {f.emit_value(f'mul i64 {thread}, {slots * SLOT}')}")
         arguments += f", ptr {known}, ptr {found}"
-        f.do(f"br i1 {f.let(f'icmp eq i64 {thread}, 0')}, label %first, label %work")
+        f.emit(f"br i1 {f.emit_value(f'icmp eq i64 {thread}, 0')}, label %first, label %work")
         f.label("first")
-        f.do(f"store i64 {threads}, ptr {_slot(f, _THREADS)}, align 8")
-        f.do("br label %work")
+        f.emit(f"store i64 {threads}, ptr {_slot(f, _THREADS)}, align 8")
+        f.emit("br label %work")
         f.label("work")
-    f.do(f"call void @{name}({arguments})")
-    f.do("br label %done")
+    f.emit(f"call void @{name}({arguments})")
+    f.emit("br label %done")
     f.label("done")
-    f.do("ret void")
+    f.emit("ret void")
     return "\n".join([f"define internal void @share.{name}(ptr %context) {{", *f.lines, "}"])

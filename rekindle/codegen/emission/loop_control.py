@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.memory import spread
-from rekindle.codegen.loop_ir.nodes import Nest, Product
+from rekindle.codegen.loop_ir.nodes import LoopNest, MatmulNest
 
 Bases = list[str]
 """Where each access stands when the loops that are walked begin."""
 
 
 @dataclass(slots=True)
-class Walks:
+class LoopControl:
     """Writes the loops of a nest. ``sizes`` and ``strides`` (of each access along each loop, in bytes) are operands."""
 
-    f: Function
-    nest: Nest | Product
+    f: FunctionBuilder
+    nest: LoopNest | MatmulNest
     lanes: int
     sizes: list[str]
     strides: list[list[str]]
@@ -35,7 +35,7 @@ class Walks:
         """How many iterations some loops have together."""
         total = "1"
         for loop in loops:
-            total = self.sizes[loop] if total == "1" else self.f.let(f"mul i64 {total}, {self.sizes[loop]}")
+            total = self.sizes[loop] if total == "1" else self.f.emit_value(f"mul i64 {total}, {self.sizes[loop]}")
         return total
 
     def rows(self, loops: Sequence[int], bases: Bases, begin: str, end: str, body: Callable[[Bases], None]) -> None:
@@ -45,7 +45,7 @@ class Walks:
         indices = self._indices(loops, begin)
         now = self.test(at, end, tag)
         body(self._moved(bases, loops, indices))
-        f.do(f"store i64 {f.let(f'add i64 {now}, 1')}, ptr {at}")
+        f.emit(f"store i64 {f.emit_value(f'add i64 {now}, 1')}, ptr {at}")
         self._count(loops, indices, tag)
 
     def segments(
@@ -60,20 +60,20 @@ class Walks:
         perhaps in part. ``body`` takes where a row begins, the column, how many elements, and the iteration."""
         f, inner = self.f, self.sizes[loops[-1]]
         if len(loops) == 1:
-            body(bases, begin, f.let(f"sub i64 {end}, {begin}"), begin)
+            body(bases, begin, f.emit_value(f"sub i64 {end}, {begin}"), begin)
             return
         tag = f.name()
         at, column = self.counter(begin), self.variable("i64")
-        f.do(f"store i64 {f.let(f'urem i64 {begin}, {inner}')}, ptr {column}")
-        indices = self._indices(loops[:-1], f.let(f"udiv i64 {begin}, {inner}"))
+        f.emit(f"store i64 {f.emit_value(f'urem i64 {begin}, {inner}')}, ptr {column}")
+        indices = self._indices(loops[:-1], f.emit_value(f"udiv i64 {begin}, {inner}"))
         now = self.test(at, end, tag)
-        start = f.let(f"load i64, ptr {column}")
-        to_row_end = f.let(f"sub i64 {inner}, {start}")
-        to_end = f.let(f"sub i64 {end}, {now}")
+        start = f.emit_value(f"load i64, ptr {column}")
+        to_row_end = f.emit_value(f"sub i64 {inner}, {start}")
+        to_end = f.emit_value(f"sub i64 {end}, {now}")
         length = f.call("i64", "llvm.umin.i64", ("i64", to_row_end), ("i64", to_end))
         body(self._moved(bases, loops[:-1], indices), start, length, now)
-        f.do(f"store i64 {f.let(f'add i64 {now}, {length}')}, ptr {at}")
-        f.do(f"store i64 0, ptr {column}")
+        f.emit(f"store i64 {f.emit_value(f'add i64 {now}, {length}')}, ptr {at}")
+        f.emit(f"store i64 0, ptr {column}")
         self._count(loops[:-1], indices, tag)
 
     def nested(self, loops: Sequence[int], bases: Bases, body: Callable[[Bases, str], None], done: str = "0") -> None:
@@ -87,15 +87,15 @@ class Walks:
         now = self.test(at, self.sizes[loop], tag)
         number = now
         if done != "0":
-            number = f.let(f"add i64 {f.let(f'mul i64 {done}, {self.sizes[loop]}')}, {now}")
+            number = f.emit_value(f"add i64 {f.emit_value(f'mul i64 {done}, {self.sizes[loop]}')}, {now}")
         moved = list(bases)
         for index, access in enumerate(self.nest.accesses):
-            if not access.stays:
-                step = f.let(f"mul i64 {now}, {self.strides[index][loop]}")
-                moved[index] = f.let(f"getelementptr i8, ptr {bases[index]}, i64 {step}")
+            if not access.is_invariant:
+                step = f.emit_value(f"mul i64 {now}, {self.strides[index][loop]}")
+                moved[index] = f.emit_value(f"getelementptr i8, ptr {bases[index]}, i64 {step}")
         self.nested(loops[1:], moved, body, number)
-        f.do(f"store i64 {f.let(f'add i64 {now}, 1')}, ptr {at}")
-        f.do(f"br label %test.{tag}")
+        f.emit(f"store i64 {f.emit_value(f'add i64 {now}, 1')}, ptr {at}")
+        f.emit(f"br label %test.{tag}")
         f.label(f"done.{tag}")
 
     def vectors(self, length: str, widest: int, body: Callable[[str, str | None, int], None]) -> None:
@@ -105,22 +105,22 @@ class Walks:
         tag = f.name()
         at = self.counter("0")
         for ways in sorted({widest, 1}, reverse=True):
-            whole = f.let(f"and i64 {length}, {-lanes * ways}") if lanes * ways > 1 else length
+            whole = f.emit_value(f"and i64 {length}, {-lanes * ways}") if lanes * ways > 1 else length
             now = self.test(at, whole, f"{ways}.{tag}")
             body(now, None, ways)
-            f.do(f"store i64 {f.let(f'add i64 {now}, {ways * lanes}')}, ptr {at}")
-            f.do(f"br label %test.{ways}.{tag}")
+            f.emit(f"store i64 {f.emit_value(f'add i64 {now}, {ways * lanes}')}, ptr {at}")
+            f.emit(f"br label %test.{ways}.{tag}")
             f.label(f"done.{ways}.{tag}")
         if lanes > 1:
             tail, over = f"tail.{tag}", f"over.{tag}"
-            now = f.let(f"load i64, ptr {at}")
-            f.do(f"br i1 {f.let(f'icmp ult i64 {now}, {length}')}, label %{tail}, label %{over}")
+            now = f.emit_value(f"load i64, ptr {at}")
+            f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {now}, {length}')}, label %{tail}, label %{over}")
             f.label(tail)
-            left = f.let(f"trunc i64 {f.let(f'sub i64 {length}, {now}')} to i32")
+            left = f.emit_value(f"trunc i64 {f.emit_value(f'sub i64 {length}, {now}')} to i32")
             count = ", ".join(f"i32 {lane}" for lane in range(lanes))
-            mask = f.let(f"icmp ult <{lanes} x i32> <{count}>, {spread(f, left, 'i32', lanes)}")
+            mask = f.emit_value(f"icmp ult <{lanes} x i32> <{count}>, {spread(f, left, 'i32', lanes)}")
             body(now, mask, 1)
-            f.do(f"br label %{over}")
+            f.emit(f"br label %{over}")
             f.label(over)
 
     def blocks(self, length: str, widths: Sequence[int], body: Callable[[str, int], None]) -> None:
@@ -128,11 +128,11 @@ class Walks:
         last. ``body`` takes the step, and how many."""
         f, at, tag = self.f, self.counter("0"), self.f.name()
         for width in widths:
-            whole = f.let(f"and i64 {length}, {-width}") if width > 1 else length
+            whole = f.emit_value(f"and i64 {length}, {-width}") if width > 1 else length
             now = self.test(at, whole, f"{width}.{tag}")
             body(now, width)
-            f.do(f"store i64 {f.let(f'add i64 {now}, {width}')}, ptr {at}")
-            f.do(f"br label %test.{width}.{tag}")
+            f.emit(f"store i64 {f.emit_value(f'add i64 {now}, {width}')}, ptr {at}")
+            f.emit(f"br label %test.{width}.{tag}")
             f.label(f"done.{width}.{tag}")
 
     # ------------------------------------------------------------------------------------------------------- the parts
@@ -140,16 +140,16 @@ class Walks:
     def counter(self, begin: str) -> str:
         """A place for a number that is counted on."""
         at = self.variable("i64")
-        self.f.do(f"store i64 {begin}, ptr {at}")
+        self.f.emit(f"store i64 {begin}, ptr {at}")
         return at
 
     def test(self, at: str, end: str, tag: str) -> str:
         """The head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
         f = self.f
-        f.do(f"br label %test.{tag}")
+        f.emit(f"br label %test.{tag}")
         f.label(f"test.{tag}")
-        now = f.let(f"load i64, ptr {at}")
-        f.do(f"br i1 {f.let(f'icmp ult i64 {now}, {end}')}, label %body.{tag}, label %done.{tag}")
+        now = f.emit_value(f"load i64, ptr {at}")
+        f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {now}, {end}')}, label %body.{tag}, label %done.{tag}")
         f.label(f"body.{tag}")
         return now
 
@@ -160,19 +160,21 @@ class Walks:
         for number in range(len(loops) - 1, -1, -1):
             size = self.sizes[loops[number]]
             if number:
-                f.do(f"store i64 {f.let(f'urem i64 {row}, {size}')}, ptr {indices[number]}")
-                row = f.let(f"udiv i64 {row}, {size}")
+                f.emit(f"store i64 {f.emit_value(f'urem i64 {row}, {size}')}, ptr {indices[number]}")
+                row = f.emit_value(f"udiv i64 {row}, {size}")
             else:
-                f.do(f"store i64 {row}, ptr {indices[0]}")
+                f.emit(f"store i64 {row}, ptr {indices[0]}")
         return indices
 
     def _moved(self, bases: Bases, loops: Sequence[int], indices: Sequence[str]) -> Bases:
         f, moved = self.f, []
-        values = [f.let(f"load i64, ptr {index}") for index in indices]
+        values = [f.emit_value(f"load i64, ptr {index}") for index in indices]
         for base, strides, access in zip(bases, self.strides, self.nest.accesses, strict=True):
             if not access.is_fixed:
                 for loop, value in zip(loops, values, strict=True):
-                    base = f.let(f"getelementptr i8, ptr {base}, i64 {f.let(f'mul i64 {value}, {strides[loop]}')}")
+                    base = f.emit_value(
+                        f"getelementptr i8, ptr {base}, i64 {f.emit_value(f'mul i64 {value}, {strides[loop]}')}"
+                    )
             moved.append(base)
         return moved
 
@@ -180,10 +182,10 @@ class Walks:
         """Count the indices of loops on, the last of them fastest, and go on with the loop."""
         f = self.f
         for number in range(len(loops) - 1, -1, -1):
-            value = f.let(f"add i64 {f.let(f'load i64, ptr {indices[number]}')}, 1")
-            is_over = f.let(f"icmp eq i64 {value}, {self.sizes[loops[number]]}")
-            f.do(f"store i64 {f.let(f'select i1 {is_over}, i64 0, i64 {value}')}, ptr {indices[number]}")
-            f.do(f"br i1 {is_over}, label %carry{number}.{tag}, label %test.{tag}")
+            value = f.emit_value(f"add i64 {f.emit_value(f'load i64, ptr {indices[number]}')}, 1")
+            is_over = f.emit_value(f"icmp eq i64 {value}, {self.sizes[loops[number]]}")
+            f.emit(f"store i64 {f.emit_value(f'select i1 {is_over}, i64 0, i64 {value}')}, ptr {indices[number]}")
+            f.emit(f"br i1 {is_over}, label %carry{number}.{tag}, label %test.{tag}")
             f.label(f"carry{number}.{tag}")
-        f.do(f"br label %test.{tag}")
+        f.emit(f"br label %test.{tag}")
         f.label(f"done.{tag}")

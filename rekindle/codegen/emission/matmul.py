@@ -12,61 +12,61 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.codegen.emission.expressions import multiply_add
-from rekindle.codegen.emission.ir_builder import Function, Module
-from rekindle.codegen.emission.loop_control import Bases, Walks
-from rekindle.codegen.emission.memory import Memory, load_one, spread
+from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
+from rekindle.codegen.emission.loop_control import Bases, LoopControl
+from rekindle.codegen.emission.memory import MemoryAccess, load_one, spread
 from rekindle.codegen.emission.vector_types import element_type, vector
-from rekindle.codegen.llvm.engine import FEW_PASSES
+from rekindle.codegen.llvm.engine import PREOPTIMIZED
 from rekindle.codegen.llvm.target import Target
-from rekindle.codegen.loop_ir.nodes import Product
-from rekindle.codegen.loop_ir.scalar_types import Scalar
+from rekindle.codegen.loop_ir.nodes import MatmulNest
+from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 _TILE: Final = 4
 """How many rows and columns a tile has where there are many registers; half as many rows where there are few."""
 _A, _B, _OUT = range(3)
 
 
-def product_name(nest: Product) -> str:
+def product_name(nest: MatmulNest) -> str:
     """The name of the function that runs products like this one."""
-    direction, rows = "across" if nest.across else "dots", "row" if nest.is_row else "rows"
+    direction, rows = "across" if nest.vectorizes_outer else "dots", "row" if nest.is_row else "rows"
     return f"product.{direction}.{rows}.{nest.rank}.{nest.accesses[_OUT].scalar}"
 
 
-def product_module(nest: Product, target: Target) -> str:
+def product_module(nest: MatmulNest, target: Target) -> str:
     """The module that defines this function, for all kernels: ``void(ptr a, ptr b, ptr out, ptr parameters)`` takes
     the addresses of the buffers, and of the numbers of a nest."""
-    module = Module()
+    module = ModuleBuilder()
     _ProductWriter(module, nest, target).write()
     declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
-    return "\n\n".join([FEW_PASSES, declarations, *module.definitions, "!0 = !{}"]) + "\n"
+    return "\n\n".join([PREOPTIMIZED, declarations, *module.definitions, "!0 = !{}"]) + "\n"
 
 
 @dataclass(slots=True)
 class _ProductWriter:
-    module: Module
-    nest: Product
+    module: ModuleBuilder
+    nest: MatmulNest
     target: Target
-    f: Function = field(init=False)
-    walks: Walks = field(init=False)
-    memory: Memory = field(init=False)
+    f: FunctionBuilder = field(init=False)
+    walks: LoopControl = field(init=False)
+    memory: MemoryAccess = field(init=False)
     lanes: int = field(init=False)
     bases: Bases = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.f = Function(self.module)
+        self.f = FunctionBuilder(self.module)
         self.lanes = self.target.vector_bits // self.scalar.bits
         f, rank = self.f, self.nest.rank
         sizes = [self._parameter(loop) for loop in range(rank)]
         strides, at = [], rank
         for pointer in ("%a", "%b", "%out"):
-            self.bases.append(f.let(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
+            self.bases.append(f.emit_value(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
             strides.append([self._parameter(at + 1 + loop) for loop in range(rank)])
             at += 1 + rank
-        self.walks = Walks(f, self.nest, self.lanes, sizes, strides)
-        self.memory = Memory(f, self.nest, self.lanes, [each[rank - 1] for each in strides])
+        self.walks = LoopControl(f, self.nest, self.lanes, sizes, strides)
+        self.memory = MemoryAccess(f, self.nest, self.lanes, [each[rank - 1] for each in strides])
 
     @property
-    def scalar(self) -> Scalar:
+    def scalar(self) -> ScalarType:
         return self.nest.accesses[_OUT].scalar
 
     @property
@@ -74,15 +74,15 @@ class _ProductWriter:
         return vector(element_type(self.scalar), self.lanes)
 
     def _parameter(self, index: int) -> str:
-        place = self.f.let(f"getelementptr i64, ptr %parameters, i64 {index}")
-        return self.f.let(f"load i64, ptr {place}, align 8, !invariant.load !0")
+        place = self.f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
+        return self.f.emit_value(f"load i64, ptr {place}, align 8, !invariant.load !0")
 
     def write(self) -> None:
         """Add the function to the module."""
         batch = range(self.nest.rank - 3)
         matrices = self.walks.product(batch)
-        self.walks.rows(batch, self.bases, "0", matrices, self._across if self.nest.across else self._dots)
-        self.f.do("ret void")
+        self.walks.rows(batch, self.bases, "0", matrices, self._across if self.nest.vectorizes_outer else self._dots)
+        self.f.emit("ret void")
         head = f"define void @{product_name(self.nest)}(ptr %a, ptr %b, ptr %out, ptr %parameters) {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
@@ -95,10 +95,10 @@ class _ProductWriter:
     def _lines(self, base: str, access: int, loop: int, start: str, count: int) -> list[str]:
         """Where ``count`` rows or columns of a matrix begin, from ``start`` on."""
         stride = self.walks.strides[access][loop]
-        line = self.f.let(f"getelementptr i8, ptr {base}, i64 {self.f.let(f'mul i64 {start}, {stride}')}")
+        line = self.f.emit_value(f"getelementptr i8, ptr {base}, i64 {self.f.emit_value(f'mul i64 {start}, {stride}')}")
         found = [line]
         for _ in range(count - 1):
-            line = self.f.let(f"getelementptr i8, ptr {line}, i64 {stride}")
+            line = self.f.emit_value(f"getelementptr i8, ptr {line}, i64 {stride}")
             found.append(line)
         return found
 
@@ -106,13 +106,13 @@ class _ProductWriter:
         """Places for sums."""
         places = [self.walks.variable(self._type) for _ in range(count)]
         for place in places:
-            self.f.do(f"store {self._type} zeroinitializer, ptr {place}")
+            self.f.emit(f"store {self._type} zeroinitializer, ptr {place}")
         return places
 
     def _add(self, place: str, a: str, b: str) -> None:
-        known = self.f.let(f"load {self._type}, ptr {place}")
+        known = self.f.emit_value(f"load {self._type}, ptr {place}")
         found = multiply_add(self.f, self.target, element_type(self.scalar), self.lanes, a, b, known)
-        self.f.do(f"store {self._type} {found}, ptr {place}")
+        self.f.emit(f"store {self._type} {found}, ptr {place}")
 
     # ---------------------------------------------------------------------------------------------------------- along n
 
@@ -126,15 +126,15 @@ class _ProductWriter:
 
             def columns(at: str, mask: str | None, ways: int) -> None:
                 sums = self._zeros(rows * ways)
-                places = [at, *(f.let(f"add i64 {at}, {way * self.lanes}") for way in range(1, ways))]
+                places = [at, *(f.emit_value(f"add i64 {at}, {way * self.lanes}") for way in range(1, ways))]
 
                 def step(now: str, _: int) -> None:
-                    moved = f.let(f"mul i64 {now}, {walks.strides[_B][k]}")
-                    start = f.let(f"getelementptr i8, ptr {bases[_B]}, i64 {moved}")
+                    moved = f.emit_value(f"mul i64 {now}, {walks.strides[_B][k]}")
+                    start = f.emit_value(f"getelementptr i8, ptr {bases[_B]}, i64 {moved}")
                     right = [self.memory.load(_B, start, place, mask) for place in places]
-                    along = f.let(f"mul i64 {now}, {walks.strides[_A][k]}")
+                    along = f.emit_value(f"mul i64 {now}, {walks.strides[_A][k]}")
                     for number, line in enumerate(lines):
-                        one = load_one(f, self.scalar, f.let(f"getelementptr i8, ptr {line}, i64 {along}"))
+                        one = load_one(f, self.scalar, f.emit_value(f"getelementptr i8, ptr {line}, i64 {along}"))
                         left = spread(f, one, element_type(self.scalar), self.lanes)
                         for way, value in enumerate(right):
                             self._add(sums[number * ways + way], left, value)
@@ -142,7 +142,7 @@ class _ProductWriter:
                 walks.blocks(walks.sizes[k], (1,), step)
                 for number, line in enumerate(written):
                     for way, place in enumerate(places):
-                        value = f.let(f"load {self._type}, ptr {sums[number * ways + way]}")
+                        value = f.emit_value(f"load {self._type}, ptr {sums[number * ways + way]}")
                         self.memory.store(_OUT, line, value, place, mask)
 
             walks.vectors(walks.sizes[n], _TILE, columns)
@@ -181,7 +181,7 @@ class _ProductWriter:
     def _store_sums(self, sums: list[str], lines: list[str], column: str, columns: int) -> None:
         """Add up the lanes of the sums of a tile, and store what comes out: ``columns`` elements of each line."""
         f, element, size = self.f, element_type(self.scalar), self.scalar.size
-        values = [f.let(f"load {self._type}, ptr {place}") for place in sums]
+        values = [f.emit_value(f"load {self._type}, ptr {place}") for place in sums]
         at = 0
         for first in range(0, len(values), self.lanes):
             part = values[first : first + self.lanes]
@@ -194,12 +194,12 @@ class _ProductWriter:
                 if count < width:
                     lanes = ", ".join(f"i32 {lane}" for lane in range(done, done + count))
                     whole = vector(element, width)
-                    value = f.let(
+                    value = f.emit_value(
                         f"shufflevector <{width} x {element}> {found}, {whole} poison, <{count} x i32> <{lanes}>"
                     )
-                start = f.let(f"getelementptr {element}, ptr {lines[line]}, i64 {column}")
-                place = f.let(f"getelementptr {element}, ptr {start}, i64 {offset}") if offset else start
-                f.do(f"store <{count} x {element}> {value}, ptr {place}, align {size}")
+                start = f.emit_value(f"getelementptr {element}, ptr {lines[line]}, i64 {column}")
+                place = f.emit_value(f"getelementptr {element}, ptr {start}, i64 {offset}") if offset else start
+                f.emit(f"store <{count} x {element}> {value}, ptr {place}, align {size}")
                 done += count
             at += width
 
@@ -228,5 +228,5 @@ class _ProductWriter:
         parts = []
         for step in (0, half):
             lanes = ", ".join(f"i32 {lane + step}" for lane in low)
-            parts.append(self.f.let(f"shufflevector {whole} {a}, {whole} {b}, <{len(low)} x i32> <{lanes}>"))
-        return self.f.let(f"fadd <{len(low)} x {element}> {parts[0]}, {parts[1]}")
+            parts.append(self.f.emit_value(f"shufflevector {whole} {a}, {whole} {b}, <{len(low)} x i32> <{lanes}>"))
+        return self.f.emit_value(f"fadd <{len(low)} x {element}> {parts[0]}, {parts[1]}")

@@ -4,55 +4,55 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.vector_types import element_type, memory_type, splat, suffix, vector
-from rekindle.codegen.loop_ir.nodes import Access, Nest, Product, Step
-from rekindle.codegen.loop_ir.scalar_types import BOOL, Scalar
+from rekindle.codegen.loop_ir.nodes import Access, AccessStride, LoopNest, MatmulNest
+from rekindle.codegen.loop_ir.scalar_types import BOOL, ScalarType
 
 
-def spread(f: Function, value: str, type: str, lanes: int) -> str:
+def spread(f: FunctionBuilder, value: str, type: str, lanes: int) -> str:
     """``value`` in all lanes."""
     if lanes == 1:
         return value
     whole = vector(type, lanes)
-    one = f.let(f"insertelement {whole} poison, {type} {value}, i64 0")
+    one = f.emit_value(f"insertelement {whole} poison, {type} {value}, i64 0")
     zeros = f"<{lanes} x i32> zeroinitializer"
-    return f.let(f"shufflevector {whole} {one}, {whole} poison, {zeros}")
+    return f.emit_value(f"shufflevector {whole} {one}, {whole} poison, {zeros}")
 
 
-def store_one(f: Function, scalar: Scalar, value: str, place: str) -> None:
+def store_one(f: FunctionBuilder, scalar: ScalarType, value: str, place: str) -> None:
     """Write one element."""
     if scalar is BOOL:
-        value = f.let(f"zext i1 {value} to i8")
-    f.do(f"store {memory_type(scalar)} {value}, ptr {place}, align {scalar.size}")
+        value = f.emit_value(f"zext i1 {value} to i8")
+    f.emit(f"store {memory_type(scalar)} {value}, ptr {place}, align {scalar.size}")
 
 
-def load_one(f: Function, scalar: Scalar, place: str) -> str:
+def load_one(f: FunctionBuilder, scalar: ScalarType, place: str) -> str:
     """Read one element."""
-    value = f.let(f"load {memory_type(scalar)}, ptr {place}, align {scalar.size}")
-    return f.let(f"icmp ne i8 {value}, 0") if scalar is BOOL else value
+    value = f.emit_value(f"load {memory_type(scalar)}, ptr {place}, align {scalar.size}")
+    return f.emit_value(f"icmp ne i8 {value}, 0") if scalar is BOOL else value
 
 
 @dataclass(slots=True)
-class Memory:
+class MemoryAccess:
     """Reads and writes vectors of the accesses of a nest. ``steps`` are their strides along the loop that vectors go
     along. Each takes where that loop begins, how many elements on, and a mask of what may be touched, if not all."""
 
-    f: Function
-    nest: Nest | Product
+    f: FunctionBuilder
+    nest: LoopNest | MatmulNest
     lanes: int
     steps: list[str]
 
     def load(self, number: int, start: str, at: str, mask: str | None) -> str:
         f, access, lanes = self.f, self.nest.accesses[number], self.lanes
-        if access.step is Step.STAYS:
+        if access.step is AccessStride.STAYS:
             return spread(f, load_one(f, access.scalar, start), element_type(access.scalar), lanes)
-        if access.step is Step.STRIDE:
+        if access.step is AccessStride.STRIDE:
             value = self._gather(access, self.steps[number], start, at, mask)
         else:
             value = self._load(access, self._place(access, start, at), mask)
         if access.scalar is BOOL:
-            return f.let(f"icmp ne {vector('i8', lanes)} {value}, {splat('i8', '0', lanes)}")
+            return f.emit_value(f"icmp ne {vector('i8', lanes)} {value}, {splat('i8', '0', lanes)}")
         return value
 
     def look_up_one(
@@ -63,12 +63,12 @@ class Memory:
         f = self.f
         if self.lanes > 1:
             index, size, step = (
-                f.let(f"extractelement <{self.lanes} x i64> {each}, i64 0") for each in (index, size, step)
+                f.emit_value(f"extractelement <{self.lanes} x i64> {each}, i64 0") for each in (index, size, step)
             )
-        is_there = f.let(f"icmp ult i64 {index}, {size}")
+        is_there = f.emit_value(f"icmp ult i64 {index}, {size}")
         self._tell_unless(is_there, status)
-        safe = f.let(f"select i1 {is_there}, i64 {index}, i64 0")
-        moved = f.let(f"getelementptr i8, ptr {start}, i64 {f.let(f'mul i64 {safe}, {step}')}")
+        safe = f.emit_value(f"select i1 {is_there}, i64 {index}, i64 0")
+        moved = f.emit_value(f"getelementptr i8, ptr {start}, i64 {f.emit_value(f'mul i64 {safe}, {step}')}")
         return self.load(number, moved, at, mask)
 
     def look_up(
@@ -79,34 +79,34 @@ class Memory:
         if lanes == 1:
             return self.look_up_one(number, start, at, mask, index, size, step, status)
         whole, truth = f"<{lanes} x i64>", vector("i1", lanes)
-        is_there = f.let(f"icmp ult {whole} {index}, {size}")
+        is_there = f.emit_value(f"icmp ult {whole} {index}, {size}")
         ones = splat("i1", "true", lanes)
         given = ones if mask is None else mask
-        missing = f.let(f"and {truth} {given}, {f.let(f'xor {truth} {is_there}, {ones}')}")
-        bits = f.let(f"bitcast {truth} {missing} to i{lanes}")
-        self._tell_unless(f.let(f"icmp eq i{lanes} {bits}, 0"), status)
-        allowed = f.let(f"and {truth} {given}, {is_there}")
-        moved = f.let(f"mul {whole} {index}, {step}")
-        if access.step is not Step.STAYS:
+        missing = f.emit_value(f"and {truth} {given}, {f.emit_value(f'xor {truth} {is_there}, {ones}')}")
+        bits = f.emit_value(f"bitcast {truth} {missing} to i{lanes}")
+        self._tell_unless(f.emit_value(f"icmp eq i{lanes} {bits}, 0"), status)
+        allowed = f.emit_value(f"and {truth} {given}, {is_there}")
+        moved = f.emit_value(f"mul {whole} {index}, {step}")
+        if access.step is not AccessStride.STAYS:
             count = ", ".join(f"i64 {lane}" for lane in range(lanes))
-            along = f.let(f"add {whole} <{count}>, {spread(f, at, 'i64', lanes)}")
+            along = f.emit_value(f"add {whole} <{count}>, {spread(f, at, 'i64', lanes)}")
             stride = spread(f, self.steps[number], "i64", lanes)
-            moved = f.let(f"add {whole} {moved}, {f.let(f'mul {whole} {along}, {stride}')}")
+            moved = f.emit_value(f"add {whole} {moved}, {f.emit_value(f'mul {whole} {along}, {stride}')}")
         stored = memory_type(access.scalar)
-        places = f.let(f"getelementptr i8, ptr {start}, {whole} {moved}")
+        places = f.emit_value(f"getelementptr i8, ptr {start}, {whole} {moved}")
         value = self._gathered(access, places, allowed)
         return (
-            f.let(f"icmp ne {vector(stored, lanes)} {value}, {splat(stored, '0', lanes)}")
+            f.emit_value(f"icmp ne {vector(stored, lanes)} {value}, {splat(stored, '0', lanes)}")
             if access.scalar is BOOL
             else value
         )
 
     def _tell_unless(self, is_there: str, status: str) -> None:
         f, tag = self.f, self.f.name()
-        f.do(f"br i1 {is_there}, label %there.{tag}, label %missing.{tag}, !prof !1")
+        f.emit(f"br i1 {is_there}, label %there.{tag}, label %missing.{tag}, !prof !1")
         f.label(f"missing.{tag}")
-        f.do(f"store i64 1, ptr {status}, align 8")
-        f.do(f"br label %there.{tag}")
+        f.emit(f"store i64 1, ptr {status}, align 8")
+        f.emit(f"br label %there.{tag}")
         f.label(f"there.{tag}")
 
     def store(self, number: int, start: str, value: str, at: str, mask: str | None) -> None:
@@ -114,38 +114,38 @@ class Memory:
         stored = memory_type(access.scalar)
         whole, align = vector(stored, lanes), access.scalar.size
         if access.scalar is BOOL:
-            value = f.let(f"zext {vector('i1', lanes)} {value} to {whole}")
-        if access.step is not Step.NEXT:
+            value = f.emit_value(f"zext {vector('i1', lanes)} {value} to {whole}")
+        if access.step is not AccessStride.NEXT:
             self._scatter(access, self.steps[number], start, value, at, mask)
             return
         place = self._place(access, start, at)
         if mask is None:
-            f.do(f"store {whole} {value}, ptr {place}, align {align}")
+            f.emit(f"store {whole} {value}, ptr {place}, align {align}")
             return
         symbol = f"llvm.masked.store.{suffix(stored, lanes)}.p0"
         type = vector("i1", lanes)
         f.module.declare(symbol, "void", whole, "ptr", "i32", type)
-        f.do(f"call void @{symbol}({whole} {value}, ptr {place}, i32 {align}, {type} {mask})")
+        f.emit(f"call void @{symbol}({whole} {value}, ptr {place}, i32 {align}, {type} {mask})")
 
     def _place(self, access: Access, start: str, at: str) -> str:
-        return self.f.let(f"getelementptr {memory_type(access.scalar)}, ptr {start}, i64 {at}")
+        return self.f.emit_value(f"getelementptr {memory_type(access.scalar)}, ptr {start}, i64 {at}")
 
     def _load(self, access: Access, place: str, mask: str | None) -> str:
         f, stored, lanes = self.f, memory_type(access.scalar), self.lanes
         whole, align = vector(stored, lanes), access.scalar.size
         if mask is None:
-            return f.let(f"load {whole}, ptr {place}, align {align}")
+            return f.emit_value(f"load {whole}, ptr {place}, align {align}")
         symbol = f"llvm.masked.load.{suffix(stored, lanes)}.p0"
         type = vector("i1", lanes)
         f.module.declare(symbol, whole, "ptr", "i32", type, whole)
-        return f.let(f"call {whole} @{symbol}(ptr {place}, i32 {align}, {type} {mask}, {whole} zeroinitializer)")
+        return f.emit_value(f"call {whole} @{symbol}(ptr {place}, i32 {align}, {type} {mask}, {whole} zeroinitializer)")
 
     def _gather(self, access: Access, stride: str, start: str, at: str, mask: str | None) -> str:
         f, lanes = self.f, self.lanes
         stored = memory_type(access.scalar)
         places = self._places(stride, start, at)
         if lanes == 1:
-            return f.let(f"load {stored}, ptr {places}, align {access.scalar.size}")
+            return f.emit_value(f"load {stored}, ptr {places}, align {access.scalar.size}")
         return self._gathered(access, places, splat("i1", "true", lanes) if mask is None else mask)
 
     def _gathered(self, access: Access, places: str, mask: str) -> str:
@@ -154,7 +154,7 @@ class Memory:
         whole, type = vector(stored, lanes), vector("i1", lanes)
         symbol = f"llvm.masked.gather.{suffix(stored, lanes)}.v{lanes}p0"
         f.module.declare(symbol, whole, f"<{lanes} x ptr>", "i32", type, whole)
-        return f.let(
+        return f.emit_value(
             f"call {whole} @{symbol}(<{lanes} x ptr> {places}, i32 {access.scalar.size}, {type} {mask}, "
             f"{whole} zeroinitializer)"
         )
@@ -165,21 +165,21 @@ class Memory:
         whole, type = vector(stored, lanes), vector("i1", lanes)
         places = self._places(stride, start, at)
         if lanes == 1:
-            f.do(f"store {stored} {value}, ptr {places}, align {access.scalar.size}")
+            f.emit(f"store {stored} {value}, ptr {places}, align {access.scalar.size}")
             return
         symbol = f"llvm.masked.scatter.{suffix(stored, lanes)}.v{lanes}p0"
         f.module.declare(symbol, "void", whole, f"<{lanes} x ptr>", "i32", type)
         given = splat("i1", "true", lanes) if mask is None else mask
-        f.do(
+        f.emit(
             f"call void @{symbol}({whole} {value}, <{lanes} x ptr> {places}, i32 {access.scalar.size}, {type} {given})"
         )
 
     def _places(self, stride: str, start: str, at: str) -> str:
         """The addresses of elements with gaps between them."""
         f, lanes = self.f, self.lanes
-        place = f.let(f"getelementptr i8, ptr {start}, i64 {f.let(f'mul i64 {at}, {stride}')}")
+        place = f.emit_value(f"getelementptr i8, ptr {start}, i64 {f.emit_value(f'mul i64 {at}, {stride}')}")
         if lanes == 1:
             return place
         count = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        offsets = f.let(f"mul <{lanes} x i64> <{count}>, {spread(f, stride, 'i64', lanes)}")
-        return f.let(f"getelementptr i8, ptr {place}, <{lanes} x i64> {offsets}")
+        offsets = f.emit_value(f"mul <{lanes} x i64> <{count}>, {spread(f, stride, 'i64', lanes)}")
+        return f.emit_value(f"getelementptr i8, ptr {place}, <{lanes} x i64> {offsets}")

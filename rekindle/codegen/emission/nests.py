@@ -15,16 +15,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.codegen.emission.expressions import Expressions
-from rekindle.codegen.emission.ir_builder import Function, Module
-from rekindle.codegen.emission.loop_control import Bases, Walks
-from rekindle.codegen.emission.memory import Memory, load_one, spread, store_one
-from rekindle.codegen.emission.reductions import Fold
+from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
+from rekindle.codegen.emission.loop_control import Bases, LoopControl
+from rekindle.codegen.emission.memory import MemoryAccess, load_one, spread, store_one
+from rekindle.codegen.emission.reductions import ReductionWriter
 from rekindle.codegen.emission.scans import Scan, held_type
 from rekindle.codegen.emission.vector_types import element_type, vector
 from rekindle.codegen.llvm.target import Target
-from rekindle.codegen.loop_ir.nodes import Expression, Kernel, Nest, Phase
+from rekindle.codegen.loop_ir.nodes import Expression, Kernel, LoopNest, Phase
 from rekindle.codegen.loop_ir.scalar_types import F64, arithmetic_type
-from rekindle.codegen.phase_scheduling import SCANS, Dependence, parts_of
+from rekindle.codegen.phase_scheduling import SCANS, Dependence, subexpressions
 
 WAYS: Final = 4
 """How many vectors are folded beside each other …"""
@@ -38,28 +38,28 @@ Known = dict[Expression, str]
 """Expressions that have been written, with the operands that hold them."""
 
 
-def nest_lanes(nest: Nest, target: Target) -> int:
+def nest_lanes(nest: LoopNest, target: Target) -> int:
     """How many elements are worked on at a time: as many of the widest type as a register holds. Sums are made in
     wider types, in several registers."""
     found = [access.scalar for access in nest.accesses]
-    if not nest.folded:
+    if not nest.reduction_rank:
         found += [each.scalar for each in expressions_of(nest)]
     widest = max((arithmetic_type(scalar).size for scalar in found), default=4)
     return max(target.vector_bits // 8 // widest, 1)
 
 
-def expressions_of(nest: Nest) -> list[Expression]:
+def expressions_of(nest: LoopNest) -> list[Expression]:
     """Every expression of a nest, operands first."""
     stored = [store.value for phase in nest.phases for store in phase.stores]
     folded = [reduction.value for phase in nest.phases for reduction in phase.reductions]
     roots = [*stored, *folded, *(store.value for store in nest.last)]
-    return list(dict.fromkeys(part for root in roots for part in parts_of(root)))
+    return list(dict.fromkeys(part for root in roots for part in subexpressions(root)))
 
 
 def ways_of(phase: Phase) -> int:
     """How many vectors it works on at a time."""
     values = [each.value for each in phase.reductions] + [each.value for each in phase.stores]
-    size = sum(len(parts_of(value)) for value in values)
+    size = sum(len(subexpressions(value)) for value in values)
     return WAYS if size <= LARGE else 1
 
 
@@ -68,15 +68,15 @@ class NestWriter:
     """Writes nest ``number`` of a kernel, whose numbers begin at ``first`` among the parameters: one function of it,
     or a part."""
 
-    module: Module
+    module: ModuleBuilder
     kernel: Kernel
-    nest: Nest
+    nest: LoopNest
     number: int
     first: int
     target: Target
-    f: Function = field(init=False)
-    walks: Walks = field(init=False)
-    memory: Memory = field(init=False)
+    f: FunctionBuilder = field(init=False)
+    walks: LoopControl = field(init=False)
+    memory: MemoryAccess = field(init=False)
     dependence: Dependence = field(init=False)
     lanes: int = field(init=False)
     bases: Bases = field(default_factory=list)
@@ -87,7 +87,7 @@ class NestWriter:
 
     def __post_init__(self) -> None:
         self.dependence = Dependence(self.nest.accesses, {})
-        self.f = Function(self.module)
+        self.f = FunctionBuilder(self.module)
         self.lanes = nest_lanes(self.nest, self.target)
         self._read_parameters()
         self._read_fixed()
@@ -95,10 +95,10 @@ class NestWriter:
     def write(self) -> None:
         """Add the function ``@nest<number>`` to the module."""
         nest = self.nest
-        kept = range(nest.rank - nest.folded)
-        if not nest.folded:
+        kept = range(nest.rank - nest.reduction_rank)
+        if not nest.reduction_rank:
             self.walks.segments(kept, self.bases, "%begin", "%end", self._plain_row)
-        elif nest.across:
+        elif nest.vectorizes_outer:
             self.walks.segments(kept, self.bases, "%begin", "%end", self._columns)
         else:
             self.walks.rows(kept, self.bases, "%begin", "%end", self._folded_row)
@@ -106,15 +106,15 @@ class NestWriter:
 
     def define(self, name: str, parameters: str) -> None:
         """Add what was written to the module."""
-        self.f.do("ret void")
+        self.f.emit("ret void")
         head = f"define internal void @{name}({parameters}) noinline {{"
         self.module.definitions.append("\n".join([head, "entry:", *self.walks.variables, *self.f.lines, "}"]))
 
     # --------------------------------------------------------------------------------------------------- what is given
 
     def _parameter(self, index: int) -> str:
-        place = self.f.let(f"getelementptr i64, ptr %parameters, i64 {self.first + index}")
-        return self.f.let(f"load i64, ptr {place}, align 8, !invariant.load !0")
+        place = self.f.emit_value(f"getelementptr i64, ptr %parameters, i64 {self.first + index}")
+        return self.f.emit_value(f"load i64, ptr {place}, align 8, !invariant.load !0")
 
     def _read_parameters(self) -> None:
         f, rank = self.f, self.nest.rank
@@ -122,35 +122,35 @@ class NestWriter:
         strides = []
         at = rank
         for access in self.nest.accesses:
-            slot = f.let(f"getelementptr ptr, ptr %pointers, i64 {access.buffer}")
-            pointer = f.let(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
-            self.bases.append(f.let(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
+            slot = f.emit_value(f"getelementptr ptr, ptr %pointers, i64 {access.buffer}")
+            pointer = f.emit_value(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
+            self.bases.append(f.emit_value(f"getelementptr i8, ptr {pointer}, i64 {self._parameter(at)}"))
             strides.append([self._parameter(at + 1 + loop) for loop in range(rank)])
             at += 1 + rank
         for expression in expressions_of(self.nest):
             if expression.kind == "given":
-                assert isinstance(expression.datum, int)
-                self.fixed[expression] = spread(f, self._parameter(at + expression.datum), "i64", self.lanes)
-        self.walks = Walks(f, self.nest, self.lanes, sizes, strides)
-        self.memory = Memory(f, self.nest, self.lanes, [each[self.nest.vector_loop] for each in strides])
+                assert isinstance(expression.payload, int)
+                self.fixed[expression] = spread(f, self._parameter(at + expression.payload), "i64", self.lanes)
+        self.walks = LoopControl(f, self.nest, self.lanes, sizes, strides)
+        self.memory = MemoryAccess(f, self.nest, self.lanes, [each[self.nest.vector_loop] for each in strides])
 
     def _read_fixed(self) -> None:
         f = self.f
         for expression in expressions_of(self.nest):
             if expression.kind == "argument":
-                assert isinstance(expression.datum, int)
-                place = f.let(f"getelementptr i64, ptr %arguments, i64 {expression.datum}")
+                assert isinstance(expression.payload, int)
+                place = f.emit_value(f"getelementptr i64, ptr %arguments, i64 {expression.payload}")
                 type = "double" if expression.scalar is F64 else "i64"
-                value = f.let(f"load {type}, ptr {place}, align 8, !invariant.load !0")
+                value = f.emit_value(f"load {type}, ptr {place}, align 8, !invariant.load !0")
                 self.fixed[expression] = spread(f, value, type, self.lanes)
             elif expression.kind == "load":
-                assert isinstance(expression.datum, int)
-                access = self.nest.accesses[expression.datum]
+                assert isinstance(expression.payload, int)
+                access = self.nest.accesses[expression.payload]
                 if access.is_fixed:
-                    value = load_one(f, access.scalar, self.bases[expression.datum])
+                    value = load_one(f, access.scalar, self.bases[expression.payload])
                     self.fixed[expression] = spread(f, value, element_type(access.scalar), self.lanes)
             elif expression.kind == "length":
-                length = self.walks.product(range(self.nest.rank - self.nest.folded, self.nest.rank))
+                length = self.walks.product(range(self.nest.rank - self.nest.reduction_rank, self.nest.rank))
                 self.fixed[expression] = spread(f, length, "i64", self.lanes)
 
     # ----------------------------------------------------------------------------------------------- nothing is folded
@@ -172,7 +172,9 @@ class NestWriter:
         moved = []
         for base, step, access in zip(bases, self.memory.steps, self.nest.accesses, strict=True):
             if not (access.is_fixed or column == "0"):
-                base = self.f.let(f"getelementptr i8, ptr {base}, i64 {self.f.let(f'mul i64 {column}, {step}')}")
+                base = self.f.emit_value(
+                    f"getelementptr i8, ptr {base}, i64 {self.f.emit_value(f'mul i64 {column}, {step}')}"
+                )
             moved.append(base)
         return moved
 
@@ -184,11 +186,11 @@ class NestWriter:
             folds = self.folds(phase)
             self._begin_scans(phase, 1)
             self.write_what_stays(phase, known, bases, "0", None)
-            *outer, _ = self.nest.folded_loops
+            *outer, _ = self.nest.reduction_loops
 
-            def walk(inner: Bases, done: str, phase: Phase = phase, folds: list[Fold] = folds) -> None:
+            def walk(inner: Bases, done: str, phase: Phase = phase, folds: list[ReductionWriter] = folds) -> None:
                 length = self.walks.sizes[-1]
-                first = done if done == "0" else self.f.let(f"mul i64 {done}, {length}")
+                first = done if done == "0" else self.f.emit_value(f"mul i64 {done}, {length}")
                 self.along(phase, inner, known, length, folds, first)
 
             self.walks.nested(outer, bases, walk)
@@ -196,36 +198,38 @@ class NestWriter:
                 known[fold.reduction.result] = fold.result()
         self.store_last(bases, known)
 
-    def folds(self, phase: Phase) -> list[Fold]:
+    def folds(self, phase: Phase) -> list[ReductionWriter]:
         """Begin the reductions of a phase."""
         ways = ways_of(phase)
-        folds = [Fold(self.f, each, self.lanes, self.walks.variable, ways) for each in phase.reductions]
+        folds = [ReductionWriter(self.f, each, self.lanes, self.walks.variable, ways) for each in phase.reductions]
         for fold in folds:
             fold.begin()
         return folds
 
-    def along(self, phase: Phase, bases: Bases, known: Known, length: str, folds: list[Fold], first: str) -> None:
+    def along(
+        self, phase: Phase, bases: Bases, known: Known, length: str, folds: list[ReductionWriter], first: str
+    ) -> None:
         """Walk ``length`` elements of a row, which are counted from ``first`` on."""
 
         def body(at: str, mask: str | None, ways: int) -> None:
             for way in range(ways):
-                place = at if way == 0 else self.f.let(f"add i64 {at}, {way * self.lanes}")
+                place = at if way == 0 else self.f.emit_value(f"add i64 {at}, {way * self.lanes}")
                 values = self.elements(phase, bases, known, place, mask)
                 for fold in folds:
                     fold.take(values.write(fold.reduction.value), self._numbers(fold, first, place), mask, way)
 
         self.walks.vectors(length, ways_of(phase) if folds else 1, body)
 
-    def _numbers(self, fold: Fold, first: str, at: str) -> str:
+    def _numbers(self, fold: ReductionWriter, first: str, at: str) -> str:
         """The numbers of the elements that a vector holds, if the reduction asks for them."""
         if fold.slots == 1:
             return ""
         f, lanes = self.f, self.lanes
-        start = at if first == "0" else f.let(f"add i64 {first}, {at}")
+        start = at if first == "0" else f.emit_value(f"add i64 {first}, {at}")
         if lanes == 1:
             return start
         count = ", ".join(f"i64 {lane}" for lane in range(lanes))
-        return f.let(f"add <{lanes} x i64> <{count}>, {spread(f, start, 'i64', lanes)}")
+        return f.emit_value(f"add <{lanes} x i64> <{count}>, {spread(f, start, 'i64', lanes)}")
 
     def store_last(self, bases: Bases, known: Known) -> None:
         """Store what is one element for a row."""
@@ -235,7 +239,7 @@ class NestWriter:
             scalar = self.nest.accesses[store.access].scalar
             value = values.write(store.value)
             if lanes > 1:
-                value = f.let(f"extractelement {vector(element_type(scalar), lanes)} {value}, i64 0")
+                value = f.emit_value(f"extractelement {vector(element_type(scalar), lanes)} {value}, i64 0")
             store_one(f, scalar, value, bases[store.access])
 
     # ---------------------------------------------------------------------------------------------- vectors across rows
@@ -246,7 +250,7 @@ class NestWriter:
         widest = min(map(ways_of, self.nest.phases))
 
         def body(at: str, mask: str | None, ways: int) -> None:
-            places = [at, *(self.f.let(f"add i64 {at}, {way * self.lanes}") for way in range(1, ways))]
+            places = [at, *(self.f.emit_value(f"add i64 {at}, {way * self.lanes}") for way in range(1, ways))]
             self._block(starts, places, mask)
 
         self.walks.vectors(length, widest, body)
@@ -257,19 +261,21 @@ class NestWriter:
         for phase in self.nest.phases:
             for mine, place in zip(known, places, strict=True):
                 self.write_what_stays(phase, mine, bases, place, mask)
-            folds = [Fold(self.f, each, self.lanes, self.walks.variable, len(places)) for each in phase.reductions]
+            folds = [
+                ReductionWriter(self.f, each, self.lanes, self.walks.variable, len(places)) for each in phase.reductions
+            ]
             for fold in folds:
                 fold.begin()
             self._begin_scans(phase, len(places))
 
-            def body(inner: Bases, done: str, phase: Phase = phase, folds: list[Fold] = folds) -> None:
+            def body(inner: Bases, done: str, phase: Phase = phase, folds: list[ReductionWriter] = folds) -> None:
                 for way, (mine, place) in enumerate(zip(known, places, strict=True)):
                     values = self.elements(phase, inner, mine, place, mask, way)
                     for fold in folds:
                         number = spread(self.f, done, "i64", self.lanes) if fold.slots > 1 else ""
                         fold.take(values.write(fold.reduction.value), number, None, way)
 
-            self.walks.nested(self.nest.folded_loops, bases, body)
+            self.walks.nested(self.nest.reduction_loops, bases, body)
             for way, mine in enumerate(known):
                 mine.update({fold.reduction.result: fold.lane_results(way) for fold in folds})
         for mine, place in zip(known, places, strict=True):
@@ -283,12 +289,12 @@ class NestWriter:
         """What writes the expressions of a vector; ``known`` are those that are there, and take in those to come."""
 
         def lookup(expression: Expression, values: list[str]) -> str:
-            assert isinstance(expression.datum, int)
+            assert isinstance(expression.payload, int)
             index, size, step = values
-            start, status = bases[expression.datum], self._status()
-            stays = not (self.nest.across or self.dependence.varies(expression.operands[0]))
+            start, status = bases[expression.payload], self._status()
+            stays = not (self.nest.vectorizes_outer or self.dependence.varies(expression.operands[0]))
             look = self.memory.look_up_one if stays else self.memory.look_up
-            return look(expression.datum, start, at, mask, index, size, step, status)
+            return look(expression.payload, start, at, mask, index, size, step, status)
 
         leaf = self._leaf(bases, at, mask)
         return Expressions(self.f, self.target, self.lanes, leaf, written=known, lookup=lookup)
@@ -297,14 +303,14 @@ class NestWriter:
         """Where it is told that an index is none."""
         kernel = self.kernel
         number = len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries)
-        slot = self.f.let(f"getelementptr ptr, ptr %pointers, i64 {number}")
-        return self.f.let(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
+        slot = self.f.emit_value(f"getelementptr ptr, ptr %pointers, i64 {number}")
+        return self.f.emit_value(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
 
     def _leaf(self, bases: Bases, at: str, mask: str | None) -> Callable[[Expression], str]:
         def leaf(expression: Expression) -> str:
             assert expression.kind == "load"
-            assert isinstance(expression.datum, int)
-            return self.memory.load(expression.datum, bases[expression.datum], at, mask)
+            assert isinstance(expression.payload, int)
+            return self.memory.load(expression.payload, bases[expression.payload], at, mask)
 
         return leaf
 
@@ -318,15 +324,15 @@ class NestWriter:
     @staticmethod
     def _parts(phase: Phase) -> Iterable[Expression]:
         roots = [store.value for store in phase.stores] + [each.value for each in phase.reductions]
-        return dict.fromkeys(part for root in roots for part in parts_of(root))
+        return dict.fromkeys(part for root in roots for part in subexpressions(root))
 
     def _begin_scans(self, phase: Phase, ways: int) -> None:
         self.scans.clear()
         for part in self._parts(phase):
             if part.kind in SCANS:
                 for way in range(ways):
-                    place = self.walks.variable(held_type(part, self.lanes, self.nest.across))
-                    scan = self.scans[part, way] = Scan(self.f, part, self.lanes, place, self.nest.across)
+                    place = self.walks.variable(held_type(part, self.lanes, self.nest.vectorizes_outer))
+                    scan = self.scans[part, way] = Scan(self.f, part, self.lanes, place, self.nest.vectorizes_outer)
                     scan.begin()
 
     def elements(

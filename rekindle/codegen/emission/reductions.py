@@ -6,18 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.memory import load_one, spread, store_one
 from rekindle.codegen.emission.vector_types import element_type, literal, splat, vector
 from rekindle.codegen.loop_ir.nodes import Reduction
-from rekindle.codegen.loop_ir.scalar_types import BF16, F16, I64, Scalar
+from rekindle.codegen.loop_ir.scalar_types import BF16, F16, I64, ScalarType
 
 _INFINITE: Final = float("inf")
 SLOT: Final = 8
 """How many bytes a result takes between the parts of a kernel."""
 
 
-def _neutral(kind: str, scalar: Scalar) -> str:
+def _identity_element(kind: str, scalar: ScalarType) -> str:
     """What changes nothing."""
     if kind in ("any", "all"):
         return "true" if kind == "all" else "false"
@@ -36,23 +36,23 @@ Values = tuple[str, ...]
 
 
 @dataclass(slots=True)
-class Fold:
+class ReductionWriter:
     """Writes one reduction; ``variable`` makes a place for a value of a type."""
 
-    f: Function
+    f: FunctionBuilder
     reduction: Reduction
     lanes: int
     variable: Callable[[str], str]
-    ways: int
+    accumulators: int
     """How many vectors are folded beside each other, so that none has to wait for the one before."""
     places: list[Values] = field(init=False)
 
     def __post_init__(self) -> None:
         assert self.scalar not in (BF16, F16)
-        self.places = [tuple(map(self.variable, self._types(self.lanes))) for _ in range(self.ways)]
+        self.places = [tuple(map(self.variable, self._types(self.lanes))) for _ in range(self.accumulators)]
 
     @property
-    def scalar(self) -> Scalar:
+    def scalar(self) -> ScalarType:
         return self.reduction.value.scalar
 
     @property
@@ -64,14 +64,14 @@ class Fold:
         return self.reduction.kind in ("argmaximum", "argminimum")
 
     @property
-    def _scalars(self) -> tuple[Scalar, ...]:
+    def _scalars(self) -> tuple[ScalarType, ...]:
         return (self.scalar, I64) if self._has_index else (self.scalar,)
 
     def _types(self, lanes: int) -> list[str]:
         return [vector(element_type(scalar), lanes) for scalar in self._scalars]
 
     def _neutrals(self) -> list[str]:
-        value = splat(element_type(self.scalar), _neutral(self.reduction.kind, self.scalar), self.lanes)
+        value = splat(element_type(self.scalar), _identity_element(self.reduction.kind, self.scalar), self.lanes)
         return [value, splat("i64", "0", self.lanes)][: self.slots]
 
     # ------------------------------------------------------------------------------------------------------ in a loop
@@ -79,7 +79,7 @@ class Fold:
     def begin(self) -> None:
         for places in self.places:
             for type, neutral, place in zip(self._types(self.lanes), self._neutrals(), places, strict=True):
-                self.f.do(f"store {type} {neutral}, ptr {place}")
+                self.f.emit(f"store {type} {neutral}, ptr {place}")
 
     def take(self, value: str, index: str, mask: str | None, way: int) -> None:
         """Fold a vector in, whose elements are those at ``index``, a vector too; of one under a mask, the elements
@@ -90,19 +90,20 @@ class Fold:
         if mask is not None:
             truth = vector("i1", self.lanes)
             found = tuple(
-                self.f.let(f"select {truth} {mask}, {type} {new}, {type} {old}")
+                self.f.emit_value(f"select {truth} {mask}, {type} {new}, {type} {old}")
                 for type, new, old in zip(self._types(self.lanes), found, known, strict=True)
             )
         self._kept(found, self.places[way])
 
     def _loaded(self, places: Values) -> Values:
         return tuple(
-            self.f.let(f"load {type}, ptr {place}") for type, place in zip(self._types(self.lanes), places, strict=True)
+            self.f.emit_value(f"load {type}, ptr {place}")
+            for type, place in zip(self._types(self.lanes), places, strict=True)
         )
 
     def _kept(self, values: Values, places: Values) -> None:
         for type, value, place in zip(self._types(self.lanes), values, places, strict=True):
-            self.f.do(f"store {type} {value}, ptr {place}")
+            self.f.emit(f"store {type} {value}, ptr {place}")
 
     # ----------------------------------------------------------------------------------------------------- what it gave
 
@@ -126,9 +127,9 @@ class Fold:
         f, half, found = self.f, lanes // 2, []
         places = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
         for type, scalar, value in zip(self._types(lanes), self._scalars, values, strict=True):
-            part = f.let(f"shufflevector {type} {value}, {type} poison, <{half} x i32> <{places}>")
+            part = f.emit_value(f"shufflevector {type} {value}, {type} poison, <{half} x i32> <{places}>")
             if half == 1:
-                part = f.let(f"extractelement <1 x {element_type(scalar)}> {part}, i64 0")
+                part = f.emit_value(f"extractelement <1 x {element_type(scalar)}> {part}, i64 0")
             found.append(part)
         return tuple(found)
 
@@ -157,7 +158,7 @@ class Fold:
         self._kept(self._both(self._loaded(self.places[0]), given, 1), self.places[0])
 
     def _slot(self, slots: str, number: int) -> str:
-        return self.f.let(f"getelementptr i8, ptr {slots}, i64 {number * SLOT}")
+        return self.f.emit_value(f"getelementptr i8, ptr {slots}, i64 {number * SLOT}")
 
     # ---------------------------------------------------------------------------------------------------- two into one
 
@@ -167,18 +168,18 @@ class Fold:
         f, truth = self.f, vector("i1", lanes)
         whole, place = vector(element_type(self.scalar), lanes), vector("i64", lanes)
         is_new = self._is_beyond(b[0], a[0], lanes)
-        same = f.let(f"{'fcmp ueq' if self.scalar.is_float else 'icmp eq'} {whole} {a[0]}, {b[0]}")
+        same = f.emit_value(f"{'fcmp ueq' if self.scalar.is_float else 'icmp eq'} {whole} {a[0]}, {b[0]}")
         if self.scalar.is_float:  # a NaN is beyond all numbers, and equal to another
-            nan_a, nan_b = (f.let(f"fcmp uno {whole} {each[0]}, {each[0]}") for each in (a, b))
-            differ = f.let(f"xor {truth} {nan_a}, {nan_b}")
-            is_new = f.let(f"select {truth} {differ}, {truth} {nan_b}, {truth} {is_new}")
-            alike = f.let(f"xor {truth} {differ}, {splat('i1', 'true', lanes)}")
-            same = f.let(f"and {truth} {same}, {alike}")
-        earlier = f.let(f"and {truth} {same}, {f.let(f'icmp slt {place} {b[1]}, {a[1]}')}")
-        chosen = f.let(f"or {truth} {is_new}, {earlier}")
+            nan_a, nan_b = (f.emit_value(f"fcmp uno {whole} {each[0]}, {each[0]}") for each in (a, b))
+            differ = f.emit_value(f"xor {truth} {nan_a}, {nan_b}")
+            is_new = f.emit_value(f"select {truth} {differ}, {truth} {nan_b}, {truth} {is_new}")
+            alike = f.emit_value(f"xor {truth} {differ}, {splat('i1', 'true', lanes)}")
+            same = f.emit_value(f"and {truth} {same}, {alike}")
+        earlier = f.emit_value(f"and {truth} {same}, {f.emit_value(f'icmp slt {place} {b[1]}, {a[1]}')}")
+        chosen = f.emit_value(f"or {truth} {is_new}, {earlier}")
         return (
-            f.let(f"select {truth} {chosen}, {whole} {b[0]}, {whole} {a[0]}"),
-            f.let(f"select {truth} {chosen}, {place} {b[1]}, {place} {a[1]}"),
+            f.emit_value(f"select {truth} {chosen}, {whole} {b[0]}, {whole} {a[0]}"),
+            f.emit_value(f"select {truth} {chosen}, {place} {b[1]}, {place} {a[1]}"),
         )
 
     def _is_beyond(self, a: str, b: str, lanes: int) -> str:
@@ -186,20 +187,20 @@ class Fold:
         larger = self.reduction.kind in ("maximum", "argmaximum")
         type = vector(element_type(self.scalar), lanes)
         if self.scalar.is_float:
-            return self.f.let(f"fcmp {'ogt' if larger else 'olt'} {type} {a}, {b}")
+            return self.f.emit_value(f"fcmp {'ogt' if larger else 'olt'} {type} {a}, {b}")
         order = ("s" if self.scalar.is_signed else "u") + ("gt" if larger else "lt")
-        return self.f.let(f"icmp {order} {type} {a}, {b}")
+        return self.f.emit_value(f"icmp {order} {type} {a}, {b}")
 
     def _two(self, a: str, b: str, lanes: int) -> str:
         f, type, truth = self.f, vector(element_type(self.scalar), lanes), vector("i1", lanes)
         kind = self.reduction.kind
         if kind in ("any", "all"):
-            return f.let(f"{'or' if kind == 'any' else 'and'} {type} {a}, {b}")
+            return f.emit_value(f"{'or' if kind == 'any' else 'and'} {type} {a}, {b}")
         if kind in ("sum", "product"):
             instruction = "add" if kind == "sum" else "mul"
-            return f.let(f"{'f' if self.scalar.is_float else ''}{instruction} {type} {a}, {b}")
+            return f.emit_value(f"{'f' if self.scalar.is_float else ''}{instruction} {type} {a}, {b}")
         beyond = self._is_beyond(a, b, lanes)
         if self.scalar.is_float:
             # A NaN on either side wins: b where it is one, or a is not beyond it; then a where that is one.
-            beyond = f.let(f"or {truth} {beyond}, {f.let(f'fcmp uno {type} {a}, {a}')}")
-        return f.let(f"select {truth} {beyond}, {type} {a}, {type} {b}")
+            beyond = f.emit_value(f"or {truth} {beyond}, {f.emit_value(f'fcmp uno {type} {a}, {a}')}")
+        return f.emit_value(f"select {truth} {beyond}, {type} {a}, {type} {b}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.codegen.emission.ir_builder import Function
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.memory import spread
 from rekindle.codegen.emission.vector_types import element_type, literal, splat, vector
 from rekindle.codegen.loop_ir.nodes import Expression
@@ -14,7 +14,7 @@ from rekindle.codegen.loop_ir.nodes import Expression
 class Scan:
     """Writes one; ``place`` holds what came before: of the row, or of the row of each lane where vectors go across."""
 
-    f: Function
+    f: FunctionBuilder
     expression: Expression
     lanes: int
     place: str
@@ -30,20 +30,20 @@ class Scan:
         return held_type(self.expression, self.lanes, self.across)
 
     def begin(self) -> None:
-        self.f.do(f"store {self.type} {self._neutral(self.lanes if self.across else 1)}, ptr {self.place}")
+        self.f.emit(f"store {self.type} {self._neutral(self.lanes if self.across else 1)}, ptr {self.place}")
 
     def take(self, value: str) -> str:
         """The results for a vector of elements."""
         f, whole = self.f, vector(self.element, self.lanes)
-        known = f.let(f"load {self.type}, ptr {self.place}")
+        known = f.emit_value(f"load {self.type}, ptr {self.place}")
         if not self.across and self.lanes > 1:
             value = self._within(value)
             known = spread(f, known, self.element, self.lanes)
         found = self._both(known, value)
         kept = found
         if not self.across and self.lanes > 1:
-            kept = f.let(f"extractelement {whole} {found}, i64 {self.lanes - 1}")
-        f.do(f"store {self.type} {kept}, ptr {self.place}")
+            kept = f.emit_value(f"extractelement {whole} {found}, i64 {self.lanes - 1}")
+        f.emit(f"store {self.type} {kept}, ptr {self.place}")
         return found
 
     def _within(self, value: str) -> str:
@@ -54,7 +54,9 @@ class Scan:
             places = ", ".join(
                 f"i32 {lane - step if lane >= step else self.lanes + lane}" for lane in range(self.lanes)
             )
-            moved = self.f.let(f"shufflevector {whole} {value}, {whole} {neutral}, <{self.lanes} x i32> <{places}>")
+            moved = self.f.emit_value(
+                f"shufflevector {whole} {value}, {whole} {neutral}, <{self.lanes} x i32> <{places}>"
+            )
             value = self._both(moved, value)
             step *= 2
         return value
@@ -66,7 +68,7 @@ class Scan:
     def _both(self, a: str, b: str) -> str:
         instruction = "mul" if self.expression.kind == "scan_product" else "add"
         prefix = "f" if self.expression.scalar.is_float else ""
-        return self.f.let(f"{prefix}{instruction} {vector(self.element, self.lanes)} {a}, {b}")
+        return self.f.emit_value(f"{prefix}{instruction} {vector(self.element, self.lanes)} {a}, {b}")
 
 
 def held_type(expression: Expression, lanes: int, across: bool) -> str:

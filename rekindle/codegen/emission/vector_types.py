@@ -9,18 +9,18 @@ from __future__ import annotations
 import math
 import struct
 
-from rekindle.codegen.emission.ir_builder import Function
-from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16, F32, F64, I32, I64, U8, Scalar
+from rekindle.codegen.emission.ir_builder import FunctionBuilder
+from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16, F32, F64, I32, I64, U8, ScalarType
 
 _NAMES = {F64: "double", F32: "float", F16: "half", BF16: "i16", BOOL: "i1"}
 
 
-def element_type(scalar: Scalar) -> str:
+def element_type(scalar: ScalarType) -> str:
     """The type of one element in a register."""
     return _NAMES.get(scalar) or f"i{scalar.bits}"
 
 
-def memory_type(scalar: Scalar) -> str:
+def memory_type(scalar: ScalarType) -> str:
     """The type of one element in memory."""
     return "i8" if scalar is BOOL else element_type(scalar)
 
@@ -40,7 +40,7 @@ def splat(type: str, value: str, lanes: int) -> str:
     return value if lanes == 1 else f"splat ({type} {value})"
 
 
-def literal(value: float, scalar: Scalar) -> str:
+def literal(value: float, scalar: ScalarType) -> str:
     """A constant as LLVM writes it."""
     if scalar is BOOL:
         return "true" if value else "false"
@@ -69,7 +69,7 @@ def _bfloat16_bits(value: float) -> int:
     return (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
 
 
-def cast(f: Function, value: str, source: Scalar, target: Scalar, lanes: int) -> str:
+def cast(f: FunctionBuilder, value: str, source: ScalarType, target: ScalarType, lanes: int) -> str:
     """Convert ``value`` as C++ does."""
     if source is target:
         return value
@@ -88,10 +88,10 @@ def cast(f: Function, value: str, source: Scalar, target: Scalar, lanes: int) ->
         return cast(f, cast(f, value, source, wide, lanes), wide, target, lanes)
     own, wanted = vector(element_type(source), lanes), vector(element_type(target), lanes)
     instruction = _instruction(source, target)
-    return value if instruction is None else f.let(f"{instruction} {own} {value} to {wanted}")
+    return value if instruction is None else f.emit_value(f"{instruction} {own} {value} to {wanted}")
 
 
-def _instruction(source: Scalar, target: Scalar) -> str | None:
+def _instruction(source: ScalarType, target: ScalarType) -> str | None:
     if source.is_float and target.is_float:
         return "fpext" if target.size > source.size else "fptrunc"
     if source.is_float:
@@ -107,30 +107,30 @@ def _instruction(source: Scalar, target: Scalar) -> str | None:
     return "sext" if source.is_signed else "zext"
 
 
-def _truth(f: Function, value: str, source: Scalar, lanes: int) -> str:
+def _truth(f: FunctionBuilder, value: str, source: ScalarType, lanes: int) -> str:
     element = element_type(source)
     if source.is_float:
-        return f.let(f"fcmp une {vector(element, lanes)} {value}, zeroinitializer")
-    return f.let(f"icmp ne {vector(element, lanes)} {value}, {splat(element, '0', lanes)}")
+        return f.emit_value(f"fcmp une {vector(element, lanes)} {value}, zeroinitializer")
+    return f.emit_value(f"icmp ne {vector(element, lanes)} {value}, {splat(element, '0', lanes)}")
 
 
-def _from_bfloat16(f: Function, value: str, lanes: int) -> str:
+def _from_bfloat16(f: FunctionBuilder, value: str, lanes: int) -> str:
     short, whole, float_ = vector("i16", lanes), vector("i32", lanes), vector("float", lanes)
-    wide = f.let(f"zext {short} {value} to {whole}")
-    bits = f.let(f"shl {whole} {wide}, {splat('i32', '16', lanes)}")
-    return f.let(f"bitcast {whole} {bits} to {float_}")
+    wide = f.emit_value(f"zext {short} {value} to {whole}")
+    bits = f.emit_value(f"shl {whole} {wide}, {splat('i32', '16', lanes)}")
+    return f.emit_value(f"bitcast {whole} {bits} to {float_}")
 
 
-def _to_bfloat16(f: Function, value: str, lanes: int) -> str:
+def _to_bfloat16(f: FunctionBuilder, value: str, lanes: int) -> str:
     """Round to the nearest, half to even; every NaN becomes one."""
     short, whole, float_ = vector("i16", lanes), vector("i32", lanes), vector("float", lanes)
-    bits = f.let(f"bitcast {float_} {value} to {whole}")
-    high = f.let(f"lshr {whole} {bits}, {splat('i32', '16', lanes)}")
-    odd = f.let(f"and {whole} {high}, {splat('i32', '1', lanes)}")
-    half = f.let(f"add {whole} {odd}, {splat('i32', str(0x7FFF), lanes)}")
-    rounded = f.let(f"add {whole} {bits}, {half}")
-    upper = f.let(f"lshr {whole} {rounded}, {splat('i32', '16', lanes)}")
-    narrow = f.let(f"trunc {whole} {upper} to {short}")
-    is_nan = f.let(f"fcmp uno {float_} {value}, {value}")
+    bits = f.emit_value(f"bitcast {float_} {value} to {whole}")
+    high = f.emit_value(f"lshr {whole} {bits}, {splat('i32', '16', lanes)}")
+    odd = f.emit_value(f"and {whole} {high}, {splat('i32', '1', lanes)}")
+    half = f.emit_value(f"add {whole} {odd}, {splat('i32', str(0x7FFF), lanes)}")
+    rounded = f.emit_value(f"add {whole} {bits}, {half}")
+    upper = f.emit_value(f"lshr {whole} {rounded}, {splat('i32', '16', lanes)}")
+    narrow = f.emit_value(f"trunc {whole} {upper} to {short}")
+    is_nan = f.emit_value(f"fcmp uno {float_} {value}, {value}")
     nan = splat("i16", str(0x7FC0), lanes)
-    return f.let(f"select {vector('i1', lanes)} {is_nan}, {short} {nan}, {short} {narrow}")
+    return f.emit_value(f"select {vector('i1', lanes)} {is_nan}, {short} {nan}, {short} {narrow}")

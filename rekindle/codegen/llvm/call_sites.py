@@ -1,9 +1,9 @@
 """Kernels called with Tensors, as Python has them, without Python in between.
 
-A :class:`TensorCalls` is one place in a program where a kernel is called. Its ``function`` is a C function that looks
-at its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`Launch` that was
-prepared for arguments like these, makes the results, and runs the kernel: about a third of a microsecond. Where none
-fits, it calls a function of Python, which may prepare one for the next time.
+A :class:`TensorCallSite` is one place in a program where a kernel is called. Its ``function`` is a C function that
+looks at its arguments natively (class, dispatch keys, gradients, dtype, sizes, strides), finds a :class:`CachedLaunch`
+that was prepared for arguments like these, makes the results, and runs the kernel: about a third of a microsecond.
+Where none fits, it calls a function of Python, which may prepare one for the next time.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from rekindle.codegen.llvm.call_site_ir import tensor_call_text
 from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
-from rekindle.codegen.symbolic_sizes import Formula
+from rekindle.codegen.symbolic_sizes import ShapeProgram
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 
-MOST_LAUNCHES: Final = 8
+MAX_LAUNCHES: Final = 8
 """How many launches a place keeps; the one that was prepared first goes when another comes."""
 
 Layout = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
@@ -34,7 +34,7 @@ _SCALARS: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Launch:
+class CachedLaunch:
     """A kernel for arguments of certain layouts.
 
     ``kernel`` is the address of ``int64_t kernel(void **pointers, int64_t *parameters, int64_t *scalars)``, which
@@ -54,7 +54,7 @@ class Launch:
     outputs: Sequence[Layout]
     parameters: Sequence[int] = ()
     keep: object = None
-    formula: Formula | None = None
+    formula: ShapeProgram | None = None
 
 
 def is_available() -> bool:
@@ -62,7 +62,7 @@ def is_available() -> bool:
     return tensor_objects() is not None
 
 
-class TensorCalls:
+class TensorCallSite:
     """``function`` takes the arguments that ``kinds`` (``tensor`` or ``scalar``) tells, and answers with the result of
     the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
 
@@ -92,7 +92,7 @@ class TensorCalls:
             owner = [code, site, kind_array, fallback, forward_ad, self._kept, self._launches]
             self.function = function_at(code.address("tensor_call"), "kernel", capsule_of(site), owner)
 
-    def add(self, launch: Launch) -> None:
+    def add(self, launch: CachedLaunch) -> None:
         """Use ``launch`` from now on where it fits."""
         filled, kept = _fill(launch)
         self._launches.append(filled)
@@ -101,11 +101,11 @@ class TensorCalls:
         pointers = sum(not isinstance(layout, type) for layout in launch.inputs) + len(launch.outputs)
         site.most_pointers = max(site.most_pointers, pointers)
         # The new list is in place before what it does not hold any more is freed.
-        newest = self._launches[-MOST_LAUNCHES:]
+        newest = self._launches[-MAX_LAUNCHES:]
         for index, known in enumerate(reversed(newest)):
             site.launch[index] = ctypes.addressof(known)
         site.launches = len(newest)
-        del self._launches[:-MOST_LAUNCHES], self._kept[:-MOST_LAUNCHES]
+        del self._launches[:-MAX_LAUNCHES], self._kept[:-MAX_LAUNCHES]
 
 
 class _Layout(ctypes.Structure):
@@ -149,7 +149,7 @@ class _Site(ctypes.Structure):
         ("most_pointers", ctypes.c_int64),
         ("forward", ctypes.c_void_p),
         ("launches", ctypes.c_int64),
-        ("launch", ctypes.c_void_p * MOST_LAUNCHES),
+        ("launch", ctypes.c_void_p * MAX_LAUNCHES),
     )
 
 
@@ -157,10 +157,10 @@ class _Site(ctypes.Structure):
 def _code() -> NativeCode:
     objects = tensor_objects()
     assert objects is not None
-    return compile_module(tensor_call_text(objects, MOST_LAUNCHES))
+    return compile_module(tensor_call_text(objects, MAX_LAUNCHES))
 
 
-def _fill(launch: Launch) -> tuple[_Launch, list[object]]:
+def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
     """The structure that native code reads, and what it points to."""
     numbers = list(launch.parameters)
     for _, sizes, strides in launch.outputs:
@@ -197,7 +197,7 @@ def _fill(launch: Launch) -> tuple[_Launch, list[object]]:
     return structure, kept
 
 
-def _fill_formula(formula: Formula, kept: list[object]) -> _Formula:
+def _fill_formula(formula: ShapeProgram, kept: list[object]) -> _Formula:
     constants = _words(formula.constants)
     steps = _words([word for step in formula.steps for word in step])
     results = _words(formula.results)

@@ -1,6 +1,6 @@
 """Native functions as functions of Python, without ctypes in between.
 
-Around ``define double @scale(i64 %n, double %x)``, :func:`entry_text` writes a second function in the calling
+Around ``define double @scale(i64 %n, double %x)``, :func:`wrapper_ir` writes a second function in the calling
 convention of CPython's own C functions. It takes apart the numbers that it is called with by CPython's C API, and costs
 about 30 ns where ctypes costs 300 to 600.
 """
@@ -45,7 +45,7 @@ _UNPACK: Final = {
 """By type: the call that takes a number out of an object, and what its answer looks like where that failed."""
 
 
-def entry_text(name: str, parameters: Sequence[str], result: str | None, *, without_gil: bool = False) -> str:
+def wrapper_ir(name: str, parameters: Sequence[str], result: str | None, *, without_gil: bool = False) -> str:
     """A function ``@{name}.entry`` that calls ``@{name}``, for the same module; :func:`python_function` makes a Python
     function of it. What it uses of CPython, :func:`with_declarations` declares.
 

@@ -37,7 +37,7 @@ _LITTLE: Final = 1
 """How much it optimises what needs few passes while it chooses instructions: loops of vectors run as fast, and are made
 in three quarters of the time."""
 
-FEW_PASSES: Final = "; needs few passes"
+PREOPTIMIZED: Final = "; needs few passes"
 """A line in texts that are vectorised and unrolled already. They are only tidied: that takes a tenth of the time, and
 code is made in less than half of it."""
 
@@ -64,7 +64,7 @@ class _Object:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LazyModule:
     """A text that is written where it is needed: code that is found on disk does without. Sources of the same ``name``
     write the same text for the same target, as long as the code generator stays as it is."""
 
@@ -82,7 +82,7 @@ class NativeCode:
     __slots__ = ("__weakref__", "_source", "_tracker", "addresses", "from_cache", "kept", "seconds", "target")
 
     def __init__(
-        self, source: Source, target: Target, tracker: Any, addresses: dict[str, int], from_cache: bool
+        self, source: LazyModule, target: Target, tracker: Any, addresses: dict[str, int], from_cache: bool
     ) -> None:
         self._source = source
         self.target = target
@@ -125,7 +125,7 @@ class NativeCode:
 
 
 def compile_module(
-    source: str | Source, *, target: Target | None = None, cache: bool = True, libraries: Sequence[NativeCode] = ()
+    source: str | LazyModule, *, target: Target | None = None, cache: bool = True, libraries: Sequence[NativeCode] = ()
 ) -> NativeCode:
     """Code made of a text for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
     share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there; what is not
@@ -137,7 +137,7 @@ def compile_module(
     """
     target = target or host_target()
     name = source if isinstance(source, str) else f"{source.name}\nwritten by {_generator()}"
-    source = source if isinstance(source, Source) else Source(name, lambda: name)
+    source = source if isinstance(source, LazyModule) else LazyModule(name, lambda: name)
     known = _known.get((name, target))
     if known is not None:
         return known
@@ -186,7 +186,7 @@ def _key(name: str, target: Target) -> bytes:
 
 
 def _from_disk(
-    disk: DiskCache, key: bytes, source: Source, target: Target, libraries: Sequence[NativeCode]
+    disk: DiskCache, key: bytes, source: LazyModule, target: Target, libraries: Sequence[NativeCode]
 ) -> NativeCode | None:
     payload = disk.load(key)
     if payload is None:
@@ -217,7 +217,7 @@ def _build(text: str, target: Target) -> _Object:
 
 @contextlib.contextmanager
 def _machine_for(target: Target, text: str) -> Iterator[Any]:
-    speed = _LITTLE if FEW_PASSES in text else _SPEED
+    speed = _LITTLE if PREOPTIMIZED in text else _SPEED
     base = llvm().Target.from_default_triple()
     machine = base.create_target_machine(
         cpu=target.cpu, features=target.features, opt=speed, reloc="pic", codemodel="default", jit=True
@@ -239,7 +239,7 @@ def _optimized(text: str, machine: Any) -> Any:
     with (
         binding.create_pipeline_tuning_options(speed_level=_SPEED) as options,
         binding.create_pass_builder(machine, options) as builder,
-        _few_passes() if FEW_PASSES in text else builder.getModulePassManager() as passes,
+        _few_passes() if PREOPTIMIZED in text else builder.getModulePassManager() as passes,
     ):
         passes.run(module, builder)
     return module
@@ -267,7 +267,7 @@ def _linker() -> Any:
 
 
 def _link(
-    built: _Object, source: Source, target: Target, libraries: Sequence[NativeCode], *, from_cache: bool
+    built: _Object, source: LazyModule, target: Target, libraries: Sequence[NativeCode], *, from_cache: bool
 ) -> NativeCode:
     own = {name: address for library in libraries for name, address in library.addresses.items()}
     called = {name: own.get(name) or find(name) for name in built.calls}

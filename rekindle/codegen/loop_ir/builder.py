@@ -6,7 +6,7 @@ import math
 import struct
 
 from rekindle.codegen.loop_ir.nodes import Datum, Expression
-from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, Scalar
+from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarType
 
 
 class Unsupported(Exception):
@@ -19,7 +19,7 @@ class Builder:
     def __init__(self) -> None:
         self._made: dict[tuple[object, ...], Expression] = {}
 
-    def make(self, kind: str, scalar: Scalar, *operands: Expression, datum: Datum = None) -> Expression:
+    def make(self, kind: str, scalar: ScalarType, *operands: Expression, datum: Datum = None) -> Expression:
         """The expression of this kind; the same object each time."""
         exact = struct.pack("<d", datum) if isinstance(datum, float) else datum  # 0.0 and -0.0 are two
         key = (kind, scalar, operands, type(datum), exact)
@@ -30,7 +30,7 @@ class Builder:
 
     # ---------------------------------------------------------------------------------------------------------- leaves
 
-    def constant(self, value: float, scalar: Scalar) -> Expression:
+    def constant(self, value: float, scalar: ScalarType) -> Expression:
         """A number, converted to ``scalar`` as C++ does."""
         if scalar.is_float:
             return self.make("constant", scalar, datum=_rounded(float(value), scalar))
@@ -49,14 +49,14 @@ class Builder:
         """A number of the type of ``other``."""
         return self.constant(value, other.scalar)
 
-    def load(self, access: int, scalar: Scalar) -> Expression:
+    def load(self, access: int, scalar: ScalarType) -> Expression:
         return self.make("load", scalar, datum=access)
 
-    def argument(self, number: int, scalar: Scalar) -> Expression:
+    def argument(self, number: int, scalar: ScalarType) -> Expression:
         """What is passed by value."""
         return self.make("argument", scalar, datum=number)
 
-    def reduced(self, number: int, scalar: Scalar) -> Expression:
+    def reduced(self, number: int, scalar: ScalarType) -> Expression:
         """The result of a reduction that is complete."""
         return self.make("reduced", scalar, datum=number)
 
@@ -66,12 +66,12 @@ class Builder:
 
     # ------------------------------------------------------------------------------------------------------ arithmetic
 
-    def cast(self, value: Expression, scalar: Scalar) -> Expression:
+    def cast(self, value: Expression, scalar: ScalarType) -> Expression:
         if value.scalar is scalar:
             return value
         if value.kind == "constant":
-            assert isinstance(value.datum, int | float)
-            return self.constant(value.datum, scalar)
+            assert isinstance(value.payload, int | float)
+            return self.constant(value.payload, scalar)
         return self.make("cast", scalar, value)
 
     def _same(self, kind: str, *operands: Expression) -> Expression:
@@ -167,7 +167,7 @@ class Builder:
         return self.select(self.is_nan(a), a, smaller) if a.scalar.is_float else smaller
 
 
-def _rounded(value: float, scalar: Scalar) -> float:
+def _rounded(value: float, scalar: ScalarType) -> float:
     """``value`` as a float of the type ``scalar`` has it."""
     if scalar is not F32 or not math.isfinite(value):
         return value
@@ -185,7 +185,7 @@ def substituted(expression: Expression, old: Expression, new: Expression, b: Bui
         found = made.get(each)
         if found is None:
             operands = [visit(operand) for operand in each.operands]
-            found = made[each] = b.make(each.kind, each.scalar, *operands, datum=each.datum) if operands else each
+            found = made[each] = b.make(each.kind, each.scalar, *operands, datum=each.payload) if operands else each
         return found
 
     return visit(expression)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from rekindle.codegen.loop_ir.scalar_types import Scalar
+from rekindle.codegen.loop_ir.scalar_types import ScalarType
 
 
-class Step(Enum):
+class AccessStride(Enum):
     """How an access moves along the loop that vectors go along."""
 
     STAYS = "0"
@@ -29,11 +29,11 @@ class Access:
     """A buffer as a nest walks it: from where and how far along each loop is told by the caller, in bytes."""
 
     buffer: int
-    scalar: Scalar
-    step: Step
+    scalar: ScalarType
+    step: AccessStride
     is_fixed: bool = False
     """Whether it stays at one element in all loops of the nest."""
-    stays: bool = False
+    is_invariant: bool = False
     """Whether it stays at one element in all loops that are folded; where none are, in the innermost."""
 
 
@@ -44,19 +44,19 @@ Datum = int | float | bool | str | None
 class Expression:
     """One element: ``kind`` applied to ``operands``.
 
-    Kinds without operands: ``load`` (``datum`` is the number of an access), ``argument`` (of a number among those that
-    are passed by value), ``given`` (of a number among those that are told with the sizes), ``constant``, ``reduced``
-    (the number of a reduction that is complete), ``length`` (how many iterations the folded loops have). ``lookup``
-    loads through an access too, moved by an index: its operands are the index, how many there are, and how many bytes
-    are from one to the next; that an index is none is told to the caller. ``cast`` makes it the type ``scalar``. The
-    others are those that :class:`~rekindle.codegen.loop_ir.builder.Builder` makes, and names of mathematical functions.
-    ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
+    Kinds without operands: ``load`` (``payload`` is the number of an access), ``argument`` (of a number among those
+    that are passed by value), ``extra_parameters`` (of a number among those that are told with the sizes),
+    ``constant``, ``reduced`` (the number of a reduction that is complete), ``length`` (how many iterations the folded
+    loops have). ``lookup`` loads through an access too, moved by an index: its operands are the index, how many there
+    are, and how many bytes are from one to the next; that an index is none is told to the caller. ``cast`` makes it the
+    type ``scalar``. The others are those that :class:`~rekindle.codegen.loop_ir.builder.Builder` makes, and names of
+    mathematical functions. ``scan_sum`` and ``scan_product`` are those of all elements of a row up to this one.
     """
 
     kind: str
-    scalar: Scalar
+    scalar: ScalarType
     operands: tuple[Expression, ...] = ()
-    datum: Datum = None
+    payload: Datum = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,55 +87,57 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
-class Nest:
-    """``rank`` loops around each other. The last ``folded`` of them are walked once for each phase, and ``last`` stores
-    what does not depend on them. The iterations of the others are independent, and without ``folded`` those of all.
+class LoopNest:
+    """``rank`` loops around each other. The last ``reduction_rank`` of them are walked once for each phase, and
+    ``last`` stores what does not depend on them. The iterations of the others are independent, and without
+    ``reduction_rank`` those of all.
 
-    Vectors go along the innermost loop; or ``across``: along the innermost of those that are not folded.
+    Vectors go along the innermost loop; or ``vectorizes_outer``: along the innermost of those that are not folded.
     """
 
     rank: int
     accesses: tuple[Access, ...]
     phases: tuple[Phase, ...]
     last: tuple[Store, ...] = ()
-    folded: int = 0
-    across: bool = False
+    reduction_rank: int = 0
+    vectorizes_outer: bool = False
     is_ordered: bool = False
     """Whether elements of a row depend on those before them."""
-    given: int = 0
+    extra_parameters: int = 0
     """How many numbers it is told besides."""
 
     @property
-    def is_whole(self) -> bool:
+    def is_full_reduction(self) -> bool:
         """Whether threads share the row, because it is the only one."""
-        return self.folded == self.rank and not self.is_ordered
+        return self.reduction_rank == self.rank and not self.is_ordered
 
     @property
-    def folded_loops(self) -> range:
-        return range(self.rank - self.folded, self.rank)
+    def reduction_loops(self) -> range:
+        return range(self.rank - self.reduction_rank, self.rank)
 
     @property
     def vector_loop(self) -> int:
         """The loop that vectors go along."""
-        return self.rank - self.folded - 1 if self.across else self.rank - 1
+        return self.rank - self.reduction_rank - 1 if self.vectorizes_outer else self.rank - 1
 
     @property
     def parameters(self) -> int:
         """How many numbers tell sizes, and for each access an offset and its strides in bytes; and what is given."""
-        return self.rank + len(self.accesses) * (1 + self.rank) + self.given
+        return self.rank + len(self.accesses) * (1 + self.rank) + self.extra_parameters
 
 
 @dataclass(frozen=True, slots=True)
-class Product:
+class MatmulNest:
     """``rank`` loops that multiply matrices: ``out[…, m, n]`` is the sum over ``k`` of ``a[…, m, k] * b[…, k, n]``. The
     last three loops are those of ``m``, ``n`` and ``k``; ``accesses`` are ``a``, ``b`` and ``out``.
 
-    Vectors go along ``k``, where both factors go to the next element in memory, or else (``across``) along ``n``.
+    Vectors go along ``k``, where both factors go to the next element in memory, or else (``vectorizes_outer``) along
+    ``n``.
     """
 
     rank: int
     accesses: tuple[Access, Access, Access]
-    across: bool
+    vectorizes_outer: bool
     is_row: bool
     """Whether there is one ``m``."""
 
@@ -150,10 +152,10 @@ class Kernel:
     """Nests that run one after the other. ``arguments`` are the types of what is passed by value: i64 or f64.
     Buffers behind those of the outputs are ``temporaries``, which live as long as the call."""
 
-    inputs: tuple[Scalar, ...]
-    outputs: tuple[Scalar, ...]
-    arguments: tuple[Scalar, ...]
-    nests: tuple[Nest | Product, ...]
-    temporaries: tuple[Scalar, ...] = ()
-    looks_up: bool = False
+    inputs: tuple[ScalarType, ...]
+    outputs: tuple[ScalarType, ...]
+    arguments: tuple[ScalarType, ...]
+    nests: tuple[LoopNest | MatmulNest, ...]
+    temporaries: tuple[ScalarType, ...] = ()
+    has_gathers: bool = False
     """Whether there are lookups. Then the buffer behind all others has a word that is set where an index is none."""

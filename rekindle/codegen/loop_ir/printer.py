@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rekindle.codegen.loop_ir.nodes import Expression, Kernel, Nest, Product, Reduction, Store
+from rekindle.codegen.loop_ir.nodes import Expression, Kernel, LoopNest, MatmulNest, Reduction, Store
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -32,7 +32,7 @@ def kernel_text(kernel: Kernel) -> str:
         head += " with (" + ", ".join(f"temp{n}: {scalar}" for n, scalar in enumerate(kernel.temporaries)) + ")"
     lines = [head]
     for nest in kernel.nests:
-        lines += [_product(kernel, nest)] if isinstance(nest, Product) else _NestText(kernel, nest).lines()
+        lines += [_product(kernel, nest)] if isinstance(nest, MatmulNest) else _NestText(kernel, nest).lines()
     return "\n".join(lines) + "\n"
 
 
@@ -43,17 +43,17 @@ def _names(kernel: Kernel) -> list[str]:
     return names + [f"temp{number}" for number in range(len(kernel.temporaries))]
 
 
-def _product(kernel: Kernel, nest: Product) -> str:
+def _product(kernel: Kernel, nest: MatmulNest) -> str:
     a, b, out = (_names(kernel)[access.buffer] for access in nest.accesses)
     m = "0" if nest.is_row else "m"
     within = ["*"] * (nest.rank - 3)
     places = [", ".join([*within, *own]) for own in ((m, "k"), ("k", "n"), (m, "n"))]
-    along = "n" if nest.across else "k"
+    along = "n" if nest.vectorizes_outer else "k"
     return f"  store {out}[{places[2]}] = sum of {a}[{places[0]}] * {b}[{places[1]}] for all k, along {along}"
 
 
 class _NestText:
-    def __init__(self, kernel: Kernel, nest: Nest) -> None:
+    def __init__(self, kernel: Kernel, nest: LoopNest) -> None:
         self.nest = nest
         self.names: dict[Expression, str] = {}
         self.count = 0
@@ -64,23 +64,24 @@ class _NestText:
             name = names[access.buffer]
             primes = "'" * seen.get(access.buffer, 0)
             seen[access.buffer] = len(primes) + 1
-            places = ["0" if access.is_fixed else "*"] * (nest.rank - nest.folded)
-            places += ["0" if access.stays else "*"] * nest.folded
+            places = ["0" if access.is_fixed else "*"] * (nest.rank - nest.reduction_rank)
+            places += ["0" if access.is_invariant else "*"] * nest.reduction_rank
             places[nest.vector_loop] = access.step.value
             self.accesses.append(f"{name}{primes}[{', '.join(places)}]")
 
     def lines(self) -> Iterator[str]:
         nest = self.nest
         head = f"for {nest.rank} loop{'s' if nest.rank != 1 else ''}"
-        if nest.folded > 1 or nest.across:
-            head += f", {nest.folded} folded" + (", across" if nest.across else "")
+        if nest.reduction_rank > 1 or nest.vectorizes_outer:
+            head += f", {nest.reduction_rank} folded" + (", across" if nest.vectorizes_outer else "")
         yield f"  {head}:"
-        several = bool(nest.folded)
+        several = bool(nest.reduction_rank)
         indent = "      " if several else "    "
         for phase in self.nest.phases:
             self._forget()
             if several:
-                yield f"    along the {'innermost' if nest.folded == 1 else f'{nest.folded} innermost'}:"
+                which = "innermost" if nest.reduction_rank == 1 else f"{nest.reduction_rank} innermost"
+                yield f"    along the {which}:"
             for store in phase.stores:
                 yield from self._store(store, indent)
             for reduction in phase.reductions:
@@ -102,8 +103,8 @@ class _NestText:
 
     def _reduction(self, reduction: Reduction, indent: str) -> Iterator[str]:
         yield from self._expression(reduction.value, indent)
-        value = reduction.value
-        yield f"{indent}r{reduction.result.datum} : {reduction.result.scalar} = {reduction.kind} of {self.names[value]}"
+        result, value = reduction.result, self.names[reduction.value]
+        yield f"{indent}r{result.payload} : {result.scalar} = {reduction.kind} of {value}"
 
     def _expression(self, expression: Expression, indent: str) -> Iterator[str]:
         """The lines that compute ``expression`` and were not written yet."""
@@ -112,23 +113,23 @@ class _NestText:
         for operand in expression.operands:
             yield from self._expression(operand, indent)
         if expression.kind == "constant":
-            self.names[expression] = f"{expression.scalar}({expression.datum!r})"
+            self.names[expression] = f"{expression.scalar}({expression.payload!r})"
             return
         if expression.kind == "length":
             self.names[expression] = "n"
             return
         if expression.kind in ("argument", "reduced", "given"):
-            self.names[expression] = f"{expression.kind[0]}{expression.datum}"
+            self.names[expression] = f"{expression.kind[0]}{expression.payload}"
             return
         name = self.names[expression] = f"%{self.count}"
         self.count += 1
         if expression.kind == "load":
-            assert isinstance(expression.datum, int)
-            yield f"{indent}{name} = load {self.accesses[expression.datum]}"
+            assert isinstance(expression.payload, int)
+            yield f"{indent}{name} = load {self.accesses[expression.payload]}"
             return
         operands = ", ".join(self.names[operand] for operand in expression.operands)
         if expression.kind == "lookup":
-            assert isinstance(expression.datum, int)
-            yield f"{indent}{name} = lookup {self.accesses[expression.datum]} at ({operands})"
+            assert isinstance(expression.payload, int)
+            yield f"{indent}{name} = lookup {self.accesses[expression.payload]} at ({operands})"
             return
         yield f"{indent}{name} : {expression.scalar} = {expression.kind}({operands})"

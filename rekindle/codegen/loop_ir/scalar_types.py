@@ -9,7 +9,7 @@ import torch
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarType:
     """An element type: its name in texts, its size in memory, what it holds."""
 
     name: str
@@ -31,16 +31,16 @@ class Scalar:
         return self.name
 
 
-F64: Final = Scalar("f64", 8, is_float=True)
-F32: Final = Scalar("f32", 4, is_float=True)
-F16: Final = Scalar("f16", 2, is_float=True)
-BF16: Final = Scalar("bf16", 2, is_float=True)
-I64: Final = Scalar("i64", 8)
-I32: Final = Scalar("i32", 4)
-I16: Final = Scalar("i16", 2)
-I8: Final = Scalar("i8", 1)
-U8: Final = Scalar("u8", 1, is_signed=False)
-BOOL: Final = Scalar("bool", 1, is_signed=False)
+F64: Final = ScalarType("f64", 8, is_float=True)
+F32: Final = ScalarType("f32", 4, is_float=True)
+F16: Final = ScalarType("f16", 2, is_float=True)
+BF16: Final = ScalarType("bf16", 2, is_float=True)
+I64: Final = ScalarType("i64", 8)
+I32: Final = ScalarType("i32", 4)
+I16: Final = ScalarType("i16", 2)
+I8: Final = ScalarType("i8", 1)
+U8: Final = ScalarType("u8", 1, is_signed=False)
+BOOL: Final = ScalarType("bool", 1, is_signed=False)
 
 OF_DTYPE: Final = {
     torch.float64: F64,
@@ -57,6 +57,6 @@ OF_DTYPE: Final = {
 """The dtypes that kernels know."""
 
 
-def arithmetic_type(scalar: Scalar) -> Scalar:
+def arithmetic_type(scalar: ScalarType) -> ScalarType:
     """The type in which PyTorch computes with elements of type ``scalar`` before it rounds the result."""
     return F32 if scalar in (F16, BF16) else scalar

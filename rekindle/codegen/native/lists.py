@@ -7,7 +7,7 @@ from typing import Final
 
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.arithmetic import EMITTERS
-from rekindle.codegen.native.native_types import Kind, kind_of
+from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.numbers import NUMBER_EMITTERS, dispatch, has_cases, has_cast
 from rekindle.codegen.native.writer import RegionWriter, known_kind
 from rekindle.ir.graph import Node
@@ -52,7 +52,7 @@ class NativeWriter(RegionWriter):
 
     # ----------------------------------------------------------------------------------------------------------- lists
 
-    def new_list(self, capacity: str, kind: Kind) -> str:
+    def new_list(self, capacity: str, kind: NativeType) -> str:
         made = self.emit(f"call ptr @list_new(ptr %arena, i64 {capacity}, i64 {int(kind.element)})")
         self.leave_if(self.emit(f"icmp eq ptr {made}, null"))
         return made
@@ -72,7 +72,7 @@ def qualified_name(node: Node) -> str:
     operator = node.operator
     name = "" if operator is None else operator.schema.qualified_name
     if name.endswith(".Scalar") and len(node.inputs) == 1:
-        kind = kind_of(node.inputs[0].type)
+        kind = native_type_of(node.inputs[0].type)
         if kind is not None and not kind.is_list:
             return name.removesuffix("Scalar") + kind.name.lower()
     return name
@@ -80,14 +80,14 @@ def qualified_name(node: Node) -> str:
 
 def is_native(node: Node) -> bool:
     """Whether there is machine code for a node that holds no blocks, with values of these types."""
-    kinds = [kind_of(value.type) for value in (*node.inputs, *node.outputs)]
+    kinds = [native_type_of(value.type) for value in (*node.inputs, *node.outputs)]
     if None in kinds:
         return False
     if node.kind == "prim::Uninitialized" or has_cases(node):
         return True
     if node.kind in NUMBER_EMITTERS:
         return has_cast(node)
-    if Kind.NUMBER in kinds:
+    if NativeType.NUMBER in kinds:
         return False
     if node.kind == "prim::ListConstruct":
         return True

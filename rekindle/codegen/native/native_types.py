@@ -8,7 +8,7 @@ from typing import Final
 from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, LAYOUT, MEMORY_FORMAT, NUMBER, STRING, ListType, Type, union
 
 
-class Kind(IntEnum):
+class NativeType(IntEnum):
     """A number, a list of numbers, or a string. The code for lists knows the numbers of the first three, and of the
     last."""
 
@@ -25,47 +25,47 @@ class Kind(IntEnum):
     @property
     def llvm(self) -> str:
         """The type of such a value in code; not of a NUMBER, which has three registers."""
-        return {Kind.INT: "i64", Kind.FLOAT: "double", Kind.BOOL: "i1"}.get(self, "ptr")
+        return {NativeType.INT: "i64", NativeType.FLOAT: "double", NativeType.BOOL: "i1"}.get(self, "ptr")
 
     @property
     def registers(self) -> tuple[str, ...]:
         """The LLVM types of the registers that hold such a value: of a NUMBER, whether it is a float, the int that it
         is, and the float that it is or is rounded to."""
-        return ("i1", "i64", "double") if self is Kind.NUMBER else (self.llvm,)
+        return ("i1", "i64", "double") if self is NativeType.NUMBER else (self.llvm,)
 
     @property
     def words(self) -> int:
         """How many words of 64 bits a result takes: a NUMBER has its own kind in the second."""
-        return 2 if self is Kind.NUMBER else 1
+        return 2 if self is NativeType.NUMBER else 1
 
-    def fits(self, other: Kind) -> bool:
+    def fits(self, other: NativeType) -> bool:
         """Return whether a value of this kind can be used as one of ``other``."""
-        return self is other or (other is Kind.NUMBER and self in (Kind.INT, Kind.FLOAT))
+        return self is other or (other is NativeType.NUMBER and self in (NativeType.INT, NativeType.FLOAT))
 
     @property
     def is_list(self) -> bool:
-        return Kind.INTS <= self <= Kind.BOOLS
+        return NativeType.INTS <= self <= NativeType.BOOLS
 
     @property
-    def element(self) -> Kind:
+    def element(self) -> NativeType:
         """What a list is of."""
-        return Kind(self - Kind.INTS)
+        return NativeType(self - NativeType.INTS)
 
 
-_KINDS: Final[dict[Type, Kind]] = {
-    INT: Kind.INT,
-    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT), Kind.INT),
-    FLOAT: Kind.FLOAT,
-    BOOL: Kind.BOOL,
-    STRING: Kind.STRING,
-    union((INT, FLOAT)): Kind.NUMBER,
-    NUMBER: Kind.NUMBER,
+_KINDS: Final[dict[Type, NativeType]] = {
+    INT: NativeType.INT,
+    **dict.fromkeys((DTYPE, LAYOUT, MEMORY_FORMAT), NativeType.INT),
+    FLOAT: NativeType.FLOAT,
+    BOOL: NativeType.BOOL,
+    STRING: NativeType.STRING,
+    union((INT, FLOAT)): NativeType.NUMBER,
+    NUMBER: NativeType.NUMBER,
 }
 
 
-def kind_of(type: Type) -> Kind | None:
+def native_type_of(type: Type) -> NativeType | None:
     """The kind of values of ``type``; None if code cannot work on them."""
     if isinstance(type, ListType):
         element = _KINDS.get(type.element)
-        return None if element is None or element > Kind.BOOL else Kind(element + Kind.INTS)
+        return None if element is None or element > NativeType.BOOL else NativeType(element + NativeType.INTS)
     return _KINDS.get(type)

@@ -14,20 +14,20 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.codegen.native.arithmetic import COMPARISONS, EMITTERS, is_exact
-from rekindle.codegen.native.native_types import Kind, kind_of
+from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.writer import Number, RegionWriter, known_kind, literal
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import NUMBER, Type
 from rekindle.ops.values import is_instance
 
-Operand = tuple[str, Kind]
+Operand = tuple[str, NativeType]
 """A register, and whether it is an int or a float."""
 
 End = tuple[str, Sequence[str]]
 """The label of the block that a case ends in, and the registers of the result there."""
 
-_REALS: Final = (Kind.INT, Kind.FLOAT)
+_REALS: Final = (NativeType.INT, NativeType.FLOAT)
 
 
 def has_cases(node: Node) -> bool:
@@ -35,36 +35,36 @@ def has_cases(node: Node) -> bool:
     operator = node.operator
     if operator is None or not all(argument.type == NUMBER for argument in operator.schema.arguments):
         return False
-    kinds = [kind_of(value.type) for value in node.inputs]
-    options = [_REALS if kind is Kind.NUMBER else (kind,) for kind in kinds]
+    kinds = [native_type_of(value.type) for value in node.inputs]
+    options = [_REALS if kind is NativeType.NUMBER else (kind,) for kind in kinds]
     return bool(kinds) and all(_has_code(node, case) for case in itertools.product(*options))
 
 
-def _has_code(node: Node, kinds: Sequence[Kind | None]) -> bool:
+def _has_code(node: Node, kinds: Sequence[NativeType | None]) -> bool:
     if any(kind not in _REALS for kind in kinds):
         return False
     name = _overload(node, [kind for kind in kinds if kind is not None])
-    return name in EMITTERS and (kind_of(node.output.type) is not Kind.NUMBER or _result(name) in _REALS)
+    return name in EMITTERS and (native_type_of(node.output.type) is not NativeType.NUMBER or _result(name) in _REALS)
 
 
-def _overload(node: Node, kinds: Sequence[Kind]) -> str:
+def _overload(node: Node, kinds: Sequence[NativeType]) -> str:
     """Return the qualified name of a node's operator for operands of known types: ``aten::add.int_float``."""
     names = [kind.name.lower() for kind in kinds]
     return f"{node.kind}.{names[0] if len(set(names)) == 1 else '_'.join(names)}"
 
 
-def _result(name: str) -> Kind | None:
+def _result(name: str) -> NativeType | None:
     operator = REGISTRY.find(name)
-    return None if operator is None else kind_of(operator.schema.returns[0].type)
+    return None if operator is None else native_type_of(operator.schema.returns[0].type)
 
 
 def dispatch(w: RegionWriter, node: Node) -> None:
     """Emit an operator of Scalars: one case for each of the types that its operands may have."""
     numbers = [w.number(value) for value in node.inputs]
-    if any(number.kind is Kind.FLOAT for number in numbers):
+    if any(number.kind is NativeType.FLOAT for number in numbers):
         numbers = [_as_float(w, number, exactly=node.kind in COMPARISONS) for number in numbers]
     ends: list[End] = []
-    if all(number.kind is not Kind.NUMBER for number in numbers):
+    if all(number.kind is not NativeType.NUMBER for number in numbers):
         _emit_cases(w, node, [], numbers, ends)
         w.bind(node.output, ends[0][1])
         return
@@ -77,7 +77,7 @@ def dispatch(w: RegionWriter, node: Node) -> None:
 def _as_float(w: RegionWriter, number: Number, *, exactly: bool) -> Number:
     """Return a number of open type as a float, for an operator of it and a float; where that would round an int and it
     is to be ``exactly`` this, leave the region."""
-    if number.kind is not Kind.NUMBER:
+    if number.kind is not NativeType.NUMBER:
         return number
     if exactly:
         w.leave_unless(w.emit(f"select i1 {number.is_float}, i1 true, i1 {is_exact(w, number.int)}"))
@@ -99,9 +99,9 @@ def _emit_cases(
             w.line(f"br label %{joined}")
         return
     number, *others = others
-    cases = [(number.float, Kind.FLOAT), (number.int, Kind.INT)]
-    if number.kind is not Kind.NUMBER:
-        taken = cases[number.kind is Kind.INT]
+    cases = [(number.float, NativeType.FLOAT), (number.int, NativeType.INT)]
+    if number.kind is not NativeType.NUMBER:
+        taken = cases[number.kind is NativeType.INT]
         _emit_cases(w, node, [*operands, taken], others, ends, joined)
         return
     labels = w.fresh("float"), w.fresh("int")
@@ -114,7 +114,7 @@ def _emit_cases(
 def _emit_case(w: RegionWriter, node: Node, operands: Sequence[Operand]) -> End:
     name = _overload(node, [kind for _, kind in operands])
     result = EMITTERS[name](w, *(register for register, _ in operands))
-    if known_kind(node.output) is not Kind.NUMBER:
+    if known_kind(node.output) is not NativeType.NUMBER:
         return w.block, (result,)
     kind = _result(name)
     assert kind is not None
@@ -126,12 +126,12 @@ def _emit_case(w: RegionWriter, node: Node, operands: Sequence[Operand]) -> End:
 
 def has_cast(node: Node) -> bool:
     """Return whether a ``prim::unchecked_cast`` or ``prim::isinstance`` is of values that code knows."""
-    given, wanted = kind_of(node.input.type), kind_of(node.output.type)
+    given, wanted = native_type_of(node.input.type), native_type_of(node.output.type)
     if given is None or wanted is None:
         return False
     if node.kind == "prim::isinstance":
-        return given.fits(Kind.NUMBER)
-    return given.fits(wanted) or (given is Kind.NUMBER and wanted in _REALS)
+        return given.fits(NativeType.NUMBER)
+    return given.fits(wanted) or (given is NativeType.NUMBER and wanted in _REALS)
 
 
 def cast(w: RegionWriter, node: Node) -> None:
@@ -142,8 +142,8 @@ def cast(w: RegionWriter, node: Node) -> None:
         return
     number = w.number(node.input)
     if number.kind is not kind:
-        (w.leave_unless if kind is Kind.FLOAT else w.leave_if)(number.is_float)
-    w.names[node.output] = number.float if kind is Kind.FLOAT else number.int
+        (w.leave_unless if kind is NativeType.FLOAT else w.leave_if)(number.is_float)
+    w.names[node.output] = number.float if kind is NativeType.FLOAT else number.int
 
 
 def test(w: RegionWriter, node: Node) -> None:

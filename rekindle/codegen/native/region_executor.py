@@ -25,8 +25,8 @@ from rekindle.codegen.native.wrapper import ENTRY, entry_text
 from rekindle.codegen.native.writer import kinds_of
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import Effects, Operation
-from rekindle.ir.subgraph_execution import Provisional, callable_of, is_settled_at_once
+from rekindle.ir.registry import AliasAnalysisKind, Operation
+from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
 from rekindle.ops.declare import implements_for_node
 
 PATIENCE = 0.002
@@ -37,7 +37,7 @@ _ENDLESS = 2**63 - 1
 """The number of iterations of a `while` loop."""
 
 
-@implements_for_node(f"{REGION}(...) -> ...", effects=Effects.SPECIAL)
+@implements_for_node(f"{REGION}(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
 def native_region(node: Node) -> Operation:
     """Runs its subgraph, which knows numbers and lists of numbers only."""
     return NativeRegion(node.get_graph("Subgraph"))
@@ -57,7 +57,7 @@ def _library_text() -> str:
     return "\n".join([lists_text(), objects_text(offset), strings_text(offset), DECLARATIONS])
 
 
-class NativeRegion(Provisional):
+class NativeRegion(PatchableOperation):
     """Called with the inputs of ``graph``, it answers with its output, or a tuple of several. ``code`` is its machine
     code, once there is any."""
 
@@ -81,7 +81,7 @@ class NativeRegion(Provisional):
             finally:
                 self._patience -= time.perf_counter() - started
         self._run = self._compile()
-        self.settle(self._run)
+        self.patch_call_sites(self._run)
         return self._run(*inputs)
 
     def _compile(self) -> Callable[..., Any]:

@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 
 import rekindle.codegen.native.strings  # noqa: F401 (adds to what is native)
 from rekindle.codegen.native.lists import is_native
-from rekindle.codegen.native.native_types import Kind, kind_of
+from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.writer import raises
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -30,7 +30,7 @@ from rekindle.passes.changes import may_change
 
 REGION: Final = "prim::NativeRegion"
 
-_LISTS: Final = (Kind.INTS, Kind.FLOATS, Kind.BOOLS)
+_LISTS: Final = (NativeType.INTS, NativeType.FLOATS, NativeType.BOOLS)
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ def _form(graph: Graph, block: Block) -> bool:
     changed = False
     run: list[Node] = []
     for node in [*block.nodes, None]:
-        if node is not None and _is_covered(node):
+        if node is not None and _is_supported(node):
             run.append(node)
             continue
         changed |= _close(graph, run)
@@ -57,12 +57,12 @@ def _form(graph: Graph, block: Block) -> bool:
     return changed
 
 
-def _is_covered(node: Node) -> bool:
+def _is_supported(node: Node) -> bool:
     """Whether there is machine code for the node and all that is within it."""
     if node.kind == "prim::Constant":
         return _is_plain_constant(node.output)
     if node.kind in ("prim::If", "prim::Loop"):
-        if any(kind_of(value.type) is None for value in (*node.inputs, *node.outputs)):
+        if any(native_type_of(value.type) is None for value in (*node.inputs, *node.outputs)):
             return False
         return all(_fits(value, target) for value, target in _flows(node)) and all(map(_is_covered_block, node.blocks))
     return not node.blocks and is_native(node) and all(map(_is_readable, node.inputs))
@@ -83,7 +83,7 @@ def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
 
 
 def _fits(value: Value, target: Value) -> bool:
-    given, wanted = kind_of(value.type), kind_of(target.type)
+    given, wanted = native_type_of(value.type), native_type_of(target.type)
     return given is not None and wanted is not None and given.fits(wanted)
 
 
@@ -94,7 +94,7 @@ def _is_covered_block(block: Block) -> bool:
     if raises(block) and owner.kind == "prim::If":
         needed = [value for node in _all_nodes(block) for value in node.inputs if not _is_within(value.node, block)]
         return all(_is_known(value) for value in needed)
-    return all(_is_readable(value) for value in block.outputs) and all(map(_is_covered, block.nodes))
+    return all(_is_readable(value) for value in block.outputs) and all(map(_is_supported, block.nodes))
 
 
 def _all_nodes(block: Block) -> Iterator[Node]:
@@ -113,7 +113,7 @@ def _is_within(node: Node, block: Block) -> bool:
 
 
 def _is_known(value: Value) -> bool:
-    return value.node.kind == "prim::Constant" or kind_of(value.type) is not None
+    return value.node.kind == "prim::Constant" or native_type_of(value.type) is not None
 
 
 def _is_plain_constant(value: Value) -> bool:
@@ -187,10 +187,10 @@ def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
 def _can_be_copied(value: Value) -> bool:
     """Whether there may be several of a value: constants that nobody can write to, and what no path defines."""
     if value.node.kind == "prim::Uninitialized":
-        return kind_of(value.type) is not None
-    if value.node.kind != "prim::Constant" or kind_of(value.type) in _LISTS:
+        return native_type_of(value.type) is not None
+    if value.node.kind != "prim::Constant" or native_type_of(value.type) in _LISTS:
         return False
-    return kind_of(value.type) is not Kind.STRING or _is_plain_constant(value)
+    return native_type_of(value.type) is not NativeType.STRING or _is_plain_constant(value)
 
 
 def _stands_outside(node: Node, inside: set[Node]) -> bool:

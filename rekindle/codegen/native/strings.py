@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.codegen.native.lists import NativeWriter, emits
-from rekindle.codegen.native.native_types import Kind
+from rekindle.codegen.native.native_types import NativeType
 from rekindle.ir.graph import Node
 
 _LAST: Final = 0x10FFFF
@@ -22,7 +22,7 @@ def length(w: NativeWriter, node: Node) -> None:
 def get(w: NativeWriter, node: Node) -> None:
     string, index = map(w.name, node.inputs)
     word = w.taken(f"@string_get(ptr %arena, ptr {string}, i64 {index})")
-    w.names[node.output] = w.from_word(word, Kind.STRING)
+    w.names[node.output] = w.from_word(word, NativeType.STRING)
 
 
 @emits("aten::eq.str")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rekindle.codegen.native.native_types import Kind
-from rekindle.codegen.native.writer import LEFT, RAISED, Number, argument_names, arguments_text
+from rekindle.codegen.native.native_types import NativeType
+from rekindle.codegen.native.writer import FALLBACK, RAISED, Number, argument_names, arguments_text
 
 ENTRY: Final = "entry"
 """The name of the C function."""
@@ -20,7 +20,7 @@ _STACK: Final = 4096
 """How many bytes of lists need no memory from elsewhere."""
 
 
-def entry_text(region: str, inputs: Sequence[Kind], outputs: Sequence[Kind]) -> str:
+def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[NativeType]) -> str:
     """The function ``@entry``, which calls ``@{region}``; its ``self`` is a capsule of the function of Python."""
     lines = [
         "start:",
@@ -40,7 +40,7 @@ def entry_text(region: str, inputs: Sequence[Kind], outputs: Sequence[Kind]) -> 
     lines += [
         f"take{len(inputs)}:",
         f"  %status = call i32 @{region}(ptr %arena{given}, ptr %results)",
-        f"  switch i32 %status, label %done [i32 {LEFT}, label %left",
+        f"  switch i32 %status, label %done [i32 {FALLBACK}, label %left",
         f"                                   i32 {RAISED}, label %raised]",
         "done:",
         "  %written = call i1 @write_back(ptr %arena)",
@@ -58,7 +58,7 @@ def entry_text(region: str, inputs: Sequence[Kind], outputs: Sequence[Kind]) -> 
     return "\n".join([f"define ptr @{ENTRY}(ptr %self, ptr %arguments, i64 %count) {{", *lines, "}", ""])
 
 
-def _take(index: int, kind: Kind) -> list[str]:
+def _take(index: int, kind: NativeType) -> list[str]:
     """Argument ``index``, to ``%a{index}``."""
     lines = [
         f"take{index}:",
@@ -72,7 +72,7 @@ def _take(index: int, kind: Kind) -> list[str]:
             f"  br i1 %g{index}, label %take{index + 1}, label %left",
         ]
         return lines
-    if kind is Kind.STRING:
+    if kind is NativeType.STRING:
         lines += [
             f"  %a{index} = call ptr @string_of(ptr %arena, ptr %o{index})",
             f"  %g{index} = icmp ne ptr %a{index}, null",
@@ -80,7 +80,7 @@ def _take(index: int, kind: Kind) -> list[str]:
         ]
         return lines
     chosen = str(int(kind))
-    if kind is Kind.NUMBER:
+    if kind is NativeType.NUMBER:
         chosen = f"%k{index}"
         lines.append(f"  {chosen} = call i64 @number_kind(ptr %o{index})")
     lines += [
@@ -89,7 +89,7 @@ def _take(index: int, kind: Kind) -> list[str]:
         f"  br i1 %g{index}, label %good{index}, label %left",
         f"good{index}:",
     ]
-    if kind is Kind.NUMBER:
+    if kind is NativeType.NUMBER:
         number = Number(*argument_names(index, kind))
         lines += [
             f"  {number.is_float} = trunc i64 {chosen} to i1",
@@ -98,14 +98,14 @@ def _take(index: int, kind: Kind) -> list[str]:
             f"  %x{index}.made = sitofp i64 {number.int} to double",
             f"  {number.float} = select i1 {number.is_float}, double %x{index}.given, double %x{index}.made",
         ]
-    elif kind is Kind.BOOL:
+    elif kind is NativeType.BOOL:
         lines += [f"  %b{index} = load i64, ptr %w{index}", f"  %a{index} = trunc i64 %b{index} to i1"]
     else:
         lines.append(f"  %a{index} = load {kind.llvm}, ptr %w{index}")
     return [*lines, f"  br label %take{index + 1}"]
 
 
-def _answer(outputs: Sequence[Kind]) -> list[str]:
+def _answer(outputs: Sequence[NativeType]) -> list[str]:
     """The output, or a tuple of several, or None for none."""
     lines = []
     place = 0
@@ -115,13 +115,13 @@ def _answer(outputs: Sequence[Kind]) -> list[str]:
             f"  %rw{index} = load i64, ptr %rp{index}",
         ]
         place += kind.words
-        if kind.is_list or kind is Kind.STRING:
+        if kind.is_list or kind is NativeType.STRING:
             maker = "list_object" if kind.is_list else "string_object"
             lines += [
                 f"  %rl{index} = inttoptr i64 %rw{index} to ptr",
                 f"  %r{index} = call ptr @{maker}(ptr %rl{index})",
             ]
-        elif kind is Kind.NUMBER:
+        elif kind is NativeType.NUMBER:
             lines += [
                 f"  %rq{index} = getelementptr i64, ptr %results, i64 {place - 1}",
                 f"  %rk{index} = load i64, ptr %rq{index}",

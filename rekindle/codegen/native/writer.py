@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
-from rekindle.codegen.native.native_types import Kind, kind_of
+from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.errors import InternalError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 
-DONE: Final = 0
-LEFT: Final = 1
+OK: Final = 0
+FALLBACK: Final = 1
 RAISED: Final = 2
 
-_BREATH: Final = 1 << 20
+_INTERRUPT_CHECK_INTERVAL: Final = 1 << 20
 """After so many jumps back, loops look whether somebody wants to stop them."""
 
-_UNBOUNDED: Final = str(2**63 - 1)
+_MAX_TRIP_COUNT: Final = str(2**63 - 1)
 """The number of iterations of a `while` loop."""
 
 
@@ -43,9 +43,9 @@ class Number(NamedTuple):
         return Number("true", _POISON, name)
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> NativeType:
         """INT or FLOAT where that is known when the code is written, else NUMBER."""
-        return {"true": Kind.FLOAT, "false": Kind.INT}.get(self.is_float, Kind.NUMBER)
+        return {"true": NativeType.FLOAT, "false": NativeType.INT}.get(self.is_float, NativeType.NUMBER)
 
 
 class RegionWriter:
@@ -107,9 +107,9 @@ class RegionWriter:
 
     # -------------------------------------------------------------------------------------------------------- registers
 
-    def number_of(self, name: str, kind: Kind) -> Number:
+    def number_of(self, name: str, kind: NativeType) -> Number:
         """Return an int or a float as a number of open type."""
-        if kind is Kind.FLOAT:
+        if kind is NativeType.FLOAT:
             return Number.of_float(name)
         return Number("false", name, self.emit(f"sitofp i64 {name} to double"))
 
@@ -119,28 +119,30 @@ class RegionWriter:
         if known is not None:
             return known
         kind = known_kind(value)
-        if kind is Kind.NUMBER and value.node.kind == "prim::Constant":
+        if kind is NativeType.NUMBER and value.node.kind == "prim::Constant":
             constant = constant_value(value.node.attributes.get("value"), value.type)
-            return self.number_of(literal(constant), Kind.FLOAT if isinstance(constant, float) else Kind.INT)
-        if kind not in (Kind.INT, Kind.FLOAT):
+            return self.number_of(
+                literal(constant), NativeType.FLOAT if isinstance(constant, float) else NativeType.INT
+            )
+        if kind not in (NativeType.INT, NativeType.FLOAT):
             raise InternalError(f"{value.name} is not a number in native code")
         return self.number_of(self.name(value), kind)
 
-    def registers(self, value: Value, kind: Kind) -> tuple[str, ...]:
+    def registers(self, value: Value, kind: NativeType) -> tuple[str, ...]:
         """Return the registers of a value, widened to ``kind``."""
-        return self.number(value) if kind is Kind.NUMBER else (self.name(value),)
+        return self.number(value) if kind is NativeType.NUMBER else (self.name(value),)
 
     def bind(self, value: Value, registers: Sequence[str]) -> None:
         """Define a value of the graph."""
-        if known_kind(value) is Kind.NUMBER:
+        if known_kind(value) is NativeType.NUMBER:
             self.numbers[value] = Number(*registers)
         else:
             (self.names[value],) = registers
 
-    def meet(self, kind: Kind, ends: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
+    def meet(self, kind: NativeType, ends: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...]:
         """Emit the phis of a value that comes from the blocks ``ends``: their labels, and its registers there."""
         if not ends:
-            return Number.of_float(_POISON) if kind is Kind.NUMBER else (_POISON,)
+            return Number.of_float(_POISON) if kind is NativeType.NUMBER else (_POISON,)
         return tuple(
             self.emit(f"phi {type} {', '.join(f'[{registers[index]}, %{label}]' for label, registers in ends)}")
             for index, type in enumerate(kind.registers)
@@ -172,7 +174,7 @@ class RegionWriter:
         body = node.blocks[0]
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
         limit = self.name(node.inputs[0])
-        kinds = [Kind.BOOL, *kinds_of(body.inputs[1:])]
+        kinds = [NativeType.BOOL, *kinds_of(body.inputs[1:])]
         before, first = self.block, list(map(self.registers, node.inputs[1:], kinds))
         self.line(f"br label %{head}")
         self.start_block(head)
@@ -180,7 +182,7 @@ class RegionWriter:
         counter = f"%{self.fresh()}"
         (condition,), *carried = [tuple(f"%{self.fresh()}" for _ in kind.registers) for kind in kinds]
         again = condition
-        if limit != _UNBOUNDED:  # nobody lives to see the end of that
+        if limit != _MAX_TRIP_COUNT:  # nobody lives to see the end of that
             left = self.emit(f"icmp slt i64 {counter}, {limit}")
             again = self.emit(f"and i1 {left}, {condition}")
         self.line(f"br i1 {again}, label %{inside}, label %{behind}")
@@ -188,7 +190,7 @@ class RegionWriter:
         for value, registers in zip(body.inputs, [(counter,), *carried], strict=True):
             self.bind(value, registers)
         self.nodes(body)
-        self._breathe()
+        self._check_interrupts()
         following = self.emit(f"add i64 {counter}, 1")
         last, next_ones = self.block, list(map(self.registers, body.outputs, kinds))
         self.line(f"br label %{head}")
@@ -201,7 +203,7 @@ class RegionWriter:
         for output, registers in zip(node.outputs, carried, strict=True):
             self.bind(output, registers)
 
-    def _breathe(self) -> None:
+    def _check_interrupts(self) -> None:
         rest, pause, on = self.fresh("rest"), self.fresh("pause"), self.fresh("on")
         fuel = self.emit("load i64, ptr %fuel")
         less = self.emit(f"sub i64 {fuel}, 1")
@@ -209,7 +211,7 @@ class RegionWriter:
         empty = self.emit(f"icmp eq i64 {less}, 0")
         self.line(f"br i1 {empty}, label %{rest}, label %{on}, !prof !1")
         self.start_block(rest)
-        self.line(f"store i64 {_BREATH}, ptr %fuel")
+        self.line(f"store i64 {_INTERRUPT_CHECK_INTERVAL}, ptr %fuel")
         fine = self.emit("call i1 @breathe()")
         self.line(f"br i1 {fine}, label %{pause}, label %raised")
         self.start_block(pause)
@@ -243,14 +245,14 @@ class RegionWriter:
         self.lines = []
         self.start_block("start")
         self.line("%fuel = alloca i64")
-        self.line(f"store i64 {_BREATH}, ptr %fuel")
+        self.line(f"store i64 {_INTERRUPT_CHECK_INTERVAL}, ptr %fuel")
         self.nodes(graph.block)
         words = [word for value in graph.outputs for word in self._words_of(value)]
         for index, word in enumerate(words):
             place = self.emit(f"getelementptr i64, ptr %results, i64 {index}")
             self.line(f"store i64 {word}, ptr {place}")
-        self.line(f"ret i32 {DONE}")
-        self.lines += ["left:", f"  ret i32 {LEFT}", "raised:", f"  ret i32 {RAISED}"]
+        self.line(f"ret i32 {OK}")
+        self.lines += ["left:", f"  ret i32 {FALLBACK}", "raised:", f"  ret i32 {RAISED}"]
         body = "\n".join(self.lines)
         return f"define internal i32 @{name}({', '.join([*parameters, 'ptr %results'])}) noinline {{\n{body}\n}}\n"
 
@@ -259,32 +261,32 @@ class RegionWriter:
     def _words_of(self, value: Value) -> list[str]:
         """Return the words of a result: a number of open type is followed by its kind."""
         kind = known_kind(value)
-        if kind is not Kind.NUMBER:
+        if kind is not NativeType.NUMBER:
             return [self.as_word(self.name(value), kind)]
         number = self.number(value)
-        bits = self.as_word(number.float, Kind.FLOAT)
+        bits = self.as_word(number.float, NativeType.FLOAT)
         word = self.emit(f"select i1 {number.is_float}, i64 {bits}, i64 {number.int}")
-        return [word, self.as_word(number.is_float, Kind.BOOL)]
+        return [word, self.as_word(number.is_float, NativeType.BOOL)]
 
-    def as_word(self, name: str, kind: Kind) -> str:
+    def as_word(self, name: str, kind: NativeType) -> str:
         """A value as a word of 64 bits; lists are where they stand."""
         match kind:
-            case Kind.INT:
+            case NativeType.INT:
                 return name
-            case Kind.FLOAT:
+            case NativeType.FLOAT:
                 return self.emit(f"bitcast double {name} to i64")
-            case Kind.BOOL:
+            case NativeType.BOOL:
                 return self.emit(f"zext i1 {name} to i64")
             case _:
                 return self.emit(f"ptrtoint ptr {name} to i64")
 
-    def from_word(self, word: str, kind: Kind) -> str:
+    def from_word(self, word: str, kind: NativeType) -> str:
         match kind:
-            case Kind.INT:
+            case NativeType.INT:
                 return word
-            case Kind.FLOAT:
+            case NativeType.FLOAT:
                 return self.emit(f"bitcast i64 {word} to double")
-            case Kind.BOOL:
+            case NativeType.BOOL:
                 return self.emit(f"trunc i64 {word} to i1")
             case _:
                 return self.emit(f"inttoptr i64 {word} to ptr")
@@ -295,20 +297,20 @@ def raises(block: Block) -> bool:
     return any(node.kind == "prim::RaiseException" for node in block.nodes)
 
 
-def known_kind(value: Value) -> Kind:
+def known_kind(value: Value) -> NativeType:
     """The kind of a value of a region."""
-    kind = kind_of(value.type)
+    kind = native_type_of(value.type)
     if kind is None:
         raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")
     return kind
 
 
-def argument_names(index: int, kind: Kind) -> tuple[str, ...]:
+def argument_names(index: int, kind: NativeType) -> tuple[str, ...]:
     """Return the registers of the argument ``index`` of a region."""
-    return Number(*(f"%{part}{index}" for part in ("f", "n", "x"))) if kind is Kind.NUMBER else (f"%a{index}",)
+    return Number(*(f"%{part}{index}" for part in ("f", "n", "x"))) if kind is NativeType.NUMBER else (f"%a{index}",)
 
 
-def arguments_text(index: int, kind: Kind) -> str:
+def arguments_text(index: int, kind: NativeType) -> str:
     """Return the registers of an argument with their types, as parameters and calls list them."""
     return ", ".join(f"{type} {name}" for type, name in zip(kind.registers, argument_names(index, kind), strict=True))
 
@@ -326,5 +328,5 @@ def literal(value: object) -> str:
     raise InternalError(f"native code was to hold the constant {value!r}")
 
 
-def kinds_of(values: Sequence[Value]) -> list[Kind]:
+def kinds_of(values: Sequence[Value]) -> list[NativeType]:
     return [known_kind(value) for value in values]

@@ -21,7 +21,11 @@ from rekindle.codegen.operators import (
 from rekindle.codegen.operators.concat import JOINS as JOINS, STACKS as STACKS
 from rekindle.codegen.operators.gather import LOOKUPS as LOOKUPS
 from rekindle.codegen.operators.matmul import PRODUCTS as PRODUCTS
-from rekindle.codegen.operators.pointwise_ops import RULES as RULES, Result as Result, Rule as Rule
+from rekindle.codegen.operators.pointwise_ops import (
+    RULES as RULES,
+    PointwiseOp as PointwiseOp,
+    ResultDtype as ResultDtype,
+)
 from rekindle.codegen.operators.pooling import POOLS as POOLS
-from rekindle.codegen.operators.rows import ROWS as ROWS, RowRule as RowRule
+from rekindle.codegen.operators.rows import ROWS as ROWS, RowOp as RowOp
 from rekindle.codegen.operators.views import VIEWS as VIEWS

@@ -8,7 +8,7 @@ from typing import Final
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.operators.arithmetic import clamp
-from rekindle.codegen.operators.pointwise_ops import Result, elementwise
+from rekindle.codegen.operators.pointwise_ops import ResultDtype, elementwise
 
 E = Expression
 
@@ -28,7 +28,7 @@ def relu6(b: Builder, self: E) -> E:
     return clamp(b, self, b.like(0, self), b.like(6, self))
 
 
-@elementwise("sigmoid", result=Result.FLOAT)
+@elementwise("sigmoid", result=ResultDtype.FLOAT)
 def sigmoid(b: Builder, self: E) -> E:
     one = b.like(1.0, self)
     return b.div(one, b.add(one, b.call("exp", b.neg(self))))

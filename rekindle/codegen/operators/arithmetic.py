@@ -5,13 +5,13 @@ from __future__ import annotations
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16
-from rekindle.codegen.operators.pointwise_ops import Result, elementwise
+from rekindle.codegen.operators.pointwise_ops import ResultDtype, elementwise
 
 E = Expression
 
 
 def _is(number: E, value: float) -> bool:
-    return number.kind == "constant" and number.datum == value
+    return number.kind == "constant" and number.payload == value
 
 
 def _no_bool(value: E, what: str) -> None:
@@ -43,8 +43,8 @@ def mul(b: Builder, self: E, other: E) -> E:
     return b.mul(self, other)
 
 
-@elementwise("div.Tensor", result=Result.FLOAT)
-@elementwise("div.Scalar", result=Result.FLOAT, wrapped="other")
+@elementwise("div.Tensor", result=ResultDtype.FLOAT)
+@elementwise("div.Scalar", result=ResultDtype.FLOAT, wrapped="other")
 def div(b: Builder, self: E, other: E) -> E:
     return b.div(self, other)
 
@@ -68,17 +68,17 @@ def square(b: Builder, self: E) -> E:
     return b.mul(self, self)
 
 
-@elementwise("reciprocal", result=Result.FLOAT)
+@elementwise("reciprocal", result=ResultDtype.FLOAT)
 def reciprocal(b: Builder, self: E) -> E:
     return b.reciprocal(self)
 
 
-@elementwise("sqrt", result=Result.FLOAT)
+@elementwise("sqrt", result=ResultDtype.FLOAT)
 def sqrt(b: Builder, self: E) -> E:
     return b.call("sqrt", self)
 
 
-@elementwise("rsqrt", result=Result.FLOAT)
+@elementwise("rsqrt", result=ResultDtype.FLOAT)
 def rsqrt(b: Builder, self: E) -> E:
     return b.reciprocal(b.call("sqrt", self))
 
@@ -95,8 +95,8 @@ def sign(b: Builder, self: E) -> E:
 @elementwise("pow.Tensor_Scalar", promoting="exponent", constants="exponent")
 def power(b: Builder, self: E, exponent: E) -> E:
     _no_bool(self, "a power")
-    assert isinstance(exponent.datum, int | float)
-    value = exponent.datum
+    assert isinstance(exponent.payload, int | float)
+    value = exponent.payload
     if value == 0:
         return b.like(1, self)
     if value == 1:
@@ -145,7 +145,7 @@ def clamp(b: Builder, self: E, min: E | None, max: E | None) -> E:
 
 def _unless_nan(b: Builder, bound: E, limited: E) -> E:
     """What a bound that is NaN makes of everything: NaN."""
-    is_known = bound.kind == "constant" and bound.datum == bound.datum
+    is_known = bound.kind == "constant" and bound.payload == bound.payload
     return limited if is_known or not bound.scalar.is_float else b.select(b.is_nan(bound), bound, limited)
 
 

@@ -7,7 +7,7 @@ import math
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BOOL
-from rekindle.codegen.operators.pointwise_ops import RULES, Build, Result, Rule, elementwise, names
+from rekindle.codegen.operators.pointwise_ops import RULES, Build, PointwiseOp, ResultDtype, elementwise, names
 
 E = Expression
 
@@ -20,26 +20,26 @@ def _comparison(kind: str) -> Build:
 
 
 for _kind in ("lt", "le", "gt", "ge", "eq", "ne"):
-    RULES[f"aten::{_kind}.Tensor"] = Rule(_comparison(_kind), Result.TRUTH)
-    RULES[f"aten::{_kind}.Scalar"] = Rule(_comparison(_kind), Result.TRUTH, wrapped=names("other"))
+    RULES[f"aten::{_kind}.Tensor"] = PointwiseOp(_comparison(_kind), ResultDtype.TRUTH)
+    RULES[f"aten::{_kind}.Scalar"] = PointwiseOp(_comparison(_kind), ResultDtype.TRUTH, wrapped=names("other"))
 
 
-@elementwise("logical_not", result=Result.TRUTH)
+@elementwise("logical_not", result=ResultDtype.TRUTH)
 def logical_not(b: Builder, self: E) -> E:
     return b.invert(b.truth(self))
 
 
-@elementwise("logical_and", result=Result.TRUTH)
+@elementwise("logical_and", result=ResultDtype.TRUTH)
 def logical_and(b: Builder, self: E, other: E) -> E:
     return b.both(b.truth(self), b.truth(other))
 
 
-@elementwise("logical_or", result=Result.TRUTH)
+@elementwise("logical_or", result=ResultDtype.TRUTH)
 def logical_or(b: Builder, self: E, other: E) -> E:
     return b.either(b.truth(self), b.truth(other))
 
 
-@elementwise("logical_xor", result=Result.TRUTH)
+@elementwise("logical_xor", result=ResultDtype.TRUTH)
 def logical_xor(b: Builder, self: E, other: E) -> E:
     return b.differ(b.truth(self), b.truth(other))
 
@@ -76,19 +76,19 @@ def bitwise_xor(b: Builder, self: E, other: E) -> E:
     return b.differ(self, other)
 
 
-@elementwise("isnan", result=Result.TRUTH)
+@elementwise("isnan", result=ResultDtype.TRUTH)
 def isnan(b: Builder, self: E) -> E:
     return b.is_nan(self)
 
 
-@elementwise("isinf", result=Result.TRUTH)
+@elementwise("isinf", result=ResultDtype.TRUTH)
 def isinf(b: Builder, self: E) -> E:
     if not self.scalar.is_float:
         return b.constant(False, BOOL)
     return b.compare("eq", b.call("abs", self), b.like(math.inf, self))
 
 
-@elementwise("isfinite", result=Result.TRUTH)
+@elementwise("isfinite", result=ResultDtype.TRUTH)
 def isfinite(b: Builder, self: E) -> E:
     if not self.scalar.is_float:
         return b.constant(True, BOOL)
@@ -102,7 +102,7 @@ def where(b: Builder, condition: E, self: E, other: E) -> E:
     return b.select(b.truth(condition), self, other)
 
 
-@elementwise("masked_fill.Scalar", "masked_fill.Tensor", result=Result.SELF, conditions="mask")
+@elementwise("masked_fill.Scalar", "masked_fill.Tensor", result=ResultDtype.SELF, conditions="mask")
 def masked_fill(b: Builder, self: E, mask: E, value: E) -> E:
     if mask.scalar is not BOOL:
         raise Unsupported("a mask of numbers")

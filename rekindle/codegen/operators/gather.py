@@ -7,9 +7,9 @@ from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Lookup:
+class GatherOp:
     """``dim`` is the position of the argument that tells the dimension, ``index`` that of the indices. ``is_aligned``
-    is as in :class:`~rekindle.codegen.value_descriptors.Looked`; ``is_indexing``: it is Python's indexing, of the first
+    is as in :class:`~rekindle.codegen.value_descriptors.Gather`; ``is_indexing``: it is Python's indexing, of the first
     dimension, where indices may be below 0; ``is_vector``: the indices have one dimension; ``may_be_short``: they may
     be int32."""
 
@@ -22,10 +22,10 @@ class Lookup:
 
 
 LOOKUPS: Final = {
-    "aten::embedding": Lookup(index=1),
-    "aten::index_select": Lookup(index=2, dim=1, is_vector=True),
-    "aten::gather": Lookup(index=2, dim=1, is_aligned=True, may_be_short=False),
-    "aten::index.Tensor": Lookup(index=1, is_indexing=True, may_be_short=False),
+    "aten::embedding": GatherOp(index=1),
+    "aten::index_select": GatherOp(index=2, dim=1, is_vector=True),
+    "aten::gather": GatherOp(index=2, dim=1, is_aligned=True, may_be_short=False),
+    "aten::index.Tensor": GatherOp(index=1, is_indexing=True, may_be_short=False),
 }
 """By qualified name."""
 

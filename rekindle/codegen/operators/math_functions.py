@@ -5,7 +5,7 @@ from __future__ import annotations
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import F32, F64
-from rekindle.codegen.operators.pointwise_ops import RULES, Build, Result, Rule, elementwise
+from rekindle.codegen.operators.pointwise_ops import RULES, Build, PointwiseOp, ResultDtype, elementwise
 
 E = Expression
 
@@ -24,7 +24,7 @@ def _of_library(name: str) -> Build:
 
 
 for _name in LIBRARY:
-    RULES[f"aten::{_name}"] = Rule(_of_library(_name), Result.FLOAT)
+    RULES[f"aten::{_name}"] = PointwiseOp(_of_library(_name), ResultDtype.FLOAT)
 
 
 def _of_large_numbers(name: str) -> Build:
@@ -39,7 +39,7 @@ def _of_large_numbers(name: str) -> Build:
 
 
 for _name in ("asinh", "acosh"):
-    RULES[f"aten::{_name}"] = Rule(_of_large_numbers(_name), Result.FLOAT)
+    RULES[f"aten::{_name}"] = PointwiseOp(_of_large_numbers(_name), ResultDtype.FLOAT)
 
 
 def _rounding(name: str) -> Build:
@@ -50,7 +50,7 @@ def _rounding(name: str) -> Build:
 
 
 for _name in ("floor", "ceil", "trunc", "round"):
-    RULES[f"aten::{_name}"] = Rule(_rounding(_name))
+    RULES[f"aten::{_name}"] = PointwiseOp(_rounding(_name))
 
 
 @elementwise("frac")
@@ -58,7 +58,7 @@ def frac(b: Builder, self: E) -> E:
     return b.sub(self, b.call("trunc", self))
 
 
-@elementwise("atan2", result=Result.FLOAT)
+@elementwise("atan2", result=ResultDtype.FLOAT)
 def atan2(b: Builder, self: E, other: E) -> E:
     return b.call("atan2", self, other)
 

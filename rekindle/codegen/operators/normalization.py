@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
-from rekindle.codegen.operators.pointwise_ops import Result, elementwise
+from rekindle.codegen.operators.pointwise_ops import ResultDtype, elementwise
 
 E = Expression
 
 
-@elementwise("batch_norm", result=Result.SELF, constants="training", channels="weight bias running_mean running_var")
+@elementwise(
+    "batch_norm", result=ResultDtype.SELF, constants="training", channels="weight bias running_mean running_var"
+)
 def batch_norm(
     b: Builder,
     input: E,

@@ -14,7 +14,7 @@ Build = Callable[..., Expression]
 expressions for tensors and numbers, in the type that is computed with; other constants as they are."""
 
 
-class Result(Enum):
+class ResultDtype(Enum):
     """The dtype of a result."""
 
     COMMON = "common"
@@ -34,7 +34,7 @@ class Result(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PointwiseOp:
     """An elementwise operator.
 
     ``wrapped`` names the numbers that count as operands, as tensors without dimensions do; ``promoting`` those that
@@ -44,7 +44,7 @@ class Rule:
     """
 
     build: Build
-    result: Result = Result.COMMON
+    result: ResultDtype = ResultDtype.COMMON
     wrapped: frozenset[str] = frozenset()
     promoting: frozenset[str] = frozenset()
     conditions: frozenset[str] = frozenset()
@@ -59,7 +59,7 @@ class Rule:
     """About how many simple operations it costs."""
 
 
-RULES: Final[dict[str, Rule]] = {}
+RULES: Final[dict[str, PointwiseOp]] = {}
 """By qualified name."""
 
 
@@ -70,7 +70,7 @@ def names(text: str) -> frozenset[str]:
 
 def elementwise(
     *operators: str,
-    result: Result = Result.COMMON,
+    result: ResultDtype = ResultDtype.COMMON,
     wrapped: str = "",
     promoting: str = "",
     conditions: str = "",
@@ -79,12 +79,12 @@ def elementwise(
     refuses_bool: bool = False,
     channels: str = "",
 ) -> Callable[[Build], Build]:
-    """Register the decorated function for operators, named without ``aten::``; see :class:`Rule`. Names of parameters
-    stand in one text, with spaces between them."""
+    """Register the decorated function for operators, named without ``aten::``; see :class:`PointwiseOp`. Names of
+    parameters stand in one text, with spaces between them."""
 
     def decorate(build: Build) -> Build:
         named = (names(wrapped), names(promoting), names(conditions), names(constants))
-        rule = Rule(build, result, *named, may_be_self, names(channels), refuses_bool)
+        rule = PointwiseOp(build, result, *named, may_be_self, names(channels), refuses_bool)
         for operator in operators:
             RULES[f"aten::{operator}"] = rule
         return build

@@ -11,14 +11,14 @@ from typing import Final
 from rekindle.codegen.layout import Ints
 from rekindle.codegen.loop_ir.builder import Builder
 from rekindle.codegen.loop_ir.nodes import Expression
-from rekindle.codegen.loop_ir.scalar_types import Scalar
-from rekindle.codegen.operators.pointwise_ops import Result, Rule
+from rekindle.codegen.loop_ir.scalar_types import ScalarType
+from rekindle.codegen.operators.pointwise_ops import PointwiseOp, ResultDtype
 from rekindle.codegen.operators.reductions import amax, mean
-from rekindle.codegen.operators.rows import RowRule
-from rekindle.codegen.operators.views import Place, View
+from rekindle.codegen.operators.rows import RowOp
+from rekindle.codegen.operators.views import AffineExpr, View
 
-_MAXIMUM: Final = RowRule(amax, is_folded=True)
-_MEAN: Final = RowRule(mean, is_folded=True)
+_MAXIMUM: Final = RowOp(amax, is_folded=True)
+_MEAN: Final = RowOp(mean, is_folded=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Pool:
     """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as.
     ``is_adaptive`` tells the size of the result instead."""
 
-    rule: RowRule
+    rule: RowOp
     dims: int
     is_adaptive: bool = False
     around: float = 0.0
@@ -35,14 +35,14 @@ class Pool:
     def is_mean(self) -> bool:
         return self.rule is _MEAN
 
-    def filling(self, scalar: Scalar) -> Rule:
+    def filling(self, scalar: ScalarType) -> PointwiseOp:
         """The operator without operands whose every element is ``around``."""
         around = self.around
 
         def build(b: Builder) -> Expression:
             return b.constant(around, scalar)
 
-        return Rule(build, Result.SELF)
+        return PointwiseOp(build, ResultDtype.SELF)
 
 
 POOLS: Final[dict[str, Pool]] = {
@@ -77,7 +77,7 @@ def windows(sizes: Ints, kernel: Sequence[int], stride: Sequence[int], dilation:
     """
     outer, count = len(sizes) - len(kernel), len(kernel)
     rank = len(sizes) + count
-    places: list[Place] = [(0, tuple(int(loop == dim) for loop in range(rank))) for dim in range(outer)]
+    places: list[AffineExpr] = [(0, tuple(int(loop == dim) for loop in range(rank))) for dim in range(outer)]
     found = list(sizes[:outer])
     for at in range(count):
         reach = dilation[at] * (kernel[at] - 1) + 1

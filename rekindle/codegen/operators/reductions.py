@@ -9,8 +9,8 @@ from typing import Any
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BOOL, F64, I64, U8
-from rekindle.codegen.operators.pointwise_ops import Result
-from rekindle.codegen.operators.rows import ROWS, Row, RowRule, exact_moments, floats, length, total
+from rekindle.codegen.operators.pointwise_ops import ResultDtype
+from rekindle.codegen.operators.rows import ROWS, Row, RowOp, exact_moments, floats, length, total
 
 E = Expression
 Build = Callable[..., E]
@@ -18,7 +18,7 @@ Build = Callable[..., E]
 
 def _folds(
     *operators: str,
-    result: Result = Result.SELF,
+    result: ResultDtype = ResultDtype.SELF,
     is_ordered: bool = False,
     is_variance: bool = False,
 ) -> Callable[[Build], Build]:
@@ -28,7 +28,7 @@ def _folds(
     def decorate(build: Build) -> Build:
         for operator in operators:
             name, _, dims = operator.removesuffix(")").partition("(")
-            rule = RowRule(
+            rule = RowOp(
                 build, dims=dims, is_folded=True, result=result, is_ordered=is_ordered, is_variance=is_variance
             )
             ROWS[f"aten::{name}"] = (*ROWS.get(f"aten::{name}", ()), rule)
@@ -37,7 +37,7 @@ def _folds(
     return decorate
 
 
-@_folds("sum", "sum.dim_IntList(dim)", result=Result.SUM)
+@_folds("sum", "sum.dim_IntList(dim)", result=ResultDtype.SUM)
 def sum_(b: Builder, row: Row, self: E, *_: object) -> E:
     if self.scalar is BOOL:
         raise Unsupported("a sum as truth values")
@@ -48,28 +48,28 @@ def sum_to_size(b: Builder, row: Row, self: E, size: object) -> E:
     return total(b, row, self)
 
 
-ROWS["aten::_grad_sum_to_size"] = (RowRule(sum_to_size, size="size", is_folded=True),)
+ROWS["aten::_grad_sum_to_size"] = (RowOp(sum_to_size, size="size", is_folded=True),)
 
 
-@_folds("nansum(dim)", result=Result.SUM)
+@_folds("nansum(dim)", result=ResultDtype.SUM)
 def nansum(b: Builder, row: Row, self: E, *_: object) -> E:
     return total(b, row, b.select(b.is_nan(self), b.like(0, self), self))
 
 
-@_folds("mean", "mean.dim(dim)", result=Result.SUM)
+@_folds("mean", "mean.dim(dim)", result=ResultDtype.SUM)
 def mean(b: Builder, row: Row, self: E, *_: object) -> E:
     floats(self)
     return b.div(total(b, row, self), b.cast(b.length(), self.scalar))
 
 
-@_folds("prod", "prod.dim_int(dim)", result=Result.SUM)
+@_folds("prod", "prod.dim_int(dim)", result=ResultDtype.SUM)
 def prod(b: Builder, row: Row, self: E, *_: object) -> E:
     if self.scalar is BOOL:
         raise Unsupported("a product as truth values")
     return row.reduce("product", self)
 
 
-@_folds("count_nonzero(dim)", "count_nonzero.dim_IntList(dim)", result=Result.INDEX)
+@_folds("count_nonzero(dim)", "count_nonzero.dim_IntList(dim)", result=ResultDtype.INDEX)
 def count_nonzero(b: Builder, row: Row, self: E, *_: object) -> E:
     return row.reduce("sum", b.cast(b.truth(self), I64))
 
@@ -88,23 +88,23 @@ def _ordered(b: Builder, value: E) -> E:
     return b.cast(value, U8) if value.scalar is BOOL else value
 
 
-@_folds("max.dim(dim)", result=Result.INDEX, is_ordered=True)
+@_folds("max.dim(dim)", result=ResultDtype.INDEX, is_ordered=True)
 def index_of_max(b: Builder, row: Row, self: E, *_: object) -> E:
     return row.reduce("argmaximum", _ordered(b, self))
 
 
-@_folds("min.dim(dim)", result=Result.INDEX, is_ordered=True)
+@_folds("min.dim(dim)", result=ResultDtype.INDEX, is_ordered=True)
 def index_of_min(b: Builder, row: Row, self: E, *_: object) -> E:
     return row.reduce("argminimum", _ordered(b, self))
 
 
-@_folds("argmax(dim)", result=Result.INDEX, is_ordered=True)
+@_folds("argmax(dim)", result=ResultDtype.INDEX, is_ordered=True)
 def argmax(b: Builder, row: Row, self: E, *_: object) -> E:
     _no_truth(self)
     return row.reduce("argmaximum", self)
 
 
-@_folds("argmin(dim)", result=Result.INDEX, is_ordered=True)
+@_folds("argmin(dim)", result=ResultDtype.INDEX, is_ordered=True)
 def argmin(b: Builder, row: Row, self: E, *_: object) -> E:
     _no_truth(self)
     return row.reduce("argminimum", self)
@@ -115,12 +115,12 @@ def _no_truth(value: E) -> None:
         raise Unsupported("the largest of truth values")
 
 
-@_folds("any", "any.dim(dim)", "any.dims(dim)", result=Result.TRUTH)
+@_folds("any", "any.dim(dim)", "any.dims(dim)", result=ResultDtype.TRUTH)
 def any_(b: Builder, row: Row, self: E, *_: object) -> E:
     return row.reduce("any", b.truth(self))
 
 
-@_folds("all", "all.dim(dim)", "all.dims(dim)", result=Result.TRUTH)
+@_folds("all", "all.dim(dim)", "all.dims(dim)", result=ResultDtype.TRUTH)
 def all_(b: Builder, row: Row, self: E, *_: object) -> E:
     return row.reduce("all", b.truth(self))
 
@@ -183,7 +183,7 @@ def norm(b: Builder, row: Row, self: E, p: E | None, *_: object) -> E:
 def _norm(b: Builder, row: Row, self: E, p: E | None) -> E:
     floats(self)
     size = b.call("abs", self)
-    order: Any = 2.0 if p is None else p.datum
+    order: Any = 2.0 if p is None else p.payload
     if p is not None and p.kind != "constant":
         raise Unsupported("a norm of an order that is not constant")
     if order == 2:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64
-from rekindle.codegen.operators.pointwise_ops import Result, names
+from rekindle.codegen.operators.pointwise_ops import ResultDtype, names
 
 E = Expression
 
@@ -30,7 +30,7 @@ class Row(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class RowRule:
+class RowOp:
     """An operator on rows of its first argument. ``build`` is called with a builder, a row, and the arguments of the
     schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size`` the
     one with the sizes of what is left; without any it has all dimensions. Where ``channels`` names operands with one
@@ -46,12 +46,12 @@ class RowRule:
     channels: frozenset[str] = frozenset()
     groups: str = ""
     is_folded: bool = False
-    result: Result = Result.SELF
+    result: ResultDtype = ResultDtype.SELF
     is_ordered: bool = False
     is_variance: bool = False
 
 
-ROWS: Final[dict[str, tuple[RowRule, ...]]] = {}
+ROWS: Final[dict[str, tuple[RowOp, ...]]] = {}
 """By qualified name; a rule for each output."""
 
 
@@ -59,7 +59,7 @@ def _rows(
     operator: str, *, dims: str = "", shape: str = "", channels: str = "", groups: str = ""
 ) -> Callable[[Callable[..., E]], Callable[..., E]]:
     def decorate(build: Callable[..., E]) -> Callable[..., E]:
-        rule = RowRule(build, dims=dims, shape=shape, channels=names(channels), groups=groups)
+        rule = RowOp(build, dims=dims, shape=shape, channels=names(channels), groups=groups)
         ROWS[f"aten::{operator}"] = (rule,)
         return build
 
@@ -190,4 +190,4 @@ def _cumulative(kind: str) -> Callable[..., E]:
 
 
 for _name, _kind in (("cumsum", "sum"), ("cumprod", "product")):
-    ROWS[f"aten::{_name}"] = (RowRule(_cumulative(_kind), dims="dim", result=Result.SUM, is_ordered=True),)
+    ROWS[f"aten::{_name}"] = (RowOp(_cumulative(_kind), dims="dim", result=ResultDtype.SUM, is_ordered=True),)

@@ -10,13 +10,13 @@ from typing import Final
 
 from rekindle.codegen.layout import Ints
 
-Place = tuple[int, Ints]
+AffineExpr = tuple[int, Ints]
 """Along one dimension: an offset, and how far one step along each loop goes."""
 
-IndexMap = tuple[Place, ...]
+AffineMap = tuple[AffineExpr, ...]
 """For each dimension of a value, where the loops stand in it."""
 
-View = tuple[Ints, IndexMap]
+View = tuple[Ints, AffineMap]
 """The sizes of a view, and for each dimension of the base, where the elements of the view stand."""
 
 ViewRule = Callable[..., "Sequence[View]"]
@@ -36,7 +36,7 @@ def _view(*operators: str) -> Callable[[ViewRule], ViewRule]:
     return decorate
 
 
-def identity(rank: int) -> IndexMap:
+def identity(rank: int) -> AffineMap:
     """A value as it is."""
     return tuple((0, _unit(rank, dim)) for dim in range(rank))
 
@@ -51,7 +51,7 @@ def _wrapped(dim: int, rank: int) -> int:
     return dim + rank if dim < 0 else dim
 
 
-def compose(places: IndexMap, through: IndexMap, loops: int) -> IndexMap:
+def compose(places: AffineMap, through: AffineMap, loops: int) -> AffineMap:
     """Where ``loops`` loops stand in the base, if ``through`` says where they stand in the view."""
     found = []
     for offset, steps in places:
@@ -187,7 +187,7 @@ def expand(sizes: Ints, size: Sequence[int], implicit: bool) -> Sequence[View]:
     return [(tuple(wanted), broadcast(sizes, tuple(wanted)))]
 
 
-def broadcast(sizes: Ints, wanted: Ints) -> IndexMap:
+def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
     """A value of ``sizes`` as one of the sizes ``wanted``, to which it broadcasts."""
     missing, rank = len(wanted) - len(sizes), len(wanted)
     return tuple(
@@ -195,7 +195,7 @@ def broadcast(sizes: Ints, wanted: Ints) -> IndexMap:
     )
 
 
-def grouping(rank: int, inner: int) -> IndexMap:
+def grouping(rank: int, inner: int) -> AffineMap:
     """A value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in one."""
     places = [(0, _unit(rank + 1, dim + (dim > 1))) for dim in range(rank)]
     places[1] = (0, tuple(inner if dim == 1 else int(dim == 2) for dim in range(rank + 1)))

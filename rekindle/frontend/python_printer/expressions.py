@@ -9,10 +9,10 @@ from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import is_told_by_members
 from rekindle.frontend.python_printer.library_operators import LIBRARY_OPERATORS
 from rekindle.frontend.python_printer.names import is_identifier
-from rekindle.frontend.python_printer.tagged_text import Text
+from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.literals import format_string
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter
 
 
-def write_expression(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     """Append the expression of ``node`` to ``out``."""
     special = _SPECIAL.get(node.kind)
     if printer.importable and node.kind in _AS_PYTHON_MEANS:
@@ -67,7 +67,7 @@ def operator_name(kind: str) -> str:
     return f"ops.{namespace}.{name}"
 
 
-def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _write_operator(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     schema = node.schema
     if schema is None:
         _write_unknown(out, node, printer)
@@ -76,7 +76,7 @@ def _write_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
     out.add_list(operator_arguments(schema, node, printer), "(", ")")
 
 
-def _library_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _library_operator(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     form = LIBRARY_OPERATORS.get(node.kind)
     if form is None:
         name = node.kind.partition("::")[2]
@@ -88,9 +88,9 @@ def _library_operator(out: Text, node: Node, printer: FunctionPrinter) -> None:
     out.add(behind)
 
 
-def _write_unknown(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     """The call of an operator of which nothing is known, and what its place has told of the result."""
-    call = Text(node.range).add(operator_name(node.kind))
+    call = TaggedText(node.range).add(operator_name(node.kind))
     call.add_list(_as_written(node, printer), "(", ")")
     if len(node.outputs) == 1 and not isinstance(node.output.type, TensorType):
         _add(out, "annotate", [printer.type(node.output.type), call])
@@ -98,16 +98,18 @@ def _write_unknown(out: Text, node: Node, printer: FunctionPrinter) -> None:
         out.add(call)
 
 
-def _as_written(node: Node, printer: FunctionPrinter) -> list[str | Text]:
+def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
     """The arguments of an operator of which nothing is known but the call that was read."""
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
     uses = printer.uses(node.inputs)
     first = len(uses) - len(names)
-    return uses[:first] + [Text(node.range).add(f"{name}=", use) for name, use in zip(names, uses[first:], strict=True)]
+    return uses[:first] + [
+        TaggedText(node.range).add(f"{name}=", use) for name, use in zip(names, uses[first:], strict=True)
+    ]
 
 
-def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | Text]:
+def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
     """The arguments of the call, without defaults at the end: a later release may have more of them."""
     arguments = schema.arguments
     count = len(arguments)
@@ -118,13 +120,13 @@ def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrin
     if len(node.inputs) <= count:
         while needed and needed <= len(node.inputs) and _is_default(arguments[needed - 1], node.inputs[needed - 1]):
             needed -= 1
-    found: list[str | Text] = []
+    found: list[str | TaggedText] = []
     for index, value in enumerate(node.inputs[:needed]):
         use = printer.use(value)
         keyword = index < count and arguments[index].kwarg_only
-        found.append(Text(node.range).add(f"{arguments[index].name}=", use) if keyword else use)
+        found.append(TaggedText(node.range).add(f"{arguments[index].name}=", use) if keyword else use)
     for index in range(max(needed, count - outs), min(count, len(node.inputs))):
-        found.append(Text(node.range).add(f"{arguments[index].name}=", printer.use(node.inputs[index])))
+        found.append(TaggedText(node.range).add(f"{arguments[index].name}=", printer.use(node.inputs[index])))
     return found
 
 
@@ -147,7 +149,7 @@ def _equal(default: object, actual: object) -> bool:
 
 # ------------------------------------------------------------------------------------------------------------ special
 
-_Writer = Callable[[Text, Node, "FunctionPrinter"], None]
+_Writer = Callable[[TaggedText, Node, "FunctionPrinter"], None]
 
 
 def _call(name: str) -> _Writer:
@@ -155,14 +157,14 @@ def _call(name: str) -> _Writer:
     return lambda out, node, printer: _add(out, name, printer.uses(node.inputs))
 
 
-def _add(out: Text, name: str, inputs: list[str | Text]) -> None:
+def _add(out: TaggedText, name: str, inputs: list[str | TaggedText]) -> None:
     out.add_list(inputs, f"{name}(", ")")
 
 
 def _typed(name: str) -> _Writer:
     """``name(Type, input)``"""
 
-    def write(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    def write(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
         _add(out, name, [printer.type(node.output.type), *printer.uses(node.inputs)])
 
     return write
@@ -171,17 +173,17 @@ def _typed(name: str) -> _Writer:
 def _member(name: str) -> _Writer:
     """``(input).name``"""
 
-    def write(out: Text, node: Node, printer: FunctionPrinter) -> None:
+    def write(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
         out.add("(", printer.use(node.input), f").{name}")
 
     return write
 
 
-def _constant(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _constant(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     out.add(printer.constant(node))
 
 
-def _index(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _index(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     base, index = printer.uses(node.inputs)
     if is_identifier(str(base)):
         out.add(base, "[", index, "]")
@@ -189,16 +191,16 @@ def _index(out: Text, node: Node, printer: FunctionPrinter) -> None:
         out.add("(", base, ")[", index, "]")
 
 
-def _tuple_index(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _tuple_index(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     base, index = printer.uses(node.inputs)
     out.add("(", base, ")[", index, "]")
 
 
-def _tuple_slice(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _tuple_slice(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     out.add("(", printer.use(node.input), f")[{node['beg']}:{node['end']}]")
 
 
-def _tuple(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _tuple(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     type = node.output.type
     if isinstance(type, TupleType) and type.name is not None:
         out.add(printer.type(type))
@@ -214,21 +216,21 @@ def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
     return f"annotate({printer.type(value.type)}, None)"
 
 
-def _annotated(out: Text, type: Type, body: Text, told: bool, printer: FunctionPrinter) -> None:
+def _annotated(out: TaggedText, type: Type, body: TaggedText, told: bool, printer: FunctionPrinter) -> None:
     if told:
         out.add(body)
     else:
         out.add(f"annotate({printer.type(type)}, ", body, ")")
 
 
-def _list(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _list(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     type = node.output.type
     assert isinstance(type, ListType)
     told = bool(node.inputs) and is_told_by_members(type.element)
-    _annotated(out, type, Text(node.range).add_list(printer.uses(node.inputs), "[", "]"), told, printer)
+    _annotated(out, type, TaggedText(node.range).add_list(printer.uses(node.inputs), "[", "]"), told, printer)
 
 
-def _dict(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _dict(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     type = node.output.type
     assert isinstance(type, DictType)
     if printer.importable and isinstance(type.key, EnumType):
@@ -238,19 +240,19 @@ def _dict(out: Text, node: Node, printer: FunctionPrinter) -> None:
             hint="take the names or the values of the members as keys",
         )
     uses = printer.uses(node.inputs)
-    pairs: list[str | Text] = [
-        Text(node.range).add(key, ": ", value) for key, value in zip(uses[::2], uses[1::2], strict=True)
+    pairs: list[str | TaggedText] = [
+        TaggedText(node.range).add(key, ": ", value) for key, value in zip(uses[::2], uses[1::2], strict=True)
     ]
     told = bool(uses) and is_told_by_members(type.key) and is_told_by_members(type.value)
-    _annotated(out, type, Text(node.range).add_list(pairs, "{", "}"), told, printer)
+    _annotated(out, type, TaggedText(node.range).add_list(pairs, "{", "}"), told, printer)
 
 
-def _create_object(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _create_object(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     name = printer.type(node.output.type)
     out.add(f"{name}.__new__({name})")
 
 
-def _get_attribute(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _get_attribute(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     name = node.get_string("name")
     if is_identifier(name):
         out.add(printer.use(node.input), f".{name}")
@@ -258,7 +260,7 @@ def _get_attribute(out: Text, node: Node, printer: FunctionPrinter) -> None:
         out.add("getattr(", printer.use(node.input), f", {format_string(name)})")
 
 
-def _check_not_recursive(record: FunctionRecord | None, node: Node, printer: FunctionPrinter) -> None:
+def _check_not_recursive(record: GraphFunction | None, node: Node, printer: FunctionPrinter) -> None:
     if printer.importable and record is not None and record.is_recursive:
         raise UnsupportedError(
             f"'{record.basename}' calls itself, directly or through others, which TorchScript does not know",
@@ -267,14 +269,14 @@ def _check_not_recursive(record: FunctionRecord | None, node: Node, printer: Fun
         )
 
 
-def _call_function(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _call_function(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     type = node.inputs[0].type
     _check_not_recursive(type.function if isinstance(type, FunctionType) else None, node, printer)
     callee, *arguments = printer.uses(node.inputs)
     _write_call(out.add(callee), arguments)
 
 
-def _call_method(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _call_method(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     if printer.importable and not isinstance(node.inputs[0].type, (ClassType, InterfaceType)):
         raise UnsupportedError(
             f"'{node.get_string('name')}' of {node.inputs[0].type} cannot be written as source: no reader knows which "
@@ -289,7 +291,7 @@ def _call_method(out: Text, node: Node, printer: FunctionPrinter) -> None:
     _write_call(out.add("(", base, f").{node.get_string('name')}"), arguments)
 
 
-def _write_call(out: Text, arguments: list[str | Text]) -> None:
+def _write_call(out: TaggedText, arguments: list[str | TaggedText]) -> None:
     """Calls of functions and methods end in a comma."""
     out.add("(")
     for argument in arguments:
@@ -297,7 +299,7 @@ def _write_call(out: Text, arguments: list[str | Text]) -> None:
     out.add(")")
 
 
-def _unwrap_optional(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _unwrap_optional(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     value = node.input
     if value.node.kind == "prim::Constant" and "value" not in value.node.attributes:
         # The None alone would not tell of which type it might have been.
@@ -307,7 +309,7 @@ def _unwrap_optional(out: Text, node: Node, printer: FunctionPrinter) -> None:
         out.add("torch._unwrap_optional(", printer.use(value), ")")
 
 
-def _isinstance(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _isinstance(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     types = node["types"]
     assert isinstance(types, list)
     names = [printer.type(type) for type in types if isinstance(type, Type)]
@@ -315,15 +317,15 @@ def _isinstance(out: Text, node: Node, printer: FunctionPrinter) -> None:
     out.add("isinstance(", printer.use(node.input), f", {written})")
 
 
-def _tolist(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _tolist(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     out.add(f"annotate({printer.type(node.output.type)}, ", printer.use(node.inputs[0]), ".tolist())")
 
 
-def _uninitialized(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _uninitialized(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     out.add(f"uninitialized({printer.type(node.output.type)})")
 
 
-def _python_call(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _python_call(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     holder = node.attributes.get("function")
     function = holder.value if isinstance(holder, ConstantObject) else None
     name = getattr(function, "__name__", None) or node.attributes.get("name") or "a function"
@@ -337,14 +339,14 @@ def _python_call(out: Text, node: Node, printer: FunctionPrinter) -> None:
     _add(out, f"^{name}()", printer.uses(node.inputs))
 
 
-def _raise(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _raise(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     if len(node.inputs) == 3 and printer.importable:
         _add(out, "ops.prim.RaiseException", printer.uses(node.inputs)[:2])  # TorchScript knows no arguments but a text
     else:
         _write_operator(out, node, printer)
 
 
-def _tensor(out: Text, node: Node, printer: FunctionPrinter) -> None:
+def _tensor(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     """``torch.tensor``; the number of ``x[i] = …`` as what raises where its dtype has no such number."""
     if printer.importable and node.attributes.get("assigned") and node.inputs[0].type != BOOL:
         assert node.schema is not None

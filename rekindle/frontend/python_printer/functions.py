@@ -10,7 +10,7 @@ from rekindle.frontend.python_printer.constants import ConstantTable, format_con
 from rekindle.frontend.python_printer.expression_inlining import inlined_nodes, is_constant
 from rekindle.frontend.python_printer.expressions import write_expression
 from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifier, spell
-from rekindle.frontend.python_printer.tagged_text import Text
+from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
@@ -30,7 +30,7 @@ class FunctionPrinter:
 
     def __init__(
         self,
-        out: Text,
+        out: TaggedText,
         table: ConstantTable,
         name_of: TypeNames,
         mention: Callable[[Type], None],
@@ -46,21 +46,21 @@ class FunctionPrinter:
         self.level = level
         self.names = names
         self.inlined: set[Node] = set()
-        self._written: dict[Value, str | Text] = {}
+        self._written: dict[Value, str | TaggedText] = {}
         """What each value is called: a variable, or the expression that computes it."""
         self._split_up_to: dict[Node, int] = {}
         self._annotated: set[Value] = set()
 
     # ------------------------------------------------------------------------------------------------------- values
 
-    def use(self, value: Value) -> str | Text:
+    def use(self, value: Value) -> str | TaggedText:
         """What ``value`` is called where it is used."""
         return self._written[value]
 
-    def uses(self, values: Sequence[Value]) -> list[str | Text]:
+    def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
         return [self._written[value] for value in values]
 
-    def assign(self, value: Value, written: str | Text) -> None:
+    def assign(self, value: Value, written: str | TaggedText) -> None:
         self._written[value] = written
 
     def name(self, values: Sequence[Value]) -> None:
@@ -115,15 +115,15 @@ class FunctionPrinter:
         for value in (*node.inputs, *node.outputs):
             self.mention(value.type)
 
-    def _line(self, *pieces: str | Text) -> None:
+    def _line(self, *pieces: str | TaggedText) -> None:
         self.out.add("  " * self.level, *pieces, "\n")
 
-    def _comma(self, values: Sequence[Value]) -> list[str | Text]:
+    def _comma(self, values: Sequence[Value]) -> list[str | TaggedText]:
         """``a, b``"""
         return [piece for value in values for piece in (", ", self.use(value))][1:]
 
     def _expression(self, node: Node) -> None:
-        text = Text(node.range)
+        text = TaggedText(node.range)
         write_expression(text, node, self)
         if node in self.inlined:
             self.assign(node.output, text)
@@ -131,14 +131,14 @@ class FunctionPrinter:
             self._define(node, text)
 
     def _constant_statement(self, node: Node) -> None:
-        text = Text(node.range).add(self.constant(node))
+        text = TaggedText(node.range).add(self.constant(node))
         self.mention(node.output.type)
         if self._is_long(text):
             self._define(node, text)
         else:
             self.assign(node.output, text)
 
-    def _define(self, node: Node, text: str | Text) -> None:
+    def _define(self, node: Node, text: str | TaggedText) -> None:
         """``a, b = text``"""
         self.name(node.outputs)
         if node.outputs:
@@ -148,7 +148,7 @@ class FunctionPrinter:
 
     # ---------------------------------------------------------------------------------------------- long expressions
 
-    def _is_long(self, text: str | Text) -> bool:
+    def _is_long(self, text: str | TaggedText) -> bool:
         return len(text) + 2 * self.level >= _LONG_LINE
 
     def _is_expression(self, value: Value) -> bool:

@@ -10,7 +10,7 @@ from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import format_constant
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.literals import format_string
 from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 
@@ -49,13 +49,13 @@ def _compile(owner: ClassType) -> None:
             owner.methods[name].graph  # noqa: B018 (compiles it)
 
 
-def _hooks(owner: ClassType) -> list[FunctionRecord]:
+def _hooks(owner: ClassType) -> list[GraphFunction]:
     """The hooks of a class, each once.
 
     Raises:
         UnsupportedError: two have one name, or one has the name of a method.
     """
-    found: dict[str, FunctionRecord] = {}
+    found: dict[str, GraphFunction] = {}
     for hook in (*owner.pre_hooks, *owner.hooks):
         if owner.methods.get(hook.basename) or found.setdefault(hook.basename, hook) is not hook:
             raise UnsupportedError(

@@ -19,10 +19,10 @@ from rekindle.frontend.python_printer.names import (
     qualified_name,
     spell,
 )
-from rekindle.frontend.python_printer.tagged_text import Text
+from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import (
@@ -56,7 +56,7 @@ class PythonPrinter:
         self.constants = ConstantTable() if constants is None else constants
         self.importable = importable
         self._name_of = type_name or qualified_name
-        self._out = Text()
+        self._out = TaggedText()
         self._level = 0
         self._names = Names()
         self._dependencies: dict[NamedType, None] = {}
@@ -120,7 +120,7 @@ class PythonPrinter:
 
     # ---------------------------------------------------------------------------------------------------- functions
 
-    def print_function(self, record: FunctionRecord, basename: str | None = None) -> None:
+    def print_function(self, record: GraphFunction, basename: str | None = None) -> None:
         """``def f(x: Tensor, …) -> Tensor:`` and its body, under another name if one is given.
 
         Raises:
@@ -128,7 +128,7 @@ class PythonPrinter:
         """
         self._function(record, basename or record.basename, types_self=True)
 
-    def print_method(self, record: FunctionRecord) -> None:
+    def print_method(self, record: GraphFunction) -> None:
         """The same, with nothing said about the type of ``self``.
 
         Raises:
@@ -136,7 +136,7 @@ class PythonPrinter:
         """
         self._function(record, record.basename, types_self=False)
 
-    def _function(self, record: FunctionRecord, basename: str, types_self: bool) -> None:
+    def _function(self, record: GraphFunction, basename: str, types_self: bool) -> None:
         graph = without_builtin_calls(record.graph)
         self._names.forget()
         printer = FunctionPrinter(
@@ -160,7 +160,7 @@ class PythonPrinter:
             printer.body(graph.block)
         self._out.range = UNKNOWN_RANGE
 
-    def _needed_behind_defaults(self, record: FunctionRecord) -> int:
+    def _needed_behind_defaults(self, record: GraphFunction) -> int:
         """How many parameters come before the last that must be given, if one before it need not be: no reader knows
         parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called from
         outside of it."""
@@ -218,7 +218,7 @@ def without_builtin_calls(graph: Graph) -> Graph:
     return copy
 
 
-def _calls_builtin(node: Node) -> FunctionRecord | None:
+def _calls_builtin(node: Node) -> GraphFunction | None:
     if node.kind != "prim::CallFunction":
         return None
     type = node.inputs[0].type

@@ -8,7 +8,7 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 
 
 @dataclass(slots=True)
-class Text:
+class TaggedText:
     """A text, and from which offset on (in characters) it stands for which range.
 
     ``range`` is what is added from now on stands for.
@@ -19,10 +19,10 @@ class Text:
     _parts: list[str] = field(default_factory=list)
     _length: int = 0
 
-    def add(self, *pieces: str | Text) -> Text:
+    def add(self, *pieces: str | TaggedText) -> TaggedText:
         """Append ``pieces``, each of which may bring ranges of its own."""
         for piece in pieces:
-            if isinstance(piece, Text):
+            if isinstance(piece, TaggedText):
                 for offset, range in piece.ranges:
                     self._mark(self._length + offset, range)
                 self._parts += piece._parts
@@ -33,7 +33,7 @@ class Text:
                 self._length += len(piece)
         return self
 
-    def add_list(self, items: list[str | Text], begin: str = "", end: str = "") -> Text:
+    def add_list(self, items: list[str | TaggedText], begin: str = "", end: str = "") -> TaggedText:
         """Append ``items`` with commas between them."""
         self.add(begin)
         for index, item in enumerate(items):

@@ -12,7 +12,7 @@ from rekindle.ir.types.base import Type
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
-    from rekindle.ir.graph_function import FunctionRecord
+    from rekindle.ir.graph_function import GraphFunction
     from rekindle.ir.schema import FunctionSchema
 
 LIBRARY_CLASSES: Final = "__torch__.torch.classes."
@@ -30,7 +30,7 @@ class ClassAttribute:
     kind: AttributeKind = "attribute"
     note: str | None = field(default=None, compare=False, repr=False)
     """A hint for whoever is surprised by the type."""
-    is_made_by_program: bool = field(default=False, compare=False, repr=False)
+    is_dynamic: bool = field(default=False, compare=False, repr=False)
     """Whether a method assigns it first, so that objects do not have it from the start."""
     initial: Callable[[], object] | None = field(default=None, compare=False, repr=False)
     """What objects have in such a slot until then, where they have anything."""
@@ -40,7 +40,7 @@ class ClassAttribute:
     """Whether the program annotates it: then it keeps its type."""
     is_assumed: bool = field(default=False, compare=False, repr=False)
     """Whether nothing has shown the types of the elements yet: it is a list or a dict that was left empty."""
-    users: WeakSet[FunctionRecord] = field(default_factory=WeakSet, compare=False, repr=False)
+    users: WeakSet[GraphFunction] = field(default_factory=WeakSet, compare=False, repr=False)
     """The compiled functions that have to be compiled again where the type changes."""
 
 
@@ -49,8 +49,8 @@ class Property:
     """A property of a class, by its compiled getter and setter."""
 
     name: str
-    getter: FunctionRecord
-    setter: FunctionRecord | None = None
+    getter: GraphFunction
+    setter: GraphFunction | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -66,13 +66,13 @@ class ClassType(Type):
     is_module: bool = False
     attributes: dict[str, ClassAttribute] = field(default_factory=dict, repr=False)
     constants: dict[str, object] = field(default_factory=dict, repr=False)
-    methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
-    static_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
-    class_methods: dict[str, FunctionRecord] = field(default_factory=dict, repr=False)
+    methods: dict[str, GraphFunction] = field(default_factory=dict, repr=False)
+    static_methods: dict[str, GraphFunction] = field(default_factory=dict, repr=False)
+    class_methods: dict[str, GraphFunction] = field(default_factory=dict, repr=False)
     """Functions that know the class, compiled where they are called; in archives they are functions like any."""
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
-    pre_hooks: list[FunctionRecord] = field(default_factory=list, repr=False)
-    hooks: list[FunctionRecord] = field(default_factory=list, repr=False)
+    pre_hooks: list[GraphFunction] = field(default_factory=list, repr=False)
+    hooks: list[GraphFunction] = field(default_factory=list, repr=False)
     """What runs before and behind ``forward`` where Python calls a module; calls within a program spell it out."""
     python_class: type | None = field(default=None, repr=False)
     is_incomplete: bool = False
@@ -86,7 +86,7 @@ class ClassType(Type):
     fills it."""
     library_methods: dict[str, FunctionSchema] | None = field(default=None, repr=False)
     """What is known of the methods of a class that is written in C++."""
-    method_finder: Callable[[str], FunctionRecord | None] | None = field(default=None, repr=False)
+    method_finder: Callable[[str], GraphFunction | None] | None = field(default=None, repr=False)
     """Finds methods that nothing has called yet, of a module whose methods are compiled when they are called."""
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class ClassType(Type):
         return self.name.rsplit(".", 1)[-1]
 
     @property
-    def is_library_class(self) -> bool:
+    def is_torchbind_class(self) -> bool:
         """Whether it is written in C++: then only its library knows what its objects have."""
         return self.name.startswith(LIBRARY_CLASSES)
 
@@ -129,7 +129,7 @@ class ClassType(Type):
             return False
         return not isinstance(slot.type, (ClassType, InterfaceType))
 
-    def find_method(self, name: str) -> FunctionRecord | None:
+    def find_method(self, name: str) -> GraphFunction | None:
         """The method ``name``, called before or not."""
         found = None if self.method_finder is None else self.method_finder(name)
         return found or self.methods.get(name)
@@ -222,7 +222,7 @@ class FunctionType(Type):
     """The type that one function alone has: the function is known from the type."""
 
     kind: ClassVar[str] = "FunctionType"
-    function: FunctionRecord
+    function: GraphFunction
 
     def __str__(self) -> str:
         return "Function"

@@ -88,7 +88,7 @@ class Dots(Expr):
     KIND = "dots"
 
 
-class Caught(Expr):
+class CurrentException(Expr):
     """What ``raise`` alone raises: the exception that is being handled."""
 
     __slots__ = ()

@@ -312,7 +312,7 @@ class With(Stmt):
         return self._views(1, Stmt)
 
 
-class GivenUp(Stmt):
+class ErrorStmt(Stmt):
     """Where Python stood that the language leaves out, which has been told: ``(given_up (list (ident name) …)
     (list (block statement …) …))``, the names that it gave a meaning and the blocks within it. As an expression it has
     no blocks.
@@ -322,7 +322,7 @@ class GivenUp(Stmt):
     KIND = "given_up"
 
     @classmethod
-    def create(cls, range: SourceRange, names: Iterable[str], blocks: Iterable[Sequence[Stmt]] = ()) -> GivenUp:
+    def create(cls, range: SourceRange, names: Iterable[str], blocks: Iterable[Sequence[Stmt]] = ()) -> ErrorStmt:
         idents = [Ident.create(range, name) for name in names]
         trees = tuple(Tree("block", range, tuple(item.tree for item in block)) for block in blocks)
         return cls._build(range, list_tree(range, idents), Tree(LIST, range, trees))

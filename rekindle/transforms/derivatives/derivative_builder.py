@@ -14,39 +14,39 @@ from rekindle.passes import LowerSimpleTuples, run_passes
 from rekindle.program.function import Function
 from rekindle.transforms.derivatives.programs import Program, kept, numbers_of, program_of
 from rekindle.transforms.derivatives.pytrees import (
-    Tree,
+    Pytree,
     check_differentiable,
+    flatten,
     leaves,
-    put_together,
-    refilled,
-    taken_apart,
     taken_apart_like,
     type_of,
+    unflatten,
+    unflatten_like,
 )
-from rekindle.transforms.derivatives.vjp_builder import WayBack, clean_up, way_back
+from rekindle.transforms.derivatives.vjp_builder import Vjp, build_vjp, clean_up
 
 
 @dataclass(slots=True)
-class Work:
+class DerivativeBuilder:
     """``wanted`` are the arguments that derivatives are by, ``value`` what is differentiated, and ``aux`` what else the
     program returns. ``graph`` has no outputs while it is worked on. Of loops ``limit`` bytes are kept at most, if there
     is a limit."""
 
     program: Program
-    wanted: Tree
-    value: Tree
+    wanted: Pytree
+    value: Pytree
     aux: Value | None
     range: SourceRange
     """Where the result was computed."""
     limit: int | None = None
 
     @classmethod
-    def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool, limit: int | None = None) -> Work:
+    def of(cls, func: Any, argnums: int | Sequence[int], has_aux: bool, limit: int | None = None) -> DerivativeBuilder:
         _check_limit(limit)
         program = program_of(func)
         graph = program.graph
         numbers = numbers_of(argnums, program)
-        arguments: list[Tree] = []
+        arguments: list[Pytree] = []
         for number in numbers:
             arguments.append(_open_argument(program, number))
             check_differentiable(arguments[-1], f"argument {number} of '{program.basename}'")
@@ -55,7 +55,7 @@ class Work:
             run_passes(graph, (LowerSimpleTuples(),))
         (result,) = graph.outputs
         graph.block.erase_output(0)
-        value = taken_apart(graph, result)
+        value = flatten(graph, result)
         aux: Value | None = None
         if has_aux:
             if not isinstance(value, tuple) or len(value) != 2:
@@ -65,7 +65,7 @@ class Work:
                     result.node.range,
                 )
             value, rest = value
-            aux = put_together(graph, rest)
+            aux = unflatten(graph, rest)
         return cls(program, wanted, value, aux, result.node.range, limit)
 
     @property
@@ -85,12 +85,12 @@ class Work:
         for index in reversed(range(len(self.graph.outputs))):
             self.graph.block.erase_output(index)
 
-    def way_back(self) -> WayBack:
+    def build_vjp(self) -> Vjp:
         """The way from the value to what is wanted; its results are the leaves of the value, and the rest."""
         self.return_results()
-        return way_back(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
+        return build_vjp(self.graph, list(leaves(self.wanted)), range(len(list(leaves(self.value)))), self.limit)
 
-    def add_parameter(self, name: str, like: Tree) -> Tree:
+    def add_parameter(self, name: str, like: Pytree) -> Pytree:
         """A new last parameter that has the form of ``like``."""
         known = {argument.name for argument in self.program.arguments}
         while name in known:
@@ -100,18 +100,18 @@ class Work:
         self.program.arguments = (*self.program.arguments, Argument(name, type))
         return taken_apart_like(self.graph, value, like)
 
-    def shaped(self, gradients: Sequence[Value]) -> Tree:
+    def shaped(self, gradients: Sequence[Value]) -> Pytree:
         """Gradients in the form of what is wanted."""
-        return refilled(self.wanted, gradients)
+        return unflatten_like(self.wanted, gradients)
 
-    def results(self, found: Sequence[Value], derivative: Tree) -> Tree:
+    def results(self, found: Sequence[Value], derivative: Pytree) -> Pytree:
         """The value, the derivative and the rest, of which the first and the last are what was ``found``."""
         count = len(list(leaves(self.value)))
-        return (refilled(self.value, found[:count]), derivative, *found[count:])
+        return (unflatten_like(self.value, found[:count]), derivative, *found[count:])
 
-    def finished(self, results: Tree, what: str, told: str) -> Function:
+    def finished(self, results: Pytree, what: str, told: str) -> Function:
         """The function that returns ``results``."""
-        self.graph.add_output(put_together(self.graph, results))
+        self.graph.add_output(unflatten(self.graph, results))
         clean_up(self.graph)
         program = self.program
         return program.function(f"{program.name}_{what}", f"{told} {program.basename}.")
@@ -124,7 +124,7 @@ def _check_limit(limit: object) -> None:
         )
 
 
-def _open_argument(program: Program, number: int) -> Tree:
+def _open_argument(program: Program, number: int) -> Pytree:
     """The argument as a tree; what used it uses that."""
     graph = program.graph
     value = graph.inputs[number]
@@ -133,8 +133,8 @@ def _open_argument(program: Program, number: int) -> Tree:
     if not isinstance(value.type, TupleType):
         return value
     with graph.inserting_before(graph.return_node.next):
-        tree = taken_apart(graph, value)
-        whole = put_together(graph, tree)
+        tree = flatten(graph, value)
+        whole = unflatten(graph, tree)
     for use in value.uses:
         if use.user.kind != "prim::TupleUnpack" or use.user.is_after(whole.node):
             use.user.replace_input(use.offset, whole)

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from rekindle.errors import DifferentiationError
-from rekindle.ir.gc_pause import no_collection
+from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, TENSOR, ListType, TensorType
 from rekindle.program.function import Function
-from rekindle.transforms.derivatives.derivative_builder import Work
-from rekindle.transforms.derivatives.pytrees import Tree, leaves, refilled
-from rekindle.transforms.derivatives.vjp_builder import WayBack, way_back
+from rekindle.transforms.derivatives.derivative_builder import DerivativeBuilder
+from rekindle.transforms.derivatives.pytrees import Pytree, leaves, unflatten_like
+from rekindle.transforms.derivatives.vjp_builder import Vjp, build_vjp
 
 Numbers = int | Sequence[int]
 
@@ -47,9 +47,9 @@ def value_and_grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memor
     return _grad(func, argnums, has_aux, memory_limit, with_value=True)
 
 
-@no_collection()
+@gc_paused()
 def _grad(func: Any, argnums: Numbers, has_aux: bool, limit: int | None, *, with_value: bool) -> Function:
-    work = Work.of(func, argnums, has_aux, limit)
+    work = DerivativeBuilder.of(func, argnums, has_aux, limit)
     value = work.value
     if not isinstance(value, Value) or not isinstance(value.type, TensorType):
         raise DifferentiationError(
@@ -57,29 +57,29 @@ def _grad(func: Any, argnums: Numbers, has_aux: bool, limit: int | None, *, with
             work.range,
             hint=_hint_of_result(value, has_aux),
         )
-    way = work.way_back()
+    way = work.build_vjp()
     graph = work.graph
     seed = graph.insert_node(graph.create("autodiff::seed", [way.results[0]], range=work.range)).output
     gradients = work.shaped(way.gradients([seed]))
     rest = tuple(way.results[1:])
-    results: Tree = ((way.results[0], *rest) if rest else way.results[0], gradients)
+    results: Pytree = ((way.results[0], *rest) if rest else way.results[0], gradients)
     if not with_value:
         results = (gradients, *rest) if rest else gradients
     told = "value and gradient" if with_value else "gradient"
     return work.finished(results, "value_and_grad" if with_value else "grad", f"The {told} of")
 
 
-def _spelled(tree: Tree) -> str:
+def _spelled(tree: Pytree) -> str:
     return str(tree.type) if isinstance(tree, Value) else f"a tuple of {len(tree)}"
 
 
-def _hint_of_result(value: Tree, has_aux: bool) -> str:
+def _hint_of_result(value: Pytree, has_aux: bool) -> str:
     if isinstance(value, tuple) and not has_aux:
         return "with has_aux=True the first of two results is differentiated; rekindle.vjp takes any number of tensors"
     return "return the tensor that is to be differentiated"
 
 
-@no_collection()
+@gc_paused()
 def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
     """The program that computes what ``func`` returns, and the product of a vector with its Jacobian.
 
@@ -91,16 +91,16 @@ def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: in
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
     """
-    work = Work.of(func, argnums, has_aux, memory_limit)
+    work = DerivativeBuilder.of(func, argnums, has_aux, memory_limit)
     work.check_result()
     cotangents = work.add_parameter("cotangents", work.value)
-    way = work.way_back()
+    way = work.build_vjp()
     gradients = work.shaped(way.gradients(list(leaves(cotangents))))
     results = work.results(way.results, gradients)
     return work.finished(results, "vjp", "The result and the product of a vector with the Jacobian of")
 
 
-@no_collection()
+@gc_paused()
 def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     """The program that computes what ``func`` returns, and how that changes with its arguments.
 
@@ -114,13 +114,13 @@ def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
     """
-    work = Work.of(func, argnums, has_aux)
+    work = DerivativeBuilder.of(func, argnums, has_aux)
     work.check_result()
-    results, tangents = _forward(work, work.way_back())
+    results, tangents = _forward(work, work.build_vjp())
     return work.finished(work.results(results, tangents), "jvp", "The result and the tangent of")
 
 
-def _forward(work: Work, way: WayBack) -> tuple[list[Value], Tree]:
+def _forward(work: DerivativeBuilder, way: Vjp) -> tuple[list[Value], Pytree]:
     """The way back through a way back: from the tangents of what is wanted to those of the results, which it returns
     behind all results."""
     graph, value = work.graph, work.value
@@ -130,7 +130,7 @@ def _forward(work: Work, way: WayBack) -> tuple[list[Value], Tree]:
     gradients = way.gradients(cotangents)
     for each in (*gradients, *way.results):
         graph.add_output(each)
-    again = way_back(graph, cotangents, range(len(gradients)))
+    again = build_vjp(graph, cotangents, range(len(gradients)))
     found = again.gradients(tangents)
     results = again.results[len(gradients) :]
     for cotangent, result in zip(cotangents, results, strict=False):
@@ -139,7 +139,7 @@ def _forward(work: Work, way: WayBack) -> tuple[list[Value], Tree]:
         cotangent.replace_all_uses_with(zeros)
         _move_users_behind(zeros)
         graph.block.erase_input(cotangent.offset)
-    return results, refilled(value, found)
+    return results, unflatten_like(value, found)
 
 
 def _move_users_behind(value: Value) -> None:
@@ -161,7 +161,7 @@ def _zeros_like(graph: Graph, value: Value) -> Value:
     return graph.insert_node(graph.create("autodiff::or_zeros", inputs, types=[value.type])).output
 
 
-@no_collection()
+@gc_paused()
 def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     """The program that computes the Jacobian of ``func``, row by row, by going back from each element of the result.
 
@@ -172,7 +172,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
     """
-    work = Work.of(func, argnums, has_aux)
+    work = DerivativeBuilder.of(func, argnums, has_aux)
     work.check_result()
     flat = list(leaves(work.value))
     for each in (*flat, *leaves(work.wanted)):
@@ -183,7 +183,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
                 hint="use tensors, and tuples of them",
             )
     work.return_results()
-    found: list[Tree] = [work.shaped(_jacobian(work, index)) for index in range(len(flat))]
+    found: list[Pytree] = [work.shaped(_jacobian(work, index)) for index in range(len(flat))]
     results = [*work.graph.outputs]
     work.return_nothing()
     rows = iter(found)
@@ -192,7 +192,7 @@ def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
     return work.finished((jacobian, *rest) if rest else jacobian, "jacrev", "The Jacobian of")
 
 
-def _filled(tree: Tree, each: Iterator[Tree]) -> Tree:
+def _filled(tree: Pytree, each: Iterator[Pytree]) -> Pytree:
     """A tree in which one of ``each`` stands for each leaf of ``tree``."""
     assert not isinstance(tree, dict)
     return next(each) if isinstance(tree, Value) else tuple(_filled(part, each) for part in tree)
@@ -201,10 +201,10 @@ def _filled(tree: Tree, each: Iterator[Tree]) -> Tree:
 _ROWS: Final = ListType(TENSOR)
 
 
-def _jacobian(work: Work, index: int) -> list[Value]:
+def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
     """The Jacobians of one result by all that is wanted: a loop over its elements."""
     graph = work.graph
-    way = way_back(graph, list(leaves(work.wanted)), [index])
+    way = build_vjp(graph, list(leaves(work.wanted)), [index])
     result = way.results[index]
     count = graph.insert("aten::numel", [result])
     true = graph.insert_constant(True)

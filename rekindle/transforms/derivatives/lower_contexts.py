@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from rekindle.analysis.mutability import may_hold_tensor
-from rekindle.autodiff.functionalize_ops import functional_form, writes_to
+from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.autodiff.functionalize_ops import functional_variant, writes_to
 from rekindle.autodiff.tape import is_differentiable_type
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -24,7 +24,7 @@ from rekindle.ir.types import ClassType, FutureType, TensorType, Type
 from rekindle.passes import Inlining, run_passes
 
 
-def make_plain(graph: Graph) -> None:
+def lower_contexts(graph: Graph) -> None:
     """Run what is forked in place, and detach what is computed without gradients.
 
     Raises:
@@ -126,7 +126,7 @@ def _detach(within: list[Node], end: Node) -> None:
     """Let whoever uses what was computed ``within``, behind ``end``, use it detached."""
     graph = end.graph
     for node in within:
-        if writes_to(node) and may_hold_tensor(node.inputs[0].type) and node.inputs[0].node not in within:
+        if writes_to(node) and may_contain_tensor(node.inputs[0].type) and node.inputs[0].node not in within:
             _write_without(node)
             continue
         for output in node.outputs:
@@ -155,7 +155,7 @@ def _write_without(node: Node) -> None:
                 graph.insert("aten::detach", [value]) if isinstance(value.type, TensorType) else value
                 for value in node.inputs
             ]
-            form = functional_form(graph, node, arguments)
+            form = functional_variant(graph, node, arguments)
             if form is not None:
                 graph.insert("autodiff::with_value_", [written, form[0]], range=node.range)
                 node.output.replace_all_uses_with(written)

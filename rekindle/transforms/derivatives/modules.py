@@ -25,11 +25,11 @@ from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
 from rekindle.passes import DeadCodeElimination, run_passes
 from rekindle.passes.lower_graph import lower_graph
 from rekindle.program.module import ScriptModule
-from rekindle.transforms.derivatives.pytrees import Tree, entries
+from rekindle.transforms.derivatives.pytrees import Pytree, entries
 from rekindle.transforms.indexing import inline_with_plain_indices
 
 
-def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str, Graph, tuple[Argument, ...], Tree]:
+def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str, Graph, tuple[Argument, ...], Pytree]:
     """``forward`` as a function: its name, its graph with calls inlined, and its parameters, of which the first is a
     dict of the parameters of ``module`` by name, and of those of its ``buffers`` that are named; last the entries of
     that.
@@ -65,7 +65,7 @@ def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str,
     return module.script_type.name, graph, arguments, tree
 
 
-def _leaf(tree: dict[str, Tree], name: str) -> Value:
+def _leaf(tree: dict[str, Pytree], name: str) -> Value:
     found = tree[name]
     assert isinstance(found, Value)
     return found

@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rekindle.autodiff.functionalization import make_functional
+from rekindle.autodiff.functionalization import functionalize
 from rekindle.errors import DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.passes import RemoveMutation, run_passes
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
 from rekindle.runtime.pipelines import REQUIRED
 from rekindle.scripting.script import script
-from rekindle.transforms.derivatives.lower_contexts import make_plain
+from rekindle.transforms.derivatives.lower_contexts import lower_contexts
 from rekindle.transforms.derivatives.modules import function_of
-from rekindle.transforms.derivatives.pytrees import Tree, leaves
-from rekindle.transforms.derivatives.scalar_replacement import take_objects_apart
+from rekindle.transforms.derivatives.pytrees import Pytree, leaves
+from rekindle.transforms.derivatives.scalar_replacement import scalar_replace_objects
 from rekindle.transforms.indexing import inline_with_plain_indices
 from rekindle.transforms.split_unions import split_unions
 
@@ -32,13 +32,13 @@ class Program:
     name: str
     graph: Graph
     arguments: tuple[Argument, ...]
-    entries: dict[int, Tree] = field(default_factory=dict)
+    entries: dict[int, Pytree] = field(default_factory=dict)
     """The entries of arguments that are dicts, where their keys are known."""
 
     def function(self, name: str, docstring: str) -> Function:
         """The graph as a function: ``arguments`` are its parameters."""
         (output,) = self.graph.outputs
-        record = FunctionRecord(name, docstring=docstring)
+        record = GraphFunction(name, docstring=docstring)
         record.define(self.graph, FunctionSchema(record.basename, "", self.arguments, (Argument("", output.type),)))
         return Function(record)
 
@@ -84,11 +84,11 @@ def program_of(function: Any) -> Program:
 def _rewrite(program: Program) -> None:
     """Make the graph one that writes to nothing, and runs nothing beside itself."""
     graph = program.graph
-    make_plain(graph)
-    take_objects_apart(graph)
+    lower_contexts(graph)
+    scalar_replace_objects(graph)
     with kept(graph, [leaf for tree in program.entries.values() for leaf in leaves(tree)]):
         run_passes(graph, (*REQUIRED, RemoveMutation()))
-        make_functional(graph)
+        functionalize(graph)
         run_passes(graph, REQUIRED)
 
 

@@ -9,10 +9,10 @@ from rekindle.errors import DifferentiationError, SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, TupleType, Type
 
-Tree = Value | tuple["Tree", ...] | dict[str, "Tree"]
+Pytree = Value | tuple["Pytree", ...] | dict[str, "Pytree"]
 
 
-def leaves(tree: Tree) -> Iterator[Value]:
+def leaves(tree: Pytree) -> Iterator[Value]:
     """The values of a tree, in order."""
     if isinstance(tree, Value):
         yield tree
@@ -21,11 +21,11 @@ def leaves(tree: Tree) -> Iterator[Value]:
         yield from leaves(part)
 
 
-def refilled(tree: Tree, values: Sequence[Value]) -> Tree:
+def unflatten_like(tree: Pytree, values: Sequence[Value]) -> Pytree:
     """A tree of the same form with other leaves, the first of ``values`` that are given."""
     each = iter(values)
 
-    def filled(part: Tree) -> Tree:
+    def filled(part: Pytree) -> Pytree:
         if isinstance(part, dict):
             return {key: filled(inner) for key, inner in part.items()}
         return next(each) if isinstance(part, Value) else tuple(filled(inner) for inner in part)
@@ -33,7 +33,7 @@ def refilled(tree: Tree, values: Sequence[Value]) -> Tree:
     return filled(tree)
 
 
-def taken_apart(graph: Graph, value: Value) -> Tree:
+def flatten(graph: Graph, value: Value) -> Pytree:
     """``value`` as a tree; what is needed to take it apart is inserted."""
     if not isinstance(value.type, TupleType):
         return value
@@ -42,10 +42,10 @@ def taken_apart(graph: Graph, value: Value) -> Tree:
     else:
         unpack = graph.create("prim::TupleUnpack", [value], types=list(value.type.elements))
         elements = list(graph.insert_node(unpack).outputs)
-    return tuple(taken_apart(graph, element) for element in elements)
+    return tuple(flatten(graph, element) for element in elements)
 
 
-def taken_apart_like(graph: Graph, value: Value, like: Tree) -> Tree:
+def taken_apart_like(graph: Graph, value: Value, like: Pytree) -> Pytree:
     """``value`` as a tree of the form of another."""
     if isinstance(like, Value):
         return value
@@ -56,7 +56,7 @@ def taken_apart_like(graph: Graph, value: Value, like: Tree) -> Tree:
     return tuple(taken_apart_like(graph, part, other) for part, other in parts)
 
 
-def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Tree:
+def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Pytree:
     """The entries of a dict of tensors as a tree."""
     return {
         key: graph.insert_node(graph.create("aten::__getitem__", [value, graph.insert_constant(key)])).output
@@ -64,7 +64,7 @@ def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Tree:
     }
 
 
-def type_of(tree: Tree) -> Type:
+def type_of(tree: Pytree) -> Type:
     """The type of the value that a tree is put together to."""
     if isinstance(tree, dict):
         return DictType(STRING, TENSOR)
@@ -73,21 +73,21 @@ def type_of(tree: Tree) -> Type:
     return TupleType(tuple(type_of(part) for part in tree))
 
 
-def put_together(graph: Graph, tree: Tree) -> Value:
+def unflatten(graph: Graph, tree: Pytree) -> Value:
     """One value of a tree, inserted."""
     if isinstance(tree, Value):
         return tree
     if isinstance(tree, dict):
         items: list[Value] = []
         for key, part in tree.items():
-            items += [graph.insert_constant(key), put_together(graph, part)]
+            items += [graph.insert_constant(key), unflatten(graph, part)]
         return graph.insert_node(graph.create("prim::DictConstruct", items, types=[type_of(tree)])).output
-    parts = [put_together(graph, part) for part in tree]
+    parts = [unflatten(graph, part) for part in tree]
     type = TupleType(tuple(part.type for part in parts))
     return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output
 
 
-def check_differentiable(tree: Tree, what: str, range: SourceRange | None = None) -> None:
+def check_differentiable(tree: Pytree, what: str, range: SourceRange | None = None) -> None:
     """Refuse a tree that does not consist of tensors and lists of tensors."""
     for leaf in leaves(tree):
         if not _has_gradient(leaf.type):

@@ -23,7 +23,7 @@ from rekindle.passes import Inlining, LowerSimpleTuples, run_passes
 _OWN = ("prim::SetAttr", "prim::GetAttr")
 
 
-def take_objects_apart(graph: Graph) -> None:
+def scalar_replace_objects(graph: Graph) -> None:
     """Rewrite ``graph``, in which calls are inlined. What an object is known to be afterwards tells which methods are
     called where only an interface was known, so that these are inlined too. Objects that go elsewhere stay."""
     while True:

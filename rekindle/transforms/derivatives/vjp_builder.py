@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.gradient import reverse_mode
-from rekindle.autodiff.loop_checkpointing import segment_loops
-from rekindle.autodiff.tape import needing_gradients, steps_of
+from rekindle.autodiff.loop_checkpointing import checkpoint_loops
+from rekindle.autodiff.tape import active_values, build_tape
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType
 from rekindle.passes import (
@@ -34,43 +34,43 @@ CLEANUP: Final[tuple[Pass, ...]] = (
 
 
 @dataclass(slots=True)
-class WayBack:
+class Vjp:
     """A graph without outputs, which computes ``results``, and how to go back from these to ``wanted``."""
 
     graph: Graph
     results: list[Value]
     wanted: list[Value]
-    read: list[Value]
-    back: Graph
+    residuals: list[Value]
+    backward: Graph
     roots: list[int]
-    """The results, by number, whose gradients ``back`` takes first; it takes what is ``read`` then."""
+    """The results, by number, whose gradients ``backward`` takes first; it takes what is ``residuals`` then."""
 
     def gradients(self, given: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
         """Insert the way back from gradients ``given`` of all results; returns the gradients of what is wanted, zeros
         where there is no way."""
         graph = self.graph
-        found = graph.insert_graph(self.back, [*(given[root] for root in self.roots), *self.read])
+        found = graph.insert_graph(self.backward, [*(given[root] for root in self.roots), *self.residuals])
         return [_or_zeros(graph, gradient, leaf) for gradient, leaf in zip(found, self.wanted, strict=True)]
 
 
-def way_back(
+def build_vjp(
     graph: Graph, wanted: Sequence[Value], among: Sequence[int] | None = None, limit: int | None = None
-) -> WayBack:
+) -> Vjp:
     """The way from all outputs of ``graph``, or from those ``among`` them, which have gradients, back to ``wanted``.
     The outputs are taken from ``graph``, which is changed so that it keeps what the way back reads; of loops no more
     than ``limit`` bytes, if there is one."""
-    segments = {} if limit is None else segment_loops(graph, wanted, limit)
-    steps = steps_of(graph.block)
-    needed = needing_gradients(steps, wanted)
+    segments = {} if limit is None else checkpoint_loops(graph, wanted, limit)
+    steps = build_tape(graph.block)
+    needed = active_values(steps, wanted)
     chosen = range(len(graph.outputs)) if among is None else among
     roots = [index for index in chosen if graph.outputs[index] in needed]
-    tensors = [value.type for value in graph.inputs if may_hold_tensor(value.type)]
+    tensors = [value.type for value in graph.inputs if may_contain_tensor(value.type)]
     one_dtype = len(tensors) < 2 and all(isinstance(type, TensorType) for type in tensors)
     read, back = reverse_mode(graph, steps, needed, roots, wanted, segments=segments, one_dtype=one_dtype)
     results = list(graph.outputs)
     for index in reversed(range(len(results))):
         graph.block.erase_output(index)
-    return WayBack(graph, results, list(wanted), read, back, roots)
+    return Vjp(graph, results, list(wanted), read, back, roots)
 
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:

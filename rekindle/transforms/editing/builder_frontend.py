@@ -12,13 +12,13 @@ from rekindle.errors import GraphError, SourceRange
 from rekindle.frontend.builtin_calls import insert_builtin_call
 from rekindle.frontend.operator_kinds import BINARY_KINDS
 from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import Call, EmptyResolver, SugaredValue
+from rekindle.frontend.sugared import CallSite, EmptyResolver, SugaredValue
 from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir import building
 from rekindle.ir.building import Arguments, Caller
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
-from rekindle.ir.schema_matching import CallArgument
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE, TENSOR, TensorType, Type, optional
 from rekindle.passes.inlining import inline_between
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
@@ -33,7 +33,7 @@ from rekindle.transforms.editing.from_graph import create_function
 
 
 class _Emission:
-    """See :class:`rekindle.ir.building.Emission`."""
+    """See :class:`rekindle.ir.building.BuilderFrontend`."""
 
     def operator(self, graph: Graph, kind: str, args: Arguments, kwargs: Arguments, range: SourceRange) -> Value:
         return insert_builtin_call(range, graph, kind, args, kwargs)
@@ -42,13 +42,13 @@ class _Emission:
         kind, method = BINARY_KINDS[symbol]
         if symbol == "%" and args[0].type.kind == "StringType":
             kind = "aten::percentFormat"
-        return MagicMethod(method, BuiltinFunction(kind)).call(Call(range, graph, args)).as_value(range, graph)
+        return MagicMethod(method, BuiltinFunction(kind)).call(CallSite(range, graph, args)).as_value(range, graph)
 
     def attribute(self, graph: Graph, value: Value, name: str, range: SourceRange) -> Value | Caller:
         found = SimpleValue(value).attribute(range, graph, name)
         if isinstance(found, SimpleValue):
             return found.value
-        return lambda args, kwargs: found.call(Call(range, graph, args, kwargs)).as_value(range, graph)
+        return lambda args, kwargs: found.call(CallSite(range, graph, args, kwargs)).as_value(range, graph)
 
     def function(
         self, graph: Graph, function: Any, args: Arguments, kwargs: Arguments, range: SourceRange, *, inline: bool
@@ -57,16 +57,16 @@ class _Emission:
             function = create_function(function, "graph")
         before = graph.insert_point.prev
         callee = callable_value(function, graph, range, args, kwargs)
-        result = callee.call(Call(range, graph, args, kwargs)).as_value(range, graph)
+        result = callee.call(CallSite(range, graph, args, kwargs)).as_value(range, graph)
         return inline_between(before, graph.insert_point, result) if inline else result
 
-    def code(self, graph: Graph, text: str, names: Mapping[str, CallArgument], range: SourceRange, up: int) -> Value:
+    def code(self, graph: Graph, text: str, names: Mapping[str, NamedValue], range: SourceRange, up: int) -> Value:
         (definition,) = parse_definitions(f"def code({', '.join(names)}):\n    return ({text}\n    )")
-        record = FunctionRecord("code")
+        record = GraphFunction("code")
         resolver = caller_resolver(up + 2)
         define_function(record, definition, resolver, parameter_types={name: item.type for name, item in names.items()})
         before = graph.insert_point.prev
-        result = FunctionValue(record).call(Call(range, graph, kwargs=list(names.values()))).as_value(range, graph)
+        result = FunctionValue(record).call(CallSite(range, graph, kwargs=list(names.values()))).as_value(range, graph)
         return inline_between(before, graph.insert_point, result)
 
 
@@ -103,24 +103,24 @@ def _told_by_arguments(function: types.FunctionType, args: Arguments, kwargs: Ar
     return {
         name: optional(TENSOR) if item.type == NONE else item.type
         for name, item in bound.arguments.items()
-        if isinstance(item, CallArgument)
+        if isinstance(item, NamedValue)
         and parameters[name].annotation is inspect.Parameter.empty
         and parameters[name].default is inspect.Parameter.empty
         and not isinstance(item.type, TensorType)
     }
 
 
-_RECORDS: Final[weakref.WeakKeyDictionary[types.FunctionType, dict[tuple[tuple[str, str], ...], FunctionRecord]]] = (
+_RECORDS: Final[weakref.WeakKeyDictionary[types.FunctionType, dict[tuple[tuple[str, str], ...], GraphFunction]]] = (
     weakref.WeakKeyDictionary()
 )
 """Functions compiled for types that their arguments have told."""
 
 
-def _record_for(function: types.FunctionType, told: dict[str, Type]) -> FunctionRecord:
+def _record_for(function: types.FunctionType, told: dict[str, Type]) -> GraphFunction:
     known = _RECORDS.setdefault(function, {})
     key = tuple((name, str(type)) for name, type in told.items())
     if key not in known:
-        record = FunctionRecord(unique_name(qualified_name(function)), docstring=function.__doc__)
+        record = GraphFunction(unique_name(qualified_name(function)), docstring=function.__doc__)
         compile_function(record, function, told)
         known[key] = record
     return known[key]

@@ -10,7 +10,7 @@ from rekindle.errors import GraphError
 from rekindle.frontend.insertion import insert_get_attribute
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import NONE, TENSOR, ClassType, TupleType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.ir.verifier import verify
@@ -48,7 +48,7 @@ def create_method(module: ScriptModule, name: str, graph: Graph) -> Method:
         raise GraphError(f"the first input of a method is its module, a {type.basename}, but this graph takes {first}")
     if name in type.methods or name in type.attributes or name in type.constants or name in type.properties:
         raise GraphError(f"the module '{module.original_name}' has a '{name}' already")
-    record = FunctionRecord(f"{type.name}.{name}")
+    record = GraphFunction(f"{type.name}.{name}")
     made = _one_result(_copied(graph))
     record.define(made, schema_of_graph(name, made))
     type.methods[name] = record
@@ -86,7 +86,7 @@ def create_module(
         setattr(module, key, item)
         if isinstance(item, torch.nn.Parameter):
             module._parameters[key] = item
-    record = FunctionRecord(f"{type.name}.forward")
+    record = GraphFunction(f"{type.name}.forward")
     record.define(made, schema_of_graph("forward", made))
     type.methods["forward"] = record
     return module

@@ -21,7 +21,7 @@ from rekindle.passes.pass_manager import Pass, run_nested
 from rekindle.passes.remove_dropout import RemoveDropout
 from rekindle.runtime.user_passes import register_pass
 from rekindle.transforms.rewriting.matching import Match
-from rekindle.transforms.rewriting.rule import Rule, exhaust, rewrite
+from rekindle.transforms.rewriting.rule import RewriteRule, apply_to_fixpoint, rewrite
 
 # ------------------------------------------------------------------------------------------------------------ attention
 
@@ -83,7 +83,7 @@ def _masked_divided_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, sca
 
 
 @cache
-def _attention() -> tuple[Rule, ...]:
+def _attention() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_scores_times, _query_times, name="attention")(_scaled_attention),
         rewrite(_scores_over, _query_over, name="attention, divided")(_divided_attention),
@@ -93,7 +93,7 @@ def _attention() -> tuple[Rule, ...]:
 
 
 @cache
-def _attention_with_masks() -> tuple[Rule, ...]:
+def _attention_with_masks() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_masked_times, name="attention, masked")(_masked_attention),
         rewrite(_masked_over, name="attention, masked and divided")(_masked_divided_attention),
@@ -114,7 +114,7 @@ class FuseAttention:
 
     def run(self, graph: Graph) -> bool:
         rules = (*_attention(), *(_attention_with_masks() if self.masks else ()))
-        return exhaust(rules, graph) > 0
+        return apply_to_fixpoint(rules, graph) > 0
 
 
 # ---------------------------------------------------------------------------------------------------------- linear maps
@@ -155,7 +155,7 @@ def _is_vector(match: Match) -> bool | str:
 
 
 @cache
-def _linear_maps() -> tuple[Rule, ...]:
+def _linear_maps() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_matmul_plus, _addmm, _linear_plus, name="linear", when=_is_vector)(_linear),
         rewrite(_plain_matmul, name="linear without bias")(_plain_linear),
@@ -171,7 +171,7 @@ class FuseLinear:
     name: ClassVar[str] = "fuse_linear"
 
     def run(self, graph: Graph) -> bool:
-        return exhaust(_linear_maps(), graph) > 0
+        return apply_to_fixpoint(_linear_maps(), graph) > 0
 
 
 _MAPS: Final = {
@@ -194,7 +194,7 @@ def _map_then(call: str, activation: str) -> str:
 
 
 @cache
-def _rectified_maps() -> tuple[Rule, ...]:
+def _rectified_maps() -> tuple[RewriteRule, ...]:
     return tuple(
         rewrite(_map_then(call, "aten::relu"), name=f"relu of {name}")(_map_then(call, "aten::relu_"))
         for name, call in _MAPS.items()
@@ -211,7 +211,7 @@ class ReluInPlace:
     name: ClassVar[str] = "relu_in_place"
 
     def run(self, graph: Graph) -> bool:
-        return exhaust(_rectified_maps(), graph) > 0
+        return apply_to_fixpoint(_rectified_maps(), graph) > 0
 
 
 # -------------------------------------------------------------------------------------------------- written out by hand
@@ -263,7 +263,7 @@ def _is_near(name: str, wanted: float) -> Any:
 
 
 @cache
-def _activations() -> tuple[Rule, ...]:
+def _activations() -> tuple[RewriteRule, ...]:
     gelus = (_gelu_by_hand, _other_gelu_by_hand, _gelu_by_halves)
     return (
         rewrite(_silu_by_hand, name="silu")(_silu),
@@ -283,7 +283,7 @@ class FuseActivations:
     name: ClassVar[str] = "fuse_activations"
 
     def run(self, graph: Graph) -> bool:
-        return exhaust(_activations(), graph) > 0
+        return apply_to_fixpoint(_activations(), graph) > 0
 
 
 def _layer_norm_by_hand(x: Tensor, eps: float) -> Tensor:
@@ -311,7 +311,7 @@ def _rms_norm(x: Tensor, eps: float) -> Tensor:
 
 
 @cache
-def _norms() -> tuple[Rule, ...]:
+def _norms() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_layer_norm_by_hand, _layer_norm_by_var, name="layer_norm")(_layer_norm),
         rewrite(_rms_norm_by_hand, name="rms_norm")(_rms_norm),
@@ -327,7 +327,7 @@ class FuseNorms:
     name: ClassVar[str] = "fuse_norms"
 
     def run(self, graph: Graph) -> bool:
-        return exhaust(_norms(), graph) > 0
+        return apply_to_fixpoint(_norms(), graph) > 0
 
 
 # ------------------------------------------------------------------------------------------------- what changes nothing
@@ -374,7 +374,7 @@ def _detached_once(x: Tensor) -> Tensor:
 
 
 @cache
-def _identities() -> tuple[Rule, ...]:
+def _identities() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_to_own_dtype, _as_own_type, name="a cast to the dtype that it has", shares_alike=True)(_itself),
         rewrite(_contiguous_twice, name="contiguous twice", shares_alike=True)(_contiguous_once),
@@ -398,7 +398,7 @@ class RemoveIdentities:
 
     def run(self, graph: Graph) -> bool:
         dropped = run_nested(RemoveDropout(), graph)
-        return exhaust(_identities(), graph) > 0 or dropped
+        return apply_to_fixpoint(_identities(), graph) > 0 or dropped
 
 
 # --------------------------------------------------------------------------------------------------------- quantisation
@@ -446,7 +446,7 @@ def _in_few_steps(match: Match) -> bool | str:
 
 
 @cache
-def _requantisations() -> tuple[Rule, ...]:
+def _requantisations() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_QUANTISED_AGAIN, name="quantised again", when=_of_eight_bits)(_QUANTISED),
         rewrite(_fake_quantised_again, name="fake-quantised again", when=_in_few_steps)(_fake_quantised),
@@ -454,7 +454,7 @@ def _requantisations() -> tuple[Rule, ...]:
 
 
 @cache
-def _quantisations() -> tuple[Rule, ...]:
+def _quantisations() -> tuple[RewriteRule, ...]:
     return (rewrite(_THERE_AND_BACK, name="quantised and back")(_AS_IT_WAS),)
 
 
@@ -469,8 +469,8 @@ class RemoveRequantization:
     exact: bool = True
 
     def run(self, graph: Graph) -> bool:
-        rules: Sequence[Rule] = _requantisations() if self.exact else (*_requantisations(), *_quantisations())
-        return exhaust(rules, graph) > 0
+        rules: Sequence[RewriteRule] = _requantisations() if self.exact else (*_requantisations(), *_quantisations())
+        return apply_to_fixpoint(rules, graph) > 0
 
 
 LIBRARY: Final[tuple[type[Pass], ...]] = (

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_head
-from rekindle.transforms.rewriting.matching import Match, Matcher, Mismatch
+from rekindle.transforms.rewriting.matching import Match, Matcher, PatternMismatch
 from rekindle.transforms.rewriting.pattern import Pattern, place_of
-from rekindle.transforms.rewriting.soundness import Refusal
+from rekindle.transforms.rewriting.soundness import RewriteBlocker
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Explanation:
 
 
 def explain(
-    name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], Refusal | None]
+    name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], RewriteBlocker | None]
 ) -> Explanation:
-    """See :meth:`rekindle.transforms.rewriting.rule.Rule.explain`."""
+    """See :meth:`rekindle.transforms.rewriting.rule.RewriteRule.explain`."""
     fits: list[str] = []
-    refused: list[tuple[Match, Refusal]] = []
-    closest: tuple[Pattern, Mismatch] | None = None
+    refused: list[tuple[Match, RewriteBlocker]] = []
+    closest: tuple[Pattern, PatternMismatch] | None = None
     for pattern in patterns:
         matcher = Matcher(pattern)
         for node in graph.all_nodes():
@@ -63,7 +63,7 @@ def explain(
     return Explanation(name, (), text)
 
 
-def _refused(name: str, match: Match, why: Refusal) -> str:
+def _refused(name: str, match: Match, why: RewriteBlocker) -> str:
     lines = [f"the rule '{name}' fits at", *_place(match.node.range, print_head(match.node))]
     lines.append(f"but is not applied: {why.why}")
     if why.node is not None and why.node is not match.node:
@@ -71,7 +71,7 @@ def _refused(name: str, match: Match, why: Refusal) -> str:
     return "\n".join(lines)
 
 
-def _differs(name: str, pattern: Pattern, mismatch: Mismatch) -> str:
+def _differs(name: str, pattern: Pattern, mismatch: PatternMismatch) -> str:
     reached, total = mismatch.reached, len(pattern.nodes)
     nodes = f"{reached} of {total} {'node fits' if reached == 1 else 'nodes fit'}"
     lines = [f"the rule '{name}' does not fit. Where it comes closest, {nodes}; then the program has {mismatch.why}"]

@@ -70,7 +70,7 @@ class Match:
 
 
 @dataclass(slots=True, frozen=True)
-class Mismatch:
+class PatternMismatch:
     """Where a pattern first differs from a program: ``wanted`` of the pattern from ``found``; ``reached`` nodes fit."""
 
     reached: int
@@ -84,7 +84,7 @@ class Matcher:
 
     def __init__(self, pattern: Pattern) -> None:
         self.pattern = pattern
-        self.closest: Mismatch | None = None
+        self.closest: PatternMismatch | None = None
 
     def matches_at(self, node: Node) -> Iterator[Match]:
         """The ways in which the pattern stands with its first result made by ``node``."""
@@ -187,7 +187,7 @@ class Matcher:
         """Note a difference."""
         reached = len(match.nodes)
         if self.closest is None or reached > self.closest.reached:
-            self.closest = Mismatch(reached, *_told_places(match, wanted, found), why)
+            self.closest = PatternMismatch(reached, *_told_places(match, wanted, found), why)
         return None
 
 

@@ -21,18 +21,18 @@ from rekindle.transforms.rewriting.matching import Match, Matcher
 from rekindle.transforms.rewriting.pattern import Pattern, graph_of, named_inputs, normalise, packing_of, pattern_of
 from rekindle.transforms.rewriting.soundness import (
     GraphFacts,
-    Refusal,
     Relations,
+    RewriteBlocker,
     aliasing_refusal,
-    is_calm,
-    place_for,
+    insertion_point_for,
+    is_effect_free,
     relations_of,
 )
 
-Condition = Callable[[Match], "bool | str | None"]
+MatchCondition = Callable[[Match], "bool | str | None"]
 """Whether a match counts: False, or a text that says why not, refuses it."""
 
-Target = Graph | Function | Method | ScriptModule
+Rewritable = Graph | Function | Method | ScriptModule
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rule:
+class RewriteRule:
     """Made by :func:`rewrite`. It is a pass too (:class:`~rekindle.passes.Pass`), of the name ``name``."""
 
     name: str
@@ -53,12 +53,12 @@ class Rule:
     replacement: Any
     """A function, IR text, or a function that builds."""
     builds: bool
-    when: Condition | None
+    when: MatchCondition | None
     shares_alike: bool
     _relations: dict[Pattern, Relations]
     _made: dict[Pattern, Replacement]
 
-    def apply(self, target: Target, *, prepare: bool = True) -> int:
+    def apply(self, target: Rewritable, *, prepare: bool = True) -> int:
         """Rewrite ``target`` in place wherever the rule fits; returns how often it did.
 
         Of functions, methods and modules the graph is rewritten (of a module that of ``forward``), and the next call
@@ -70,7 +70,7 @@ class Rule:
         """
         return apply_rules(target, [self], prepare=prepare)
 
-    def explain(self, target: Target, *, prepare: bool = True) -> Explanation:
+    def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
         """Where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference where it
         comes closest, or what would make the rewrite wrong."""
         graph = graph_behind(target).copy()
@@ -80,7 +80,7 @@ class Rule:
 
     def run(self, graph: Graph) -> bool:
         """See :class:`~rekindle.passes.Pass`."""
-        return exhaust([self], graph) > 0
+        return apply_to_fixpoint([self], graph) > 0
 
     # -------------------------------------------------------------------------------------------------------- one place
 
@@ -90,16 +90,16 @@ class Rule:
         for pattern in self.patterns:
             yield from Matcher(pattern).matches_at(node)
 
-    def refusal(self, match: Match, facts: GraphFacts) -> Refusal | None:
+    def refusal(self, match: Match, facts: GraphFacts) -> RewriteBlocker | None:
         """Why this match stays."""
         if self.when is not None:
             told = self.when(match)
             if isinstance(told, str):
-                return Refusal(f"the condition says: {told}")
+                return RewriteBlocker(f"the condition says: {told}")
             if told is False:
-                return Refusal("the condition is not met")
-        place = place_for(match, facts)
-        if isinstance(place, Refusal):
+                return RewriteBlocker("the condition is not met")
+        place = insertion_point_for(match, facts)
+        if isinstance(place, RewriteBlocker):
             return place
         made = self._replacement_for(match)
         before = self._relations_of(match.pattern)
@@ -110,7 +110,7 @@ class Rule:
     def _rewrite_at(self, node: Node, facts: GraphFacts) -> bool:
         for match in self.matches_at(node):
             if self.refusal(match, facts) is None and may_change("rewrite", node):
-                place = place_for(match, facts)
+                place = insertion_point_for(match, facts)
                 assert isinstance(place, Node)
                 made = self._replacement_for(match)
                 _replace(match, made, place)
@@ -181,7 +181,7 @@ class Rule:
             name = list(pattern.inputs)[index]
             does, does_not = ("pattern", "replacement") if index in ours.written else ("replacement", "pattern")
             raise RuleError(f"the {does} of '{self.name}' writes to '{name}', the {does_not} does not")
-        return Replacement(graph, theirs, is_calm(graph))
+        return Replacement(graph, theirs, is_effect_free(graph))
 
 
 def _with_inputs(pattern: Pattern) -> tuple[Graph, dict[str, Value]]:
@@ -194,12 +194,14 @@ def _count(number: int) -> str:
     return "one result" if number == 1 else f"{number} results"
 
 
-def _type_refusal(match: Match, made: Replacement) -> Refusal | None:
+def _type_refusal(match: Match, made: Replacement) -> RewriteBlocker | None:
     for root, result in zip(match.roots, made.graph.outputs, strict=True):
         if isinstance(result.type, TensorType) and isinstance(root.type, TensorType):
             continue
         if not result.type.is_subtype_of(root.type):
-            return Refusal(f"%{root.name} is a {root.type}, but the replacement gives a {result.type}", root.node)
+            return RewriteBlocker(
+                f"%{root.name} is a {root.type}, but the replacement gives a {result.type}", root.node
+            )
     return None
 
 
@@ -256,11 +258,11 @@ def _stand_for(node: Node, original: Node) -> None:
 
 def rewrite(
     *patterns: Any,
-    when: Condition | None = None,
+    when: MatchCondition | None = None,
     name: str | None = None,
     builds: bool = False,
     shares_alike: bool = False,
-) -> Callable[[Any], Rule]:
+) -> Callable[[Any], RewriteRule]:
     """Make a rule of a replacement; as a decorator, of a function::
 
         def halved_twice(x):
@@ -291,10 +293,10 @@ def rewrite(
     if not patterns:
         raise RuleError("a rule needs a pattern: rewrite(pattern)")
 
-    def make(replacement: Any) -> Rule:
+    def make(replacement: Any) -> RewriteRule:
         found = tuple(pattern_of(pattern) for pattern in patterns)
         title = name or getattr(replacement, "__name__", None) or found[0].name
-        rule = Rule(title, found, replacement, builds, when, shares_alike, {}, {})
+        rule = RewriteRule(title, found, replacement, builds, when, shares_alike, {}, {})
         if builds:
             _check_builds(replacement, found[0])
         else:
@@ -313,9 +315,9 @@ def _check_builds(replacement: Any, pattern: Pattern) -> None:
         raise RuleError(f"the function that builds the replacement is called with ({wanted}): {error}") from None
 
 
-def apply_rules(target: Target, rules: Sequence[Rule], *, prepare: bool = True) -> int:
+def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bool = True) -> int:
     """Rewrite ``target`` in place by all ``rules``, in this order, until none of them fits; returns how often one did.
-    See :meth:`Rule.apply`.
+    See :meth:`RewriteRule.apply`.
 
     Raises:
         RuleError: they go on for ever, because one undoes what another does.
@@ -323,13 +325,13 @@ def apply_rules(target: Target, rules: Sequence[Rule], *, prepare: bool = True) 
     graph = graph_behind(target)
     if prepare:
         normalise(graph)
-    count = exhaust(rules, graph)
+    count = apply_to_fixpoint(rules, graph)
     if count:
         DeadCodeElimination().run(graph)
     return count
 
 
-def exhaust(rules: Sequence[Rule], graph: Graph) -> int:
+def apply_to_fixpoint(rules: Sequence[RewriteRule], graph: Graph) -> int:
     """Apply ``rules`` until none fits; returns how often one did."""
     total = 0
     limit = 100 + 20 * sum(1 for _ in graph.all_nodes())
@@ -343,7 +345,7 @@ def exhaust(rules: Sequence[Rule], graph: Graph) -> int:
             raise RuleError(f"the rules {names} go on for ever: what one makes, one of them rewrites again")
 
 
-def _times(rule: Rule, graph: Graph) -> int:
+def _times(rule: RewriteRule, graph: Graph) -> int:
     facts = GraphFacts(graph)
     return sum(1 for node in graph.all_nodes() if node.in_block and rule._rewrite_at(node, facts))
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.analysis.effects import PASSES_ON, has_side_effects, is_nondeterministic, may_write, sets_modes
+from rekindle.analysis.effects import FORWARDING_KINDS, has_side_effects, is_nondeterministic, may_write, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.transforms.rewriting.matching import Match
 
 
 @dataclass(slots=True, frozen=True)
-class Refusal:
+class RewriteBlocker:
     """Why a match may not be replaced; ``node`` is what stands in the way."""
 
     why: str
@@ -35,10 +35,10 @@ class GraphFacts:
         return self._aliases
 
     @property
-    def is_calm(self) -> bool:
+    def is_effect_free(self) -> bool:
         """Whether no node writes, prints, draws random numbers or changes modes: then no order matters."""
         if self._is_calm is None:
-            self._is_calm = not any(map(_stirs, self.graph.all_nodes()))
+            self._is_calm = not any(map(_has_effects, self.graph.all_nodes()))
         return self._is_calm
 
     def forget(self, is_calm: bool) -> None:
@@ -48,27 +48,27 @@ class GraphFacts:
             self._is_calm = None
 
 
-def is_calm(graph: Graph) -> bool:
-    return not any(map(_stirs, graph.all_nodes()))
+def is_effect_free(graph: Graph) -> bool:
+    return not any(map(_has_effects, graph.all_nodes()))
 
 
-def _stirs(node: Node) -> bool:
+def _has_effects(node: Node) -> bool:
     if node.kind in ("prim::If", "prim::Loop"):
         return False  # what is in them is asked itself
-    return may_write(node) or has_side_effects(node) or sets_modes(node) or is_nondeterministic(node)
+    return may_write(node) or has_side_effects(node) or writes_modes(node) or is_nondeterministic(node)
 
 
 # -------------------------------------------------------------------------------------------------- where it may stand
 
 
-def place_for(match: Match, facts: GraphFacts) -> Node | Refusal:
+def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
     """The node before which what replaces ``match`` may stand, or why there is none."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
     for node in nodes:
         if node.owning_block is not block:
-            return Refusal(f"{node.kind} stands in another block than the rest", node)
+            return RewriteBlocker(f"{node.kind} stands in another block than the rest", node)
     inner = _shared(match, nodes, facts)
     if inner is not None:
         return inner
@@ -81,13 +81,13 @@ def place_for(match: Match, facts: GraphFacts) -> Node | Refusal:
         if given is None:
             continue
         if given in match.roots:
-            return Refusal(f"%{given.name} is a result, and another result is made of it", given.node)
+            return RewriteBlocker(f"%{given.name} is a result, and another result is made of it", given.node)
         if _is_behind(given, place, block):
-            return Refusal(f"%{given.name} is defined behind the place where a result is used", given.node)
+            return RewriteBlocker(f"%{given.name} is defined behind the place where a result is used", given.node)
     return _crossing(match, nodes, place, facts) or place
 
 
-def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> Refusal | None:
+def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> RewriteBlocker | None:
     """A value within the match that something else uses too: it would be computed twice. Views, lists and
     numbers cost nothing."""
     roots, own = set(match.roots), set(nodes)
@@ -98,7 +98,7 @@ def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> Refusal |
             for use in output.uses:
                 if use.user not in own and not _is_cheap(node, output, facts):
                     user = "it is returned" if use.user.kind == "prim::Return" else f"{use.user.kind} uses it too"
-                    return Refusal(f"%{output.name} is needed elsewhere: {user}", use.user)
+                    return RewriteBlocker(f"%{output.name} is needed elsewhere: {user}", use.user)
     return None
 
 
@@ -109,15 +109,15 @@ def _is_cheap(node: Node, output: Value, facts: GraphFacts) -> bool:
         return True
     if facts.aliases.has_writers(output):
         return False
-    return node.kind in PASSES_ON or facts.aliases.may_alias(output, node.inputs[0])
+    return node.kind in FORWARDING_KINDS or facts.aliases.may_alias(output, node.inputs[0])
 
 
-def _twice(match: Match) -> Refusal | None:
+def _twice(match: Match) -> RewriteBlocker | None:
     """Two nodes of the pattern that are one in the program, though each would answer for itself."""
     found: dict[Node, Node] = {}
     for wanted, node in match.nodes.items():
         if found.setdefault(node, wanted) is not wanted and (is_nondeterministic(node) or may_write(node)):
-            return Refusal(f"{node.kind} runs once, but twice in the pattern", node)
+            return RewriteBlocker(f"{node.kind} runs once, but twice in the pattern", node)
     return None
 
 
@@ -148,9 +148,9 @@ def _is_behind(value: Value, place: Node, block: Block) -> bool:
     return node.kind != "prim::Param" and node.owning_block is block and node._position >= place._position
 
 
-def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> Refusal | None:
+def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> RewriteBlocker | None:
     """What lies between the nodes of the match and ``place`` and would see the difference."""
-    if facts.is_calm or len(nodes) == 1:
+    if facts.is_effect_free or len(nodes) == 1:
         return None
     effects_of = facts.aliases.effects_of
     own = set(nodes)
@@ -159,7 +159,7 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
     for index, (_, first) in enumerate(written):
         for _, second in written[index + 1 :]:
             if first._position > second._position and effects_of(first).conflicts_with(effects_of(second)):
-                return Refusal(f"{second.kind} comes before {first.kind}, but behind it in the pattern", second)
+                return RewriteBlocker(f"{second.kind} comes before {first.kind}, but behind it in the pattern", second)
     node = nodes[0]
     while node is not nodes[-1]:
         node = node.next
@@ -169,7 +169,7 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
             down = mine._position < node._position < place._position
             up = place._position <= node._position < mine._position
             if (down or up) and effects_of(mine).conflicts_with(effects_of(node)):
-                return Refusal(f"{node.kind} stands between, and {mine.kind} cannot be moved across it", node)
+                return RewriteBlocker(f"{node.kind} stands between, and {mine.kind} cannot be moved across it", node)
     return None
 
 
@@ -230,7 +230,7 @@ def _sources(graph: Graph, result: Value) -> set[int]:
 
 def aliasing_refusal(
     match: Match, before: Relations, after: Relations, facts: GraphFacts, *, shares_alike: bool
-) -> Refusal | None:
+) -> RewriteBlocker | None:
     """Why a result that shares memory otherwise than before would be noticed; None if it would not.
 
     What may share memory before and after need not do so alike: a reshape may copy or not. Only with ``shares_alike``
@@ -253,7 +253,7 @@ def aliasing_refusal(
     return None
 
 
-def _noticed(result: Value, other: Value, was: bool, will: bool, facts: GraphFacts) -> Refusal | None:
+def _noticed(result: Value, other: Value, was: bool, will: bool, facts: GraphFacts) -> RewriteBlocker | None:
     aliases = facts.aliases
     if not AliasDb.is_mutable_type(result.type) or not AliasDb.is_mutable_type(other.type):
         return None
@@ -261,11 +261,13 @@ def _noticed(result: Value, other: Value, was: bool, will: bool, facts: GraphFac
     for value in (result, other):
         if aliases.has_writers(value):
             writer = _writer(value, facts)
-            return Refusal(f"%{result.name} {how} %{other.name}, and %{value.name} is written to", writer)
+            return RewriteBlocker(f"%{result.name} {how} %{other.name}, and %{value.name} is written to", writer)
         if aliases.escapes(value):
-            return Refusal(f"%{result.name} {how} %{other.name}, and %{value.name} is handed to what is not known")
+            return RewriteBlocker(
+                f"%{result.name} {how} %{other.name}, and %{value.name} is handed to what is not known"
+            )
     if _leaves(result, facts) and (aliases.outlives_call(other) or _leaves(other, facts)):
-        return Refusal(f"%{result.name} {how} %{other.name}, and whoever calls the program knows both")
+        return RewriteBlocker(f"%{result.name} {how} %{other.name}, and whoever calls the program knows both")
     return None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.errors import BatchingError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import (
@@ -34,15 +34,15 @@ LEAVES: Final[tuple[Type, ...]] = (TENSOR, ListType(TENSOR), OptionalType(TENSOR
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class DimTree:
     """A value of ``type``: a leaf with its ``dim``, or ``parts``, of a dict those with these ``keys``."""
 
     type: Type
     dim: int | None = None
-    parts: tuple[Form, ...] | None = None
+    parts: tuple[DimTree, ...] | None = None
     keys: tuple[str, ...] = ()
 
-    def leaves(self) -> Iterator[Form]:
+    def leaves(self) -> Iterator[DimTree]:
         """The leaves, in order."""
         if self.parts is None:
             yield self
@@ -51,7 +51,7 @@ class Form:
             yield from part.leaves()
 
 
-def form_of(type: Type, dims: Dims, option: str, what: str) -> Form:
+def dim_tree_of(type: Type, dims: Dims, option: str, what: str) -> DimTree:
     """The form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
 
     Raises:
@@ -60,39 +60,39 @@ def form_of(type: Type, dims: Dims, option: str, what: str) -> Form:
     if isinstance(dims, Mapping):
         if not DictType(STRING, TENSOR).accepts(type):
             raise BatchingError(f"{option} has a dict for {what}, which is a {type.annotation}")
-        parts = [form_of(TENSOR, dim, option, f"the entry {key!r} of {what}") for key, dim in dims.items()]
-        return Form(type, parts=tuple(parts), keys=tuple(dims))
+        parts = [dim_tree_of(TENSOR, dim, option, f"the entry {key!r} of {what}") for key, dim in dims.items()]
+        return DimTree(type, parts=tuple(parts), keys=tuple(dims))
     if isinstance(type, TupleType):
         return _of_tuple(type, dims, option, what)
     if isinstance(dims, Sequence):
         if not isinstance(type, ListType) or type.element != TENSOR:
             raise BatchingError(f"{option} has a tuple for {what}, which is a {type.annotation}")
-        return Form(type, parts=tuple(form_of(TENSOR, dim, option, f"an element of {what}") for dim in dims))
+        return DimTree(type, parts=tuple(dim_tree_of(TENSOR, dim, option, f"an element of {what}") for dim in dims))
     if option == "out_dims" and is_number(type):
-        return Form(type, None if dims is None else 0)
+        return DimTree(type, None if dims is None else 0)
     if dims is not None and not isinstance(type, TensorType) and not any(leaf.accepts(type) for leaf in LEAVES):
         raise BatchingError(
             f"{option} is {dims} for {what}, which is a {type.annotation}",
             hint="give None for what is the same for all examples" if option == "in_dims" else None,
         )
-    return Form(type, dims)
+    return DimTree(type, dims)
 
 
-def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> Form:
+def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> DimTree:
     parts = type.contained
     each: list[Dims] = list(dims) if isinstance(dims, Sequence) else [dims] * len(parts)
     if len(each) != len(parts):
         raise BatchingError(f"{option} has {len(each)} entries for {what}, which has {len(parts)} elements")
     if not isinstance(dims, Sequence) and option == "in_dims":
-        each = [dims if may_hold_tensor(part) else None for part in parts]
-    forms = [form_of(part, dim, option, f"an element of {what}") for part, dim in zip(parts, each, strict=True)]
-    return Form(type, parts=tuple(forms))
+        each = [dims if may_contain_tensor(part) else None for part in parts]
+    forms = [dim_tree_of(part, dim, option, f"an element of {what}") for part, dim in zip(parts, each, strict=True)]
+    return DimTree(type, parts=tuple(forms))
 
 
 # ----------------------------------------------------------------------------------------------------------- in graphs
 
 
-def elements(graph: Graph, value: Value, form: Form) -> list[Value]:
+def elements(graph: Graph, value: Value, form: DimTree) -> list[Value]:
     """The leaves of ``value``; what takes it apart is inserted."""
     if form.parts is None:
         return [value]
@@ -100,7 +100,7 @@ def elements(graph: Graph, value: Value, form: Form) -> list[Value]:
     return [leaf for part, each in pairs for leaf in elements(graph, part, each)]
 
 
-def _parts(graph: Graph, value: Value, form: Form) -> Sequence[Value]:
+def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
     assert form.parts is not None
     if isinstance(form.type, DictType):
         graph.insert_graph(helper("check_entries"), [value, graph.insert_constant(len(form.keys))])
@@ -111,7 +111,7 @@ def _parts(graph: Graph, value: Value, form: Form) -> Sequence[Value]:
     return graph.insert_node(graph.create(kind, [value], types=[part.type for part in form.parts])).outputs
 
 
-def put_together(graph: Graph, form: Form, leaves: Iterator[Value]) -> Value:
+def put_together(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
     """A value of its ``leaves``; what puts it together is inserted. Numbers among them may have become tensors."""
     if form.parts is None:
         return next(leaves)
@@ -128,7 +128,7 @@ def put_together(graph: Graph, form: Form, leaves: Iterator[Value]) -> Value:
     return graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type])).output
 
 
-def inputs(graph: Graph, form: Form, name: str) -> Value:
+def inputs(graph: Graph, form: DimTree, name: str) -> Value:
     """A value of new inputs of ``graph``, one for each leaf."""
     return put_together(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
 

@@ -12,14 +12,14 @@ from typing import Final
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import is_nondeterministic, is_write, may_write
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TENSOR, has_free_variables
 from rekindle.transforms.vmap.batched_scalars import is_number
 from rekindle.transforms.vmap.batching_rule import rule_of
 from rekindle.transforms.vmap.rules.metadata import UNCHANGED
 
-PASSES_ON: Final = frozenset(
+STRUCTURAL_KINDS: Final = frozenset(
     {
         *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct", "prim::Uninitialized"),
@@ -32,9 +32,9 @@ _LOOKS: Final = frozenset({"aten::remove", "aten::index", "aten::count", "aten::
 """Operators of containers that look at what is in them."""
 
 
-def passes_on(node: Node) -> bool:
+def is_structural(node: Node) -> bool:
     """Whether ``node`` hands on what is in containers without a look at it."""
-    if node.kind in PASSES_ON:
+    if node.kind in STRUCTURAL_KINDS:
         return True
     schema = node.schema
     if schema is None or node.kind in _LOOKS or node.kind in UNCHANGED or node.blocks:
@@ -83,9 +83,9 @@ def used_within(node: Node) -> Iterator[Value]:
             yield from used_within(inner)
 
 
-def reads_examples(node: Node) -> bool:
+def is_data_dependent(node: Node) -> bool:
     """Whether what ``node`` returns beside tensors depends on the numbers in its tensors, as far as is known."""
-    if node.kind in UNCHANGED or passes_on(node):
+    if node.kind in UNCHANGED or is_structural(node):
         return False
     rule = rule_of(node)
     if rule is None:
@@ -103,7 +103,7 @@ _NUMBERS: Final = frozenset(
 
 
 @dataclass(slots=True)
-class Spread:
+class BatchednessAnalysis:
     """Finds the values of ``graph`` that differ. ``is_random`` says whether random numbers do."""
 
     graph: Graph
@@ -122,7 +122,7 @@ class Spread:
             self._block(self.graph.block)
 
     def _add(self, value: Value) -> None:
-        if may_hold_tensor(value.type) or is_number(value.type):
+        if may_contain_tensor(value.type) or is_number(value.type):
             self.batched.add(value)
 
     def _block(self, block: Block) -> None:
@@ -159,7 +159,7 @@ class Spread:
 
     def _pull(self, value: Value, sources: Collection[Value]) -> None:
         """Containers are the same object in all these places."""
-        if value.type != TENSOR and may_hold_tensor(value.type):
+        if value.type != TENSOR and may_contain_tensor(value.type):
             for source in sources:
                 self._add(source)
 
@@ -169,7 +169,7 @@ class Spread:
         if not differs:
             return
         for output in node.outputs:
-            if may_hold_tensor(output.type) or reads_examples(node):
+            if may_contain_tensor(output.type) or is_data_dependent(node):
                 self._add(output)
         if may_write(node):
             self._write(node)
@@ -184,9 +184,9 @@ class Spread:
         """Return whether a result of ``node`` may be a view of what ``node`` uses, of memory that the program writes
         to."""
         made = {value for block in node.blocks for value in _values(block)}
-        used = [value for value in used_within(node) if value not in made and may_hold_tensor(value.type)]
+        used = [value for value in used_within(node) if value not in made and may_contain_tensor(value.type)]
         return any(
-            may_hold_tensor(output.type)
+            may_contain_tensor(output.type)
             and self.aliases.has_writers(output)
             and self.aliases.may_contain_alias(output, used)
             for output in node.outputs
@@ -194,7 +194,7 @@ class Spread:
 
     def _write(self, node: Node) -> None:
         for value in _values(self.graph.block):
-            if may_hold_tensor(value.type) and self.aliases.writes_to_alias(node, [value]):
+            if may_contain_tensor(value.type) and self.aliases.writes_to_alias(node, [value]):
                 if value not in self.batched:
                     self.written.add(value)
                 self.batched.add(value)

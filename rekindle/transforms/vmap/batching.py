@@ -27,7 +27,7 @@ from typing import Final, Literal
 import torch
 
 from rekindle.analysis.effects import is_nondeterministic, may_write
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
 from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -35,15 +35,15 @@ from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, Opt
 from rekindle.passes.constants import constant_bool
 from rekindle.transforms.vmap.batched_scalars import is_number, word_of
 from rekindle.transforms.vmap.batchedness import (
-    Spread,
+    BatchednessAnalysis,
     is_for_each,
+    is_structural,
     may_be_uninitialized,
-    passes_on,
     used_within,
     written_by,
 )
-from rekindle.transforms.vmap.batching_rule import Rule, helper, rule_of
-from rekindle.transforms.vmap.loop_fallbacks import EXAMPLES_OF, REASON, Looped
+from rekindle.transforms.vmap.batching_rule import BatchingRule, helper, rule_of
+from rekindle.transforms.vmap.loop_fallbacks import EXAMPLES_OF, REASON, LoopFallback
 from rekindle.transforms.vmap.rules.metadata import UNCHANGED
 
 Randomness = Literal["error", "same", "different"]
@@ -55,7 +55,7 @@ _GRADIENTS: Final = ListType(ListType(_OPTIONAL))
 """What PyTorch's autograd gives back for the arguments of an operator."""
 
 
-class NeedsLoop(Exception):
+class NeedsLoopFallback(Exception):
     """There is something that only a loop over the examples can do, around all of the program. Says what, and where."""
 
     def __init__(self, reason: str, range: SourceRange) -> None:
@@ -83,8 +83,8 @@ class Batcher:
     source: Graph
     graph: Graph
     randomness: Randomness
-    spread: Spread
-    looped: list[Looped] = field(default_factory=list)
+    spread: BatchednessAnalysis
+    looped: list[LoopFallback] = field(default_factory=list)
     by_rule: list[str] = field(default_factory=list)
     _types: dict[Value, Type] | None = None
 
@@ -93,32 +93,34 @@ class Batcher:
     def is_batched(self, value: Value) -> bool:
         return value in self.spread.batched
 
-    def plain(self, batch: Batch, value: Value) -> Value:
+    def as_computed(self, batch: Batch, value: Value) -> Value:
         """What stands for ``value``, as it was made: with the examples in front if it differs."""
         found = batch.values.get(value)
         if found is None:
             assert batch.outer is not None, f"%{value.name} is not known"
-            found = self.plain(batch.outer, value)
+            found = self.as_computed(batch.outer, value)
             if self.is_batched(value) and batch.choose is not None:
                 found = batch.choose(value, found)
             batch.values[value] = found
         return found
 
-    def for_each(self, batch: Batch, value: Value) -> Value:
+    def as_batched(self, batch: Batch, value: Value) -> Value:
         """What stands for ``value`` with the examples in front, whether it differs or not."""
-        found = self.plain(batch, value)
+        found = self.as_computed(batch, value)
         if self.is_batched(value):
             return found
         if value.node.kind == "prim::Uninitialized":
             return self._insert("prim::Uninitialized", [], TENSOR if is_number(value.type) else _general(value.type))
         if may_be_uninitialized(value):
-            raise NeedsLoop("a variable that is the same for all examples may not have been assigned", value.node.range)
+            raise NeedsLoopFallback(
+                "a variable that is the same for all examples may not have been assigned", value.node.range
+            )
         return self.expanded(batch, value.type, found)
 
     def expanded(self, batch: Batch, type: Type, value: Value, *, own: bool = False) -> Value:
         """``value``, the same for all examples, with the examples in front; ``own`` memory for each if it is to be
         written to."""
-        if value.type == NONE or not (may_hold_tensor(type) or is_number(type)):
+        if value.type == NONE or not (may_contain_tensor(type) or is_number(type)):
             return value
         if is_number(type):
             dtype = {"int": 4, "float": 7, "bool": 11}[str(type)]
@@ -134,7 +136,9 @@ class Batcher:
             return self.call("same_optional_for_all", value, batch.size)
         if ListType(_OPTIONAL).accepts(type):
             return self.call("same_optional_list_for_all", value, batch.size)
-        raise NeedsLoop(f"a {type.annotation} that is the same for all examples is needed for each", value.node.range)
+        raise NeedsLoopFallback(
+            f"a {type.annotation} that is the same for all examples is needed for each", value.node.range
+        )
 
     def call(self, name: str, *values: Value) -> Value:
         """The result of a function that rules may call."""
@@ -181,21 +185,21 @@ class Batcher:
         elif node.kind == "prim::Loop":
             self._loop(node, batch)
         elif not any(self.is_batched(value) for value in (*used_within(node), *node.outputs)):
-            self._clone(node, batch, self.plain)
+            self._clone(node, batch, self.as_computed)
         elif self._is_random(node):
             self._random(node, batch)
         elif not any(self.is_batched(value) for value in used_within(node)):
-            self._clone(node, batch, self.plain)
+            self._clone(node, batch, self.as_computed)
             for output in node.outputs:
                 if self.is_batched(output):
                     batch.values[output] = self.expanded(
                         batch, output.type, batch.values[output], own=output in self.spread.written
                     )
         elif node.blocks or node.kind == "prim::fork":
-            raise NeedsLoop(f"{node.kind} has no rule", node.range)
+            raise NeedsLoopFallback(f"{node.kind} has no rule", node.range)
         elif node.kind in UNCHANGED:
-            self._clone(node, batch, self.plain)
-        elif passes_on(node):
+            self._clone(node, batch, self.as_computed)
+        elif is_structural(node):
             self._pass_on(node, batch)
         else:
             self._by_rule_or_loop(node, batch)
@@ -207,11 +211,11 @@ class Batcher:
 
     def _pass_on(self, node: Node, batch: Batch) -> None:
         if any(is_number(value.type) and self.is_batched(value) for value in (*node.inputs, *node.outputs)):
-            raise NeedsLoop("a list of numbers differs between the examples", node.range)
+            raise NeedsLoopFallback("a list of numbers differs between the examples", node.range)
         self._clone(node, batch, self._in_container)
 
     def _in_container(self, batch: Batch, value: Value) -> Value:
-        return self.for_each(batch, value) if may_hold_tensor(value.type) else self.plain(batch, value)
+        return self.as_batched(batch, value) if may_contain_tensor(value.type) else self.as_computed(batch, value)
 
     def _by_rule_or_loop(self, node: Node, batch: Batch) -> None:
         rule = rule_of(node)
@@ -226,14 +230,14 @@ class Batcher:
             schema = node.schema
             index = None if schema is None or deciding is None else schema.argument_index(deciding)
             if index is not None and self.is_batched(node.inputs[index]):
-                raise NeedsLoop(f"results of {node.kind} differ in size between the examples", node.range)
-            self._one_by_one(node, batch, "there is no rule for it")
+                raise NeedsLoopFallback(f"results of {node.kind} differ in size between the examples", node.range)
+            self._loop_fallback(node, batch, "there is no rule for it")
         elif not rule.takes_numbers and any(is_number(v.type) and self.is_batched(v) for v in node.inputs):
-            self._one_by_one(node, batch, "a number among its arguments differs between the examples")
+            self._loop_fallback(node, batch, "a number among its arguments differs between the examples")
         elif node.kind == "aten::index" and self._takes_a_mask(node):
-            raise NeedsLoop("results of a mask differ in size between the examples", node.range)
+            raise NeedsLoopFallback("results of a mask differ in size between the examples", node.range)
         elif may_write(node) and not all(self.is_batched(value) for value in written_by(node)):
-            raise NeedsLoop(f"{node.kind} writes to what is the same for all examples", node.range)
+            raise NeedsLoopFallback(f"{node.kind} writes to what is the same for all examples", node.range)
         else:
             self._by_rule(node, rule, batch)
 
@@ -247,16 +251,16 @@ class Batcher:
         found = [self._types.get(each) for each in indices.node.inputs if self.is_batched(each)]
         return any(isinstance(type, TensorType) and type.dtype == torch.bool for type in found)
 
-    def _by_rule(self, node: Node, rule: Rule, batch: Batch) -> None:
+    def _by_rule(self, node: Node, rule: BatchingRule, batch: Batch) -> None:
         named = dict(zip((argument.name for argument in rule.schema.arguments), node.inputs, strict=True))
         batched = {name for name, value in named.items() if self.is_batched(value)}
         arguments: list[Value] = []
         for name in rule.arguments:
             value = named[name]
-            if name in batched or not may_hold_tensor(value.type) or not rule.expands(name):
-                arguments.append(self.plain(batch, value))
+            if name in batched or not may_contain_tensor(value.type) or not rule.expands(name):
+                arguments.append(self.as_computed(batch, value))
             else:
-                arguments.append(self.for_each(batch, value))
+                arguments.append(self.as_batched(batch, value))
                 batched.add(name)
         graph = rule.graph(frozenset(batched), same=self.randomness == "same")
         (result,) = self.graph.insert_graph(graph, [*arguments, batch.size])
@@ -285,24 +289,24 @@ class Batcher:
                     node.range,
                     hint="draw them before, and hand them over with in_dims of None",
                 )
-            self._one_by_one(node, batch, "there is no rule for it")
+            self._loop_fallback(node, batch, "there is no rule for it")
         else:
             self._by_rule(node, rule, batch)
 
     # ------------------------------------------------------------------------------------------------------- one by one
 
-    def _one_by_one(self, node: Node, batch: Batch, reason: str) -> None:
+    def _loop_fallback(self, node: Node, batch: Batch, reason: str) -> None:
         """Compute ``node`` in a loop over the examples."""
         if any(isinstance(output.type, OptionalType) for output in node.outputs):
-            raise NeedsLoop(f"{node.kind} may return None", node.range)
+            raise NeedsLoopFallback(f"{node.kind} may return None", node.range)
         if self.spread.is_written_view(node):
-            raise NeedsLoop(f"{node.kind} returns a view of what is written to", node.range)
-        self.looped.append(Looped(node.kind, node.range, reason))
+            raise NeedsLoopFallback(f"{node.kind} returns a view of what is written to", node.range)
+        self.looped.append(LoopFallback(node.kind, node.range, reason))
         lists = [self._insert("prim::ListConstruct", [], ListType(output.type)) for output in node.outputs]
         inner = Batch(batch.size, {}, batch)
         with self.counted(batch.size, node.kind, reason) as index:
             inner.choose = lambda value, found: self.example(value, found, index.value)
-            copy = self._clone(node, inner, self.plain)
+            copy = self._clone(node, inner, self.as_computed)
             for gathered, output in zip(lists, copy.outputs, strict=True):
                 self._insert("aten::append", [gathered, output], gathered.type)
         for output, gathered in zip(node.outputs, lists, strict=True):
@@ -328,13 +332,13 @@ class Batcher:
             return found if found.type == NONE else self.call("example_of_optional", found, index)
         if ListType(_OPTIONAL).accepts(type):
             return self.call("example_of_optional_list", found, index)
-        raise NeedsLoop(f"a {type.annotation} differs between the examples", value.node.range)
+        raise NeedsLoopFallback(f"a {type.annotation} differs between the examples", value.node.range)
 
     def stacked(self, output: Value, gathered: Value) -> Value:
         """What was gathered of all examples, in one."""
         type = output.type
         if not self.is_batched(output):
-            raise NeedsLoop(f"{output.node.kind} returns a {type.annotation}", output.node.range)
+            raise NeedsLoopFallback(f"{output.node.kind} returns a {type.annotation}", output.node.range)
         if is_number(type):
             return self.call(f"stacked_{word_of(type)}", gathered)
         if isinstance(type, TensorType):
@@ -345,7 +349,7 @@ class Batcher:
             return self.call("stacked_dicts", gathered)
         if _GRADIENTS.accepts(type):
             return self.call("stacked_gradients", gathered)
-        raise NeedsLoop(f"{output.node.kind} returns a {type.annotation}", output.node.range)
+        raise NeedsLoopFallback(f"{output.node.kind} returns a {type.annotation}", output.node.range)
 
     # ----------------------------------------------------------------------------------------------------- control flow
 
@@ -353,7 +357,7 @@ class Batcher:
         if self.is_batched(node.inputs[0]):
             self._if_for_each(node, batch)
             return
-        new = self.graph.create("prim::If", [self.plain(batch, node.inputs[0])], outputs=0)
+        new = self.graph.create("prim::If", [self.as_computed(batch, node.inputs[0])], outputs=0)
         self.graph.insert_node(new)
         types: list[list[Type]] = []
         for block in node.blocks:
@@ -362,7 +366,7 @@ class Batcher:
             with self.graph.inserting_at_end(inside):
                 self.block(block, within)
                 found = [
-                    self.for_each(within, value) if self.is_batched(output) else self.plain(within, value)
+                    self.as_batched(within, value) if self.is_batched(output) else self.as_computed(within, value)
                     for value, output in zip(block.outputs, node.outputs, strict=True)
                 ]
             for value in found:
@@ -380,20 +384,22 @@ class Batcher:
         """Raise where one of ``sources`` differs between the examples and ``value``, which may be it, cannot: it is
         an optional number, or a number of any type."""
         if not self.is_batched(value) and any(map(self.is_batched, sources)):
-            raise NeedsLoop(f"a {value.type.annotation} differs between the examples", value.node.range)
+            raise NeedsLoopFallback(f"a {value.type.annotation} differs between the examples", value.node.range)
 
     def _check_no_writes(self, node: Node, batch: Batch) -> None:
         if self.spread.is_written_view(node):
-            raise NeedsLoop("a view of what is written to is chosen for each example", node.range)
+            raise NeedsLoopFallback("a view of what is written to is chosen for each example", node.range)
         for block in node.blocks:
             for inner in _nodes_within(block):
                 if may_write(inner) and not all(_is_made_in(value, block) for value in written_by(inner)):
-                    raise NeedsLoop(f"{inner.kind} writes to something where only some examples are", inner.range)
+                    raise NeedsLoopFallback(
+                        f"{inner.kind} writes to something where only some examples are", inner.range
+                    )
 
     def _if_for_each(self, node: Node, batch: Batch) -> None:
         """Each branch runs with the examples that take it, if there are any."""
         self._check_no_writes(node, batch)
-        condition = self.plain(batch, node.inputs[0])
+        condition = self.as_computed(batch, node.inputs[0])
         zero = self.graph.insert_constant(0)
         chosen: list[Value] = []
         results: list[list[Value]] = []
@@ -416,7 +422,7 @@ class Batcher:
         with self.graph.inserting_at_end(some):
             self.block(block, within)
             found = [
-                self.for_each(within, value) if self.is_batched(output) else self.plain(within, value)
+                self.as_batched(within, value) if self.is_batched(output) else self.as_computed(within, value)
                 for value, output in zip(block.outputs, node.outputs, strict=True)
             ]
         for value in found:
@@ -443,7 +449,7 @@ class Batcher:
             return self.call("chosen_dict", found, indices)
         if type == _OPTIONAL:
             return found if found.type == NONE else self.call("chosen_optional", found, indices)
-        raise NeedsLoop(f"a {type.annotation} differs between the examples", value.node.range)
+        raise NeedsLoopFallback(f"a {type.annotation} differs between the examples", value.node.range)
 
     def _merged(
         self,
@@ -467,12 +473,14 @@ class Batcher:
             )
         only = _only_branch(node, index)
         if only is None:
-            raise NeedsLoop(f"the branches return a {output.type.annotation} for some examples", output.node.range)
+            raise NeedsLoopFallback(
+                f"the branches return a {output.type.annotation} for some examples", output.node.range
+            )
         found = results[only][index]
         if not self.is_batched(output):
             return found
         if output.type != _OPTIONAL:
-            raise NeedsLoop(f"a branch returns a {output.type.annotation} for some examples", output.node.range)
+            raise NeedsLoopFallback(f"a branch returns a {output.type.annotation} for some examples", output.node.range)
         return self.call("in_place_if_any", found, chosen[only], batch.size)
 
     def _either(self, size: Value, if_none: Callable[[], Value], otherwise: Callable[[], Value]) -> Value:
@@ -493,10 +501,10 @@ class Batcher:
         for output, start, following in zip(node.outputs, node.inputs[2:], block.outputs[1:], strict=True):
             self._check_type(output, (start, following))
         starts = [
-            self.for_each(batch, value) if self.is_batched(inside) else self.plain(batch, value)
+            self.as_batched(batch, value) if self.is_batched(inside) else self.as_computed(batch, value)
             for value, inside in zip(node.inputs[2:], block.inputs[1:], strict=True)
         ]
-        counts = [self.plain(batch, value) for value in node.inputs[:2]]
+        counts = [self.as_computed(batch, value) for value in node.inputs[:2]]
         new = self.graph.create("prim::Loop", [*counts, *starts], outputs=0, attributes=node.attributes)
         self.graph.insert_node(new)
         inside = new.add_block()
@@ -506,9 +514,11 @@ class Batcher:
             within.values[value] = inside.add_input(type=self._type_of(value))
         with self.graph.inserting_at_end(inside):
             self.block(block, within)
-            found = [self.plain(within, block.outputs[0])]
+            found = [self.as_computed(within, block.outputs[0])]
             for value, carried in zip(block.outputs[1:], block.inputs[1:], strict=True):
-                found.append(self.for_each(within, value) if self.is_batched(carried) else self.plain(within, value))
+                found.append(
+                    self.as_batched(within, value) if self.is_batched(carried) else self.as_computed(within, value)
+                )
         for value in found:
             inside.add_output(value)
         for output in node.outputs:
@@ -520,14 +530,16 @@ class Batcher:
         (block,) = node.blocks
         for value in block.inputs[1:]:
             if not (isinstance(value.type, TensorType) or is_number(value.type)):
-                raise NeedsLoop(
+                raise NeedsLoopFallback(
                     f"a loop that examples leave at different times keeps a {value.type.annotation}", node.range
                 )
         if any(map(may_be_uninitialized, node.inputs[2:])):
-            raise NeedsLoop("a loop that examples leave at different times sets something as it is left", node.range)
+            raise NeedsLoopFallback(
+                "a loop that examples leave at different times sets something as it is left", node.range
+            )
         graph = self.graph
-        limit, go_on = (self.for_each(batch, value) for value in node.inputs[:2])
-        starts = [self.for_each(batch, value) for value in node.inputs[2:]]
+        limit, go_on = (self.as_batched(batch, value) for value in node.inputs[:2])
+        starts = [self.as_batched(batch, value) for value in node.inputs[2:]]
         going = self.call(
             "where_true", graph.insert("aten::logical_and", [graph.insert("aten::gt", [limit, 0]), go_on])
         )
@@ -545,7 +557,7 @@ class Batcher:
             for value, whole in zip(block.inputs[1:], wholes, strict=True):
                 within.values[value] = self.call("chosen", whole, active)
             self.block(block, within)
-            results = [self.for_each(within, value) for value in block.outputs[1:]]
+            results = [self.as_batched(within, value) for value in block.outputs[1:]]
             following = [
                 graph.insert("aten::index_copy", [whole, zero, active, result])
                 for whole, result in zip(wholes, results, strict=True)
@@ -553,7 +565,7 @@ class Batcher:
             left = graph.insert(
                 "aten::gt", [self.call("chosen", limit, active), graph.insert("aten::add", [number, 1])]
             )
-            more = graph.insert("aten::logical_and", [left, self.for_each(within, block.outputs[0])])
+            more = graph.insert("aten::logical_and", [left, self.as_batched(within, block.outputs[0])])
             still = self.call("chosen", active, self.call("where_true", more))
             again = graph.insert("aten::gt", [graph.insert("aten::size", [still, zero]), 0])
         for value in (again, still, *following):
@@ -645,7 +657,7 @@ def _is_made_in(value: Value, block: Block) -> bool:
         return False
     if node.kind in ("prim::ListConstruct", "prim::DictConstruct"):
         return True
-    return schema is not None and all(result.alias is None for result in schema.returns) and not passes_on(node)
+    return schema is not None and all(result.alias is None for result in schema.returns) and not is_structural(node)
 
 
 def _is_off(node: Node) -> bool:

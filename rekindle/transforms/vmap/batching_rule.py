@@ -12,9 +12,9 @@ import torch
 
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.errors import InternalError
-from rekindle.frontend.operator_sources import OperatorTexts
+from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import TENSOR, Type
 from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
@@ -27,7 +27,7 @@ _CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPr
 
 
 @dataclass(slots=True, eq=False)
-class Rule:
+class BatchingRule:
     """How an operator is computed for a batch. ``uses`` are the names in the head, in order."""
 
     schema: FunctionSchema
@@ -84,7 +84,7 @@ def _type_of(type: Type, batched: bool) -> Type:
 @dataclass(slots=True)
 class _Index:
     definitions: dict[str, Definition] = field(default_factory=dict)
-    helpers: dict[str, FunctionRecord] = field(default_factory=dict)
+    helpers: dict[str, GraphFunction] = field(default_factory=dict)
 
 
 @cache
@@ -102,7 +102,7 @@ def _index() -> _Index:
     return index
 
 
-_COMPILER: Final = OperatorTexts(lambda: _index().helpers, {"own": "autodiff"})
+_COMPILER: Final = OperatorSourceCompiler(lambda: _index().helpers, {"own": "autodiff"})
 
 
 def helper(name: str) -> Graph:
@@ -136,19 +136,19 @@ def _families() -> Mapping[str, int]:
     return found
 
 
-def rule_of(node: Node) -> Rule | None:
+def rule_of(node: Node) -> BatchingRule | None:
     """The rule of the operator that ``node`` calls, if there is one."""
     schema = node.schema
     return None if schema is None else rule_for(schema)
 
 
-def rule_for(schema: FunctionSchema) -> Rule | None:
+def rule_for(schema: FunctionSchema) -> BatchingRule | None:
     """The rule of the operator with this schema, if there is one."""
     return _rule(schema.qualified_name, schema)
 
 
 @cache
-def _rule(name: str, schema: FunctionSchema) -> Rule | None:
+def _rule(name: str, schema: FunctionSchema) -> BatchingRule | None:
     scalar = SCALARS.get(name)
     if scalar is not None:
         return _scalar_rule(schema, scalar)
@@ -158,7 +158,7 @@ def _rule(name: str, schema: FunctionSchema) -> Rule | None:
     key = key if namespace == "aten" else f"own.{key}"
     definition = _index().definitions.get(key)
     if definition is not None:
-        return Rule(schema, definition.parameters, definition.body)
+        return BatchingRule(schema, definition.parameters, definition.body)
     index = _families().get(key)
     write = pointwise if index is None and is_pointwise(schema) else None if index is None else FAMILIES[index][0]
     body = None if write is None else write(schema)
@@ -166,12 +166,12 @@ def _rule(name: str, schema: FunctionSchema) -> Rule | None:
         return None
     names = [argument.name for argument in schema.arguments]
     flags = [f"batched_{name}" for name in names if re.search(rf"\bbatched_{name}\b", body)]
-    return Rule(schema, (*names, *flags), body)
+    return BatchingRule(schema, (*names, *flags), body)
 
 
-def _scalar_rule(schema: FunctionSchema, expression: str) -> Rule:
+def _scalar_rule(schema: FunctionSchema, expression: str) -> BatchingRule:
     names = [argument.name for argument in schema.arguments]
-    return Rule(schema, tuple(names), f"    return {expression.format(*names)}\n", takes_numbers=True)
+    return BatchingRule(schema, tuple(names), f"    return {expression.format(*names)}\n", takes_numbers=True)
 
 
 def is_pointwise(schema: FunctionSchema) -> bool:

@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final, get_args
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.errors import BatchingError, DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import FunctionRecord
+from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, TensorType, Type
 from rekindle.passes import (
@@ -27,12 +27,12 @@ from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.indexing import inline_with_plain_indices
 from rekindle.transforms.split_unions import split_unions
-from rekindle.transforms.vmap.batch_dims import Dims, Form, elements, fold_entries, form_of, inputs, put_together
+from rekindle.transforms.vmap.batch_dims import Dims, DimTree, dim_tree_of, elements, fold_entries, inputs, put_together
 from rekindle.transforms.vmap.batchedness import written_by
 from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 from rekindle.transforms.vmap.lowering import BatchingReport, lower
-from rekindle.transforms.vmap.vmap_node import declare
+from rekindle.transforms.vmap.vmap_node import wrap_in_vmap
 
 _PREPARATION: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),
@@ -46,7 +46,7 @@ _PREPARATION: Final[tuple[Pass, ...]] = (
 class BatchedFunction(Function):
     """What :func:`vmap` makes: a compiled function for batches. ``report`` tells how it computes them."""
 
-    def __init__(self, record: FunctionRecord, report: BatchingReport) -> None:
+    def __init__(self, record: GraphFunction, report: BatchingReport) -> None:
         super().__init__(record)
         self.report = report
 
@@ -92,14 +92,14 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
         )
     split_unions(graph, name.rpartition(".")[2])
     takes = _forms_of_arguments(graph, in_dims)
-    gives = form_of(graph.outputs[0].type, out_dims, "out_dims", "the result")
+    gives = dim_tree_of(graph.outputs[0].type, out_dims, "out_dims", "the result")
     flat = _flat(graph, takes, gives)
     in_leaves = [leaf.dim for form in takes for leaf in form.leaves()]
-    declared = declare(flat, in_leaves, [leaf.dim for leaf in gives.leaves()], randomness)
+    declared = wrap_in_vmap(flat, in_leaves, [leaf.dim for leaf in gives.leaves()], randomness)
     whole = _whole(graph, declared, takes, gives)
     report = lower(whole)
     report.looped += [each for each in loops_over_examples(flat) if each not in report.looped]  # of batches within
-    record = FunctionRecord(f"vmap_{name}")
+    record = GraphFunction(f"vmap_{name}")
     parameters = [dataclasses.replace(each, type=_of_batches(each.type)) for each in arguments]
     record.define(whole, FunctionSchema(record.basename, "", tuple(parameters), (Argument("", whole.outputs[0].type),)))
     return BatchedFunction(record, report)
@@ -135,23 +135,23 @@ def _of_module(module: ScriptModule, in_dims: Dims) -> tuple[str, Graph, tuple[A
                 hint="call eval() before",
             )
     if not isinstance(in_dims, (tuple, list)):
-        rest = [in_dims if may_hold_tensor(argument.type) else None for argument in arguments[1:]]
+        rest = [in_dims if may_contain_tensor(argument.type) else None for argument in arguments[1:]]
         return name.rpartition(".")[2], graph, arguments, (first, *rest)
     return name.rpartition(".")[2], graph, arguments, (first, *in_dims[1:])
 
 
-def _forms_of_arguments(graph: Graph, in_dims: Dims) -> list[Form]:
+def _forms_of_arguments(graph: Graph, in_dims: Dims) -> list[DimTree]:
     values = graph.inputs
     if isinstance(in_dims, Mapping):
         raise BatchingError("in_dims is a number or a tuple with an entry for each argument, not a dict")
     if in_dims is None or isinstance(in_dims, int):
-        dims: list[Dims] = [in_dims if may_hold_tensor(value.type) else None for value in values]
+        dims: list[Dims] = [in_dims if may_contain_tensor(value.type) else None for value in values]
     elif len(in_dims) != len(values):
         raise BatchingError(f"in_dims has {len(in_dims)} entries, and the function takes {len(values)} arguments")
     else:
         dims = list(in_dims)
     forms = [
-        form_of(value.type, dim, "in_dims", f"argument '{value.base_name}'")
+        dim_tree_of(value.type, dim, "in_dims", f"argument '{value.base_name}'")
         for value, dim in zip(values, dims, strict=True)
     ]
     if all(leaf.dim is None for form in forms for leaf in form.leaves()):
@@ -159,7 +159,7 @@ def _forms_of_arguments(graph: Graph, in_dims: Dims) -> list[Form]:
     return forms
 
 
-def _flat(graph: Graph, takes: list[Form], gives: Form) -> Graph:
+def _flat(graph: Graph, takes: list[DimTree], gives: DimTree) -> Graph:
     """``graph`` with the leaves of its arguments as its inputs, and those of its result as its outputs."""
     flat = Graph()
     arguments = [inputs(flat, form, value.base_name) for value, form in zip(graph.inputs, takes, strict=True)]
@@ -171,7 +171,7 @@ def _flat(graph: Graph, takes: list[Form], gives: Form) -> Graph:
     return flat
 
 
-def _whole(original: Graph, declared: Graph, takes: list[Form], gives: Form) -> Graph:
+def _whole(original: Graph, declared: Graph, takes: list[DimTree], gives: DimTree) -> Graph:
     """``declared`` with the inputs and the output of ``original``."""
     graph = Graph()
     leaves = []

@@ -14,7 +14,7 @@ REASON: Final = "reason"
 
 
 @dataclass(slots=True, frozen=True)
-class Looped:
+class LoopFallback:
     """Something that is computed example by example: which kind of node, where in the source, and why."""
 
     kind: str
@@ -22,12 +22,12 @@ class Looped:
     reason: str
 
 
-def loops_over_examples(graph: Graph) -> list[Looped]:
+def loops_over_examples(graph: Graph) -> list[LoopFallback]:
     """What ``graph`` computes in loops over examples, of batches within it too, each once."""
-    found: list[Looped] = []
+    found: list[LoopFallback] = []
     for node in graph.all_nodes():
         if node.kind == "prim::Loop" and EXAMPLES_OF in node.attributes:
-            looped = Looped(node.get_string(EXAMPLES_OF), node.range, node.get_string(REASON))
+            looped = LoopFallback(node.get_string(EXAMPLES_OF), node.range, node.get_string(REASON))
             if looped not in found:
                 found.append(looped)
     return found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.errors import BatchingError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import DictType, ListType, TensorType, Type
@@ -22,10 +22,10 @@ from rekindle.passes import (
     run_passes,
 )
 from rekindle.transforms.vmap.batched_scalars import is_number
-from rekindle.transforms.vmap.batchedness import Spread
-from rekindle.transforms.vmap.batching import Batch, Batcher, NeedsLoop, Randomness
-from rekindle.transforms.vmap.loop_fallbacks import Looped
-from rekindle.transforms.vmap.vmap_node import KIND, NO_DIM, source_of
+from rekindle.transforms.vmap.batchedness import BatchednessAnalysis
+from rekindle.transforms.vmap.batching import Batch, Batcher, NeedsLoopFallback, Randomness
+from rekindle.transforms.vmap.loop_fallbacks import LoopFallback
+from rekindle.transforms.vmap.vmap_node import KIND, NO_DIM, body_as_graph
 
 _CLEANUP: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),
@@ -46,8 +46,8 @@ class BatchingReport:
     """
 
     by_rule: Counter[str] = field(default_factory=Counter)
-    looped: list[Looped] = field(default_factory=list)
-    whole_loop: Looped | None = None
+    looped: list[LoopFallback] = field(default_factory=list)
+    whole_loop: LoopFallback | None = None
 
     def __str__(self) -> str:
         lines = [f"{sum(self.by_rule.values())} operators by rules: {', '.join(sorted(self.by_rule)) or 'none'}"]
@@ -60,7 +60,7 @@ class BatchingReport:
         return "\n".join(lines)
 
 
-def _place(looped: Looped) -> str:
+def _place(looped: LoopFallback) -> str:
     range = looped.range
     return f" (line {range.line})" if range.is_known else ""
 
@@ -79,11 +79,11 @@ def lower(graph: Graph) -> BatchingReport:
 
 
 def _lower(node: Node, report: BatchingReport) -> None:
-    source, outside = source_of(node)
+    source, outside = body_as_graph(node)
     try:
         made = _batched(node, source, report)
-    except NeedsLoop as why:
-        report.whole_loop = Looped(KIND, why.range, why.reason)
+    except NeedsLoopFallback as why:
+        report.whole_loop = LoopFallback(KIND, why.range, why.reason)
         made = _looped(node, source, why)
     with node.graph.inserting_before(node):
         results = node.graph.insert_graph(made, [*node.inputs, *outside])
@@ -119,7 +119,7 @@ def _start(node: Node, source: Graph) -> tuple[Graph, Batch]:
     if not varying:
         raise BatchingError("vmap needs a tensor that differs between the examples", node.range)
     first = min(varying, key=lambda value: list(_SIZES).index(str(value.type)))
-    helpers = Batcher(source, graph, "error", Spread(source, is_random=False))
+    helpers = Batcher(source, graph, "error", BatchednessAnalysis(source, is_random=False))
     number = list(source.inputs).index(first)
     size = helpers.call(_SIZES[str(first.type)], values[first], graph.insert_constant(dims[number]))
     for value, dim in zip(source.inputs, dims, strict=False):
@@ -155,7 +155,7 @@ _MOVES: Final = {
 
 def _batched(node: Node, source: Graph, report: BatchingReport) -> Graph:
     randomness = _randomness(node)
-    spread = Spread(source, randomness == "different")
+    spread = BatchednessAnalysis(source, randomness == "different")
     spread.run(source.inputs[: len(node.inputs)])
     graph, batch = _start(node, source)
     batcher = Batcher(source, graph, randomness, spread)
@@ -171,9 +171,9 @@ def _batched(node: Node, source: Graph, report: BatchingReport) -> Graph:
                     value.node.range,
                     hint="give a dimension for it",
                 )
-            graph.add_output(batcher.plain(batch, value))
+            graph.add_output(batcher.as_computed(batch, value))
             continue
-        graph.add_output(_moved(batcher, batcher.for_each(batch, value), dim))
+        graph.add_output(_moved(batcher, batcher.as_batched(batch, value), dim))
     report.by_rule.update(batcher.by_rule)
     report.looped += batcher.looped
     return graph
@@ -186,10 +186,10 @@ def _moved(batcher: Batcher, value: Value, dim: int) -> Value:
     return batcher.call(name or "batch_moved_to", value, batcher.graph.insert_constant(dim))
 
 
-def _looped(node: Node, source: Graph, why: NeedsLoop) -> Graph:
+def _looped(node: Node, source: Graph, why: NeedsLoopFallback) -> Graph:
     """All of ``source`` in a loop over the examples."""
     graph, batch = _start(node, source)
-    differ = Spread(source, is_random=False)
+    differ = BatchednessAnalysis(source, is_random=False)
     differ.batched.update(source.inputs[: len(node.inputs)])
     batcher = Batcher(source, graph, _randomness(node), differ)
     gathered = [graph.insert_node(_list_of(graph, value)).output for value in source.outputs]
@@ -212,13 +212,13 @@ def _looped(node: Node, source: Graph, why: NeedsLoop) -> Graph:
 
 
 def _list_of(graph: Graph, value: Value) -> Node:
-    if not is_number(value.type) and not may_hold_tensor(value.type):
+    if not is_number(value.type) and not may_contain_tensor(value.type):
         raise BatchingError(f"the program returns a {value.type.annotation}, not a tensor", value.node.range)
     return graph.create("prim::ListConstruct", types=[ListType(value.type)])
 
 
 def _cloned(batcher: Batcher, batch: Batch, source: Graph) -> Sequence[Value]:
     for node in source.nodes:
-        copy = batcher.graph.create_clone(node, lambda value: batcher.plain(batch, value))
+        copy = batcher.graph.create_clone(node, lambda value: batcher.as_computed(batch, value))
         batch.values.update(zip(node.outputs, batcher.graph.insert_node(copy).outputs, strict=True))
-    return [batcher.plain(batch, value) for value in source.outputs]
+    return [batcher.as_computed(batch, value) for value in source.outputs]

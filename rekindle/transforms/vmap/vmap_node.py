@@ -22,14 +22,14 @@ from typing import Final
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR
 from rekindle.transforms.vmap.batched_scalars import is_number
-from rekindle.transforms.vmap.batchedness import Spread, used_within
+from rekindle.transforms.vmap.batchedness import BatchednessAnalysis, used_within
 
 KIND: Final = "prim::vmap"
 NO_DIM: Final = -1000
 """Stands for an output that is the same for all examples."""
 
 
-def declare(
+def wrap_in_vmap(
     graph: Graph, in_dims: Sequence[int | None], out_dims: Sequence[int | None], randomness: str = "error"
 ) -> Graph:
     """A graph that runs ``graph`` for a batch. ``in_dims`` tells for each input in which dimension the examples lie,
@@ -63,7 +63,7 @@ def _insert(graph: Graph, source: Graph, values: dict[Value, Value]) -> list[Val
     return graph.insert_graph(source, [values[value] for value in source.inputs])
 
 
-def source_of(node: Node) -> tuple[Graph, list[Value]]:
+def body_as_graph(node: Node) -> tuple[Graph, list[Value]]:
     """What is in a ``prim::vmap`` as a graph of its own, whose inputs are those of the block, and then what the block
     uses from outside, which is returned too."""
     (block,) = node.blocks
@@ -85,8 +85,8 @@ def move_out_unbatched(graph: Graph) -> bool:
     """Move what is the same for all examples out of every ``prim::vmap``; returns whether anything moved."""
     changed = False
     for node in graph.find_nodes(KIND):
-        source, _ = source_of(node)
-        spread = Spread(source, node["randomness"] == "different")
+        source, _ = body_as_graph(node)
+        spread = BatchednessAnalysis(source, node["randomness"] == "different")
         spread.run(source.inputs[: len(node.inputs)])
         for inner, copy in zip(list(node.blocks[0].nodes), list(source.nodes), strict=True):
             if copy.kind != "prim::Constant" and not _may_move(copy, spread):
@@ -96,7 +96,7 @@ def move_out_unbatched(graph: Graph) -> bool:
     return changed
 
 
-def _may_move(node: Node, spread: Spread) -> bool:
+def _may_move(node: Node, spread: BatchednessAnalysis) -> bool:
     operator = node.operator
     if operator is None or node.blocks or operator.has_side_effects or operator.is_nondeterministic:
         return False

@@ -24,7 +24,7 @@ import torch.fx.experimental.symbolic_shapes  # PyTorch imports these three when
 
 import rekindle
 from rekindle.archive.summary import ArchiveSummary
-from rekindle.errors import ArchiveError, CompileError, GivenUpError
+from rekindle.errors import ArchiveError, CascadingError, CompileError
 
 SECONDS: Final = 5.0
 MEMORY: Final = 1 << 30
@@ -130,7 +130,7 @@ def _describe(summary: ArchiveSummary) -> None:
 def _outcome_of(action: Callable[[], object]) -> Verdict:
     try:
         action()
-    except GivenUpError as error:
+    except CascadingError as error:
         return Verdict("GivenUpError", True, _where(error))
     except (ArchiveError, CompileError) as error:
         return _with_text(error)

@@ -11,9 +11,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rekindle.codegen.llvm import call_sites
-from rekindle.codegen.llvm.call_sites import Launch, TensorCalls
+from rekindle.codegen.llvm.call_sites import CachedLaunch, TensorCallSite
 from rekindle.codegen.llvm.engine import compile_module
-from rekindle.codegen.symbolic_sizes import Record
+from rekindle.codegen.symbolic_sizes import ShapeEnv
 
 pytestmark = pytest.mark.skipif(not call_sites.is_available(), reason="this build of torch is not known")
 
@@ -64,8 +64,8 @@ def code():
 @pytest.fixture
 def add(code):
     """Adds two Tensors of one element natively; says ``python`` where it cannot."""
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
-    calls.add(Launch(code.address("sum"), [ONE, ONE], [ONE], (1,), code))
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
+    calls.add(CachedLaunch(code.address("sum"), [ONE, ONE], [ONE], (1,), code))
     return calls.function
 
 
@@ -122,9 +122,9 @@ def test_a_launch_that_does_not_fit(add, other):
 
 
 def test_strides_have_to_fit(code):
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
     layout = (torch.float32, (2, 3), (3, 1))
-    calls.add(Launch(code.address("sum"), [layout, layout], [ONE], (1,), code))
+    calls.add(CachedLaunch(code.address("sum"), [layout, layout], [ONE], (1,), code))
     straight, crooked = torch.ones(2, 3), torch.ones(3, 2).t()
     assert torch.equal(calls.function(straight, straight), tensor(2.0))
     assert calls.function(straight, crooked) == "python"
@@ -193,9 +193,9 @@ def test_nothing_is_hidden_from_transforms(add, transform):
 
 @pytest.fixture
 def take(code):
-    calls = TensorCalls(["scalar", "scalar", "scalar"], lambda *arguments: "python")
+    calls = TensorCallSite(["scalar", "scalar", "scalar"], lambda *arguments: "python")
     outputs = [(torch.int64, (2,), (1,)), (torch.float64, (), ())]
-    calls.add(Launch(code.address("numbers"), [int, float, bool], outputs, keep=code))
+    calls.add(CachedLaunch(code.address("numbers"), [int, float, bool], outputs, keep=code))
     return calls.function
 
 
@@ -221,10 +221,10 @@ def test_python_prepares_what_fits_the_next_time(code):
     def prepare(x, y):
         asked.append(x.shape)
         layout = (x.dtype, tuple(x.shape), x.stride())
-        calls.add(Launch(code.address("sum"), [layout, layout], [ONE], (len(asked),), code))
+        calls.add(CachedLaunch(code.address("sum"), [layout, layout], [ONE], (len(asked),), code))
         return calls.function(x, y)
 
-    calls = TensorCalls(["tensor", "tensor"], prepare)
+    calls = TensorCallSite(["tensor", "tensor"], prepare)
     for size in (1, 2, 3, 2, 1):
         x = torch.ones(size)
         assert torch.equal(calls.function(x, x), tensor(2.0 * size))
@@ -232,11 +232,11 @@ def test_python_prepares_what_fits_the_next_time(code):
 
 
 def test_the_oldest_launches_are_forgotten(code):
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
-    for size in range(1, call_sites.MOST_LAUNCHES + 3):
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
+    for size in range(1, call_sites.MAX_LAUNCHES + 3):
         layout = (torch.float32, (size,), (1,))
-        calls.add(Launch(code.address("sum"), [layout, layout], [ONE], (size,), code))
-    for size in range(1, call_sites.MOST_LAUNCHES + 3):
+        calls.add(CachedLaunch(code.address("sum"), [layout, layout], [ONE], (size,), code))
+    for size in range(1, call_sites.MAX_LAUNCHES + 3):
         x = torch.ones(size)
         answer = calls.function(x, x)
         assert answer == "python" if size <= 2 else torch.equal(answer, tensor(2.0 * size))
@@ -244,20 +244,20 @@ def test_the_oldest_launches_are_forgotten(code):
 
 def twice_as_long(code, size):
     """A launch for two vectors of ``size`` elements: the parameter is ten times that, the result twice as long."""
-    record = Record()
+    record = ShapeEnv()
     n, step, m, other_step = (record.size(each) for each in (size, 1, size, 1))
     assert n == m
     assert n > 2
     assert step == other_step == 1
     vector = (torch.float32, (size,), (1,))
     result = (torch.float32, (2 * size,), (1,))
-    return Launch(
+    return CachedLaunch(
         code.address("sum"), [vector, vector], [result], (10 * size,), code, record.formula([10 * n, 2 * n, step])
     )
 
 
 def test_a_formula_serves_other_sizes(code):
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
     calls.add(twice_as_long(code, 5))
     for size in (5, 5, 7, 3, 3, 1000, 7):
         x = torch.full((size,), 0.5)
@@ -271,9 +271,9 @@ def test_a_formula_serves_other_sizes(code):
 
 
 def test_what_fits_exactly_comes_before_what_can_be_turned(code):
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
     vector = (torch.float32, (4,), (1,))
-    calls.add(Launch(code.address("sum"), [vector, vector], [ONE], (1,), code))
+    calls.add(CachedLaunch(code.address("sum"), [vector, vector], [ONE], (1,), code))
     calls.add(twice_as_long(code, 5))
     for size in (4, 6, 4, 5, 4):
         x = torch.full((size,), 0.5)
@@ -282,7 +282,7 @@ def test_what_fits_exactly_comes_before_what_can_be_turned(code):
 
 def test_a_finalizer_that_turns_the_launch(code):
     """Making a Tensor may run a finalizer, which may call the same place for other sizes."""
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
     calls.add(twice_as_long(code, 5))
     small, large, other = torch.full((5,), 0.5), torch.full((7,), 0.5), []
 
@@ -304,9 +304,9 @@ def test_a_finalizer_that_turns_the_launch(code):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3])
 def test_outputs(code, count):
-    calls = TensorCalls(["tensor"], lambda *arguments: "python")
+    calls = TensorCallSite(["tensor"], lambda *arguments: "python")
     outputs = [(torch.bfloat16, (2, 0, 3), (3, 3, 1)), (torch.bool, (4, 2), (1, 4)), (torch.complex64, (), ())][:count]
-    calls.add(Launch(code.address("nothing"), [ONE], outputs, keep=code))
+    calls.add(CachedLaunch(code.address("nothing"), [ONE], outputs, keep=code))
     results = calls.function(tensor(1.0))
     results = (results,) if count == 1 else results
     assert [(x.dtype, tuple(x.shape), x.stride()) for x in results] == outputs
@@ -318,8 +318,8 @@ def test_a_result_that_cannot_be_made(code):
     def explain(x):
         raise RuntimeError("no room for that")
 
-    calls = TensorCalls(["tensor"], explain)
-    calls.add(Launch(code.address("nothing"), [ONE], [ONE, (torch.float32, (2**60,), (1,))], keep=code))
+    calls = TensorCallSite(["tensor"], explain)
+    calls.add(CachedLaunch(code.address("nothing"), [ONE], [ONE, (torch.float32, (2**60,), (1,))], keep=code))
     with pytest.raises(RuntimeError, match="no room for that"):
         calls.function(tensor(1.0))
 
@@ -329,7 +329,7 @@ def test_too_few_and_too_many_arguments(code, arguments):
     def pair(x, y):
         return "python"
 
-    calls = TensorCalls(["tensor", "tensor"], pair)
+    calls = TensorCallSite(["tensor", "tensor"], pair)
     with pytest.raises(TypeError, match="pair"):
         calls.function(*arguments)
 
@@ -339,7 +339,7 @@ def test_errors_of_python_come_through(code):
         raise KeyError("what")
 
     with pytest.raises(KeyError, match="what"):
-        TensorCalls(["tensor"], fail).function(1)
+        TensorCallSite(["tensor"], fail).function(1)
 
 
 def test_nothing_is_leaked(code, add):
@@ -359,13 +359,13 @@ def test_nothing_is_leaked(code, add):
 def test_a_place_is_freed_with_its_function(code):
     class Group:
         def __init__(self):
-            self.calls = TensorCalls(["tensor"], self.fall_back)
+            self.calls = TensorCallSite(["tensor"], self.fall_back)
 
         def fall_back(self, x):
             return "python"
 
     group = Group()
-    group.calls.add(Launch(code.address("nothing"), [ONE], [ONE], keep=code))
+    group.calls.add(CachedLaunch(code.address("nothing"), [ONE], [ONE], keep=code))
     function, alive = group.calls.function, weakref.ref(group)
     del group
     gc.collect()
@@ -377,9 +377,9 @@ def test_a_place_is_freed_with_its_function(code):
 
 def test_threads_share_a_place(code):
     layouts = [(torch.float32, (size,), (1,)) for size in range(1, 5)]
-    calls = TensorCalls(["tensor", "tensor"], lambda *arguments: "python")
+    calls = TensorCallSite(["tensor", "tensor"], lambda *arguments: "python")
     for size, layout in enumerate(layouts, 1):
-        calls.add(Launch(code.address("sum"), [layout, layout], [ONE], (size,), code))
+        calls.add(CachedLaunch(code.address("sum"), [layout, layout], [ONE], (size,), code))
     wrong = []
 
     def work(size):
@@ -396,7 +396,7 @@ def test_threads_share_a_place(code):
 
 def test_without_what_native_code_needs(monkeypatch, code):
     monkeypatch.setattr(call_sites, "tensor_objects", lambda: None)
-    calls = TensorCalls(["tensor"], lambda x: "python")
-    calls.add(Launch(code.address("nothing"), [ONE], [ONE], keep=code))
+    calls = TensorCallSite(["tensor"], lambda x: "python")
+    calls.add(CachedLaunch(code.address("nothing"), [ONE], [ONE], keep=code))
     assert not call_sites.is_available()
     assert calls.function(tensor(1.0)) == "python"

@@ -6,7 +6,7 @@ import weakref
 
 import pytest
 
-from rekindle.codegen.llvm.cpython_wrappers import entry_text, python_function, with_declarations
+from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
 from rekindle.codegen.llvm.engine import compile_module
 
 TEXT = """
@@ -42,7 +42,7 @@ SIGNATURES = {
 
 @pytest.fixture(params=[False, True], ids=["with the GIL", "without"])
 def functions(request):
-    entries = [entry_text(name, *signature, without_gil=request.param) for name, signature in SIGNATURES.items()]
+    entries = [wrapper_ir(name, *signature, without_gil=request.param) for name, signature in SIGNATURES.items()]
     code = compile_module(with_declarations(TEXT + "".join(entries)))
     return {name: python_function(code, name) for name in SIGNATURES}
 
@@ -86,7 +86,7 @@ def test_an_argument_that_raises(functions):
 
 
 def test_a_function_keeps_its_code():
-    code = compile_module(with_declarations(TEXT.replace("@", "@a.") + entry_text("a.add", ["i64", "i64"], "i64")))
+    code = compile_module(with_declarations(TEXT.replace("@", "@a.") + wrapper_ir("a.add", ["i64", "i64"], "i64")))
     add = python_function(code, "a.add")
     alive = weakref.ref(code)
     del code

@@ -11,7 +11,7 @@ import weakref
 import pytest
 
 from rekindle.codegen.llvm import engine, library, target
-from rekindle.codegen.llvm.engine import FEW_PASSES, Source, compile_module
+from rekindle.codegen.llvm.engine import PREOPTIMIZED, LazyModule, compile_module
 from rekindle.errors import RekindleError
 
 ADD = "define i64 @add(i64 %a, i64 %b) {\n  %c = add i64 %a, %b\n  ret i64 %c\n}\n"
@@ -121,7 +121,7 @@ def test_few_passes():
         "define i64 @f(i64 %a) {\n  %p = alloca i64\n  store i64 %a, ptr %p\n  %b = load i64, ptr %p\n"
         "  %c = call i64 @add(i64 %b)\n  ret i64 %c\n}"
     )
-    code = compile_module(f"{FEW_PASSES}\n{text}")
+    code = compile_module(f"{PREOPTIMIZED}\n{text}")
     assert "call" not in code.optimized()
     assert "alloca" not in code.optimized()
     assert ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(code.address("f"))(41) == 42
@@ -236,7 +236,7 @@ def test_the_cache_is_turned_off(folder, monkeypatch, switch):
 
 def test_a_source_is_not_written_for_what_is_on_disk(folder):
     written = []
-    source = Source("the sum of two", lambda: written.append("") or ADD)
+    source = LazyModule("the sum of two", lambda: written.append("") or ADD)
     assert not compile_module(source).from_cache
     engine._known.clear()
     found = compile_module(source)
@@ -247,11 +247,11 @@ def test_a_source_is_not_written_for_what_is_on_disk(folder):
 
 
 def test_sources_of_one_name_share_their_code():
-    assert compile_module(Source("sum", lambda: ADD)) is compile_module(Source("sum", lambda: ADD))
+    assert compile_module(LazyModule("sum", lambda: ADD)) is compile_module(LazyModule("sum", lambda: ADD))
 
 
 def test_the_key_of_a_source_knows_who_writes_it(folder, monkeypatch):
-    source = Source("the sum of two", lambda: ADD)
+    source = LazyModule("the sum of two", lambda: ADD)
     compile_module(source)
     engine._known.clear()
     monkeypatch.setattr(engine, "_generator", lambda: "another one")

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 import rekindle
 from benchmarks.execution import peak_memory
-from rekindle.autodiff.checkpoint_schedule import bytes_of, bytes_of_turn, is_kept, turns_at_once
+from rekindle.autodiff.checkpoint_schedule import bytes_per_iteration, saves_segment, segment_length, storage_bytes
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
 from tests.support.golden import GoldenTexts
@@ -217,9 +217,9 @@ def test_memory_stays_below_the_limit() -> None:
 def test_what_is_decided_fits(turns: int, kept: int, carried: int) -> None:
     least = min(-(-turns // size) * carried + size * kept for size in range(1, turns + 1))
     for limit in (least, 2 * least + 100, turns * kept, 10 * turns * kept):
-        at_once = turns_at_once(limit, turns, kept, carried)
+        at_once = segment_length(limit, turns, kept, carried)
         segments = -(-turns // at_once)
-        held = sum(is_kept(limit, turns, kept, carried, at_once, number) for number in range(segments))
+        held = sum(saves_segment(limit, turns, kept, carried, at_once, number) for number in range(segments))
         if limit >= turns * kept:
             assert (segments, held) == (1, 1)
         else:
@@ -229,8 +229,8 @@ def test_what_is_decided_fits(turns: int, kept: int, carried: int) -> None:
 
 def test_bytes_are_counted_once() -> None:
     x = torch.zeros(10)
-    assert bytes_of([x, x[:5]], {"a": torch.zeros(2, dtype=torch.float64)}, 3) == 56
+    assert storage_bytes([x, x[:5]], {"a": torch.zeros(2, dtype=torch.float64)}, 3) == 56
     y, z = torch.zeros(20), torch.zeros(30)
-    assert bytes_of_turn([x, y], [y, z], [None, None]) == 120  # y is what the first turn gives to the second
-    assert bytes_of_turn([x], [y]) == 120
-    assert bytes_of_turn([], []) == 0
+    assert bytes_per_iteration([x, y], [y, z], [None, None]) == 120  # y is what the first turn gives to the second
+    assert bytes_per_iteration([x], [y]) == 120
+    assert bytes_per_iteration([], []) == 0

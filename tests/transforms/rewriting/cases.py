@@ -10,7 +10,7 @@ import torch  # noqa: F401 (the programs see it)
 
 import rekindle
 from rekindle.transforms.rewriting.matching import Match
-from rekindle.transforms.rewriting.rule import Rule, rewrite
+from rekindle.transforms.rewriting.rule import RewriteRule, rewrite
 
 
 def compiled(parameters: str, body: str) -> rekindle.Function:
@@ -35,7 +35,7 @@ class Case:
     times: int = 1
     options: dict[str, Any] = field(default_factory=dict)
 
-    def rule(self) -> Rule:
+    def rule(self) -> RewriteRule:
         patterns = [text if text.startswith("graph") else compiled(self.takes, text) for text in self.patterns]
         found = self.replacement
         if isinstance(found, str) and not found.startswith("graph"):

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.errors import RuleError
-from rekindle.transforms.rewriting.rule import Rule
+from rekindle.transforms.rewriting.rule import RewriteRule
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
@@ -58,7 +58,7 @@ def fits(x: Tensor, w: Tensor) -> Tensor:
     return torch.softmax(x @ w.transpose(-2, -1) * 0.5, dim=-1) @ w
 
 
-def told(rule: Rule, program: Any) -> str:
+def told(rule: RewriteRule, program: Any) -> str:
     text = str(rule.explain(rekindle.script(program)))
     return re.sub(r"\S*test_explaining\.py:\d+", "FILE:N", re.sub(r'File ".*", line \d+', 'File "FILE", line N', text))
 

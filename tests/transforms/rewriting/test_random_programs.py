@@ -9,10 +9,10 @@ import torch
 
 import rekindle
 from rekindle.ir.verifier import verify
-from rekindle.transforms.rewriting.rule import Rule, apply_rules, normalise, rewrite
+from rekindle.transforms.rewriting.rule import RewriteRule, apply_rules, normalise, rewrite
 from tests.transforms.rewriting.cases import compiled
 
-RULES: list[Rule] = [
+RULES: list[RewriteRule] = [
     rewrite(compiled(takes, pattern), name=pattern, shares_alike="add_" in pattern)(compiled(takes, replacement))
     for takes, pattern, replacement in (
         ("x", "return x.clone()", "return x"),

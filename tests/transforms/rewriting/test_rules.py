@@ -11,7 +11,7 @@ import rekindle
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps
 from rekindle.passes.pass_manager import run_passes
-from rekindle.transforms.rewriting.rule import Rule, normalise
+from rekindle.transforms.rewriting.rule import RewriteRule, normalise
 from tests.transforms.rewriting.cases import CASES, Case, compiled
 
 rule_of = functools.cache(Case.rule)
@@ -38,7 +38,7 @@ def outcome(function: rekindle.Function) -> list[torch.Tensor]:
     return [*told, *(item.clone() for item in (*results, *given))]
 
 
-def check(rule: Rule, body: str, times: int) -> None:
+def check(rule: RewriteRule, body: str, times: int) -> None:
     function = program(body, "chunk" in body)
     wanted = outcome(rekindle.create_function(function.graph))
     before = str(function.graph)

@@ -7,7 +7,7 @@ import random
 import pytest
 
 import rekindle.ops  # noqa: F401  (fills the registry)
-from rekindle.analysis.mutability import may_hold_tensor
+from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.verifier import verify
 from rekindle.transforms.vmap.batching_rule import helper, helpers, operators_with_rules, rule_for
@@ -32,7 +32,7 @@ def test_a_rule_can_be_compiled(name: str) -> None:
     assert operator is not None
     rule = rule_for(operator.schema)
     assert rule is not None
-    tensors = [argument.name for argument in operator.schema.arguments if may_hold_tensor(argument.type)]
+    tensors = [argument.name for argument in operator.schema.arguments if may_contain_tensor(argument.type)]
     kept = [name for name in tensors if not rule.expands(name)]
     for batched in (tensors, [each for each in tensors if each not in kept[1:]]):
         verify(rule.graph(frozenset(batched), same=False))
