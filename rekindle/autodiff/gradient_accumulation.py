@@ -63,13 +63,13 @@ def _collect(loop: Node, index: int, term: Node) -> None:
     lists = [node.insert_before(loop).output for node in made]
     adding = block.outputs[index + 1].node
     inputs = [*lists, *tensors, block.inputs[index + 1], size]
-    later = graph.create(f"{term.kind}_later", inputs, types=[OptionalType(TENSOR)], range=term.range)
+    later = graph.create(f"{term.kind}_deferred", inputs, types=[OptionalType(TENSOR)], range=term.range)
     later.insert_before(adding)
     block.replace_output(index + 1, later.output)
     adding.destroy()
     term.destroy()
     found = loop.outputs[index]
     uses = list(found.uses)
-    now = graph.create(f"{term.kind}_now", [*lists, found, size], types=[OptionalType(TENSOR)]).insert_after(loop)
+    now = graph.create(f"{term.kind}_flush", [*lists, found, size], types=[OptionalType(TENSOR)]).insert_after(loop)
     for use in uses:
         use.user.replace_input(use.offset, now.output)
