@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from rekindle.analysis.alias_rules import AliasTrackerBuilder
+from rekindle.analysis.alias_builder import AliasTrackerBuilder
 from rekindle.analysis.alias_tracker import AliasTracker, MemoryLocations as MemoryLocations
 from rekindle.analysis.effects import is_immutable
 from rekindle.analysis.mutability import may_share_memory

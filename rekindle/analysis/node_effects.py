@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from rekindle.analysis.alias_plans import alias_summary_of
-from rekindle.analysis.alias_rules import AliasTrackerBuilder
+from rekindle.analysis.alias_builder import AliasTrackerBuilder
+from rekindle.analysis.alias_summaries import alias_summary_of
 from rekindle.analysis.alias_tracker import MemoryLocations
 from rekindle.analysis.effects import (
     DEFERRED_SUBGRAPH_KINDS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rekindle.api.answers import Outcome, outcome_of
+from rekindle.api.outcomes import Outcome, outcome_of
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph

@@ -8,7 +8,6 @@ from typing import Any
 
 from rekindle.api.entry_points import entry_point_of
 from rekindle.api.executed import owner_of, places_of
-from rekindle.api.left_over import unfused_nodes
 from rekindle.api.report_data import (
     Differentiable,
     FusionGroupReport,
@@ -22,6 +21,7 @@ from rekindle.api.report_data import (
     Report,
     Unfused,
 )
+from rekindle.api.unfused_nodes import unfused_nodes
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.codegen.compiled_kernels import KernelLaunch
 from rekindle.codegen.fusion_executor import FusionExecutor

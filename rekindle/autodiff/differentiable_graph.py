@@ -33,7 +33,7 @@ from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType
 from rekindle.ops.declare import implements_for_node
-from rekindle.passes.alike import SubgraphCache
+from rekindle.passes.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
 

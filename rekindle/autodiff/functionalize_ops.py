@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.analysis.effects import is_write
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
-from rekindle.passes.in_place_forms import functional_kind
+from rekindle.passes.functional_variants import functional_kind
 
 FunctionalResult = tuple[Value, dict[Value, Value]]
 """What is new after a write, and what stands for results of it that are not what was written to."""

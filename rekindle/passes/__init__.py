@@ -10,12 +10,13 @@ from rekindle.passes.common_subexpression_elimination import (
 )
 from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
 from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
-from rekindle.passes.constant_tensors import FoldConstantTensors as FoldConstantTensors
 from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
 from rekindle.passes.decompose_ops import DecomposeOps as DecomposeOps
 from rekindle.passes.eliminate_guards import EliminateGuards as EliminateGuards
 from rekindle.passes.fold_arithmetic import FoldArithmetic as FoldArithmetic
 from rekindle.passes.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
+from rekindle.passes.fold_constant_tensors import FoldConstantTensors as FoldConstantTensors
+from rekindle.passes.forward_rank_queries import ForwardRankQueries as ForwardRankQueries
 from rekindle.passes.freezing import Freezing as Freezing
 from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
 from rekindle.passes.inlining import Inlining as Inlining, inline as inline
@@ -33,7 +34,6 @@ from rekindle.passes.pack_weights import PackWeights as PackWeights
 from rekindle.passes.parallelize import Parallelize as Parallelize
 from rekindle.passes.pass_manager import Pass as Pass, PassManager as PassManager, run_passes as run_passes
 from rekindle.passes.peephole import Peephole as Peephole
-from rekindle.passes.rank_of_operands import ForwardRankQueries as ForwardRankQueries
 from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout
 from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
 from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation

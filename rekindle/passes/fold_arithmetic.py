@@ -21,7 +21,7 @@ from typing import ClassVar, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.analysis.ranks import Ranks, in_order, ranks_are_fixed
+from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import is_constant, value_of

@@ -41,7 +41,7 @@ from typing import ClassVar
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
-from rekindle.analysis.ranks import Ranks, in_order, ranks_are_fixed
+from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import BOOL, INT, STRING, NoneType
 from rekindle.passes.changes import may_change

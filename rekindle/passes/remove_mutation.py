@@ -10,7 +10,7 @@
 
 A tensor that is written to was made in the same block, and until then only looked at: no view of it, no list, no
 attribute and no caller knows it. Its dtype and sizes stay as they are, or nothing changes
-(:mod:`rekindle.passes.in_place_forms`). A list was made in the same block, and nobody looked at it in between.
+(:mod:`rekindle.passes.functional_variants`). A list was made in the same block, and nobody looked at it in between.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_int
-from rekindle.passes.in_place_forms import functional_kind
+from rekindle.passes.functional_variants import functional_kind
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rekindle.analysis.alias_plans import Plan, alias_summary_of
+from rekindle.analysis.alias_summaries import Plan, alias_summary_of
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ops.aliasing import NON_ALIASING_COMPOSITES
 from tests.sweeps.op_db import database

@@ -8,7 +8,7 @@ from typing import Final
 from rekindle.autodiff.formulas import (
     activations,
     attention,
-    backwards,
+    double_backward,
     indexing,
     layers,
     linear_algebra,
@@ -28,7 +28,7 @@ TEXTS: Final[dict[str, str]] = {
     "indexing": indexing.TEXT,
     "layers": layers.TEXT,
     "losses": losses.TEXT,
-    "backwards": backwards.TEXT,
+    "double_backward": double_backward.TEXT,
     "attention": attention.TEXT,
     "linear_algebra": linear_algebra.TEXT,
 }

@@ -16,10 +16,7 @@ from rekindle.passes.changes import may_change
 from rekindle.passes.dead_code_elimination import DeadCodeElimination
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
-from rekindle.transforms.rewriting.explaining import Explanation, explain
-from rekindle.transforms.rewriting.matching import Match, Matcher
-from rekindle.transforms.rewriting.pattern import Pattern, graph_of, named_inputs, normalise, packing_of, pattern_of
-from rekindle.transforms.rewriting.soundness import (
+from rekindle.transforms.rewriting.legality import (
     GraphFacts,
     Relations,
     RewriteBlocker,
@@ -28,6 +25,9 @@ from rekindle.transforms.rewriting.soundness import (
     is_effect_free,
     relations_of,
 )
+from rekindle.transforms.rewriting.match_diagnosis import Explanation, explain
+from rekindle.transforms.rewriting.matching import Match, Matcher
+from rekindle.transforms.rewriting.pattern import Pattern, graph_of, named_inputs, normalise, packing_of, pattern_of
 
 MatchCondition = Callable[[Match], "bool | str | None"]
 """Whether a match counts: False, or a text that says why not, refuses it."""

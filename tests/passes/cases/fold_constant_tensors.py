@@ -1,4 +1,4 @@
-"""Graphs before the pass ``constant_tensors``, by a title of what it does with each."""
+"""Graphs before the pass ``fold_constant_tensors``, by a title of what it does with each."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 The analysis does not heed the order of nodes. A node adds to what its results may be, to what may be found in the
 containers that it writes to, and to the list of writes. An operator does what its plan says
-(:mod:`rekindle.analysis.alias_plans`); the kinds that the graph itself gives a meaning have a rule each, below; what is
-not known may do anything to its inputs and to all that is known outside.
+(:mod:`rekindle.analysis.alias_summaries`); the kinds that the graph itself gives a meaning have a rule each, below;
+what is not known may do anything to its inputs and to all that is known outside.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 import torch
 
-from rekindle.analysis.alias_plans import AccessPath, alias_summary_of
+from rekindle.analysis.alias_summaries import AccessPath, alias_summary_of
 from rekindle.analysis.alias_tracker import AliasTracker, Element
 from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, WAITS, is_conservative
 from rekindle.analysis.mutability import ITEM, KEY, is_immutable, may_share_memory, part_type, parts_of

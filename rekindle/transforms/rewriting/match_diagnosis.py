@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_head
+from rekindle.transforms.rewriting.legality import RewriteBlocker
 from rekindle.transforms.rewriting.matching import Match, Matcher, PatternMismatch
 from rekindle.transforms.rewriting.pattern import Pattern, place_of
-from rekindle.transforms.rewriting.soundness import RewriteBlocker
 
 
 @dataclass(frozen=True, slots=True)

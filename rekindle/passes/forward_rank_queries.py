@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.analysis.ranks import Ranks, in_order, keeps_rank, ranks_are_fixed
+from rekindle.analysis.rank_inference import Ranks, in_order, keeps_rank, ranks_are_fixed
 from rekindle.ir.graph import Graph
 from rekindle.passes.changes import may_change
 
@@ -25,7 +25,7 @@ from rekindle.passes.changes import may_change
 class ForwardRankQueries:
     """See the module."""
 
-    name: ClassVar[str] = "rank_of_operands"
+    name: ClassVar[str] = "forward_rank_queries"
 
     def run(self, graph: Graph) -> bool:
         if not graph.find_nodes("aten::dim") or not ranks_are_fixed(graph):

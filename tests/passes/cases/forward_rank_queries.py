@@ -1,4 +1,4 @@
-"""Graphs before the pass ``rank_of_operands``, by a title of what it does with each."""
+"""Graphs before the pass ``forward_rank_queries``, by a title of what it does with each."""
 
 from __future__ import annotations
 

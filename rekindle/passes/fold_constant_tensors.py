@@ -38,7 +38,7 @@ from rekindle.passes.pass_manager import run_nested
 class FoldConstantTensors:
     """See the module. Where anything changed, dead code is eliminated too."""
 
-    name: ClassVar[str] = "constant_tensors"
+    name: ClassVar[str] = "fold_constant_tensors"
     largest_growth: int = 1 << 16
     """How many bytes more than what goes in a result may have."""
 
