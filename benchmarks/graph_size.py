@@ -19,10 +19,10 @@ from torch import nn
 import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.runtime.plan import ExecutionPlan
+from rekindle.runtime.plans.plan import ExecutionPlan
 
 SIZES: Final = (500, 1_000, 2_000, 5_000, 10_000, 20_000)
 """Nodes of the graph that is optimised, about."""

@@ -17,9 +17,9 @@ import torch
 
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.ir.parser import parse_graph
-from rekindle.runtime.code import Code
-from rekindle.runtime.instructions import Opcode
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import Opcode
+from rekindle.runtime.interpreter.state import InterpreterState
 
 ITERATIONS = 20_000
 ADDS = 100

@@ -19,7 +19,7 @@ from benchmarks.peers import ours
 from benchmarks.workloads import WORKLOADS, Workload
 from rekindle.runtime.executable import executable_of
 from rekindle.runtime.executor import STRATEGIES
-from rekindle.runtime.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
 
 ROUNDS: Final = 21
 SLICE: Final = 0.002

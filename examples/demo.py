@@ -21,7 +21,7 @@ from rich.table import Table
 from torch import nn
 
 import rekindle
-from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter.code import Code
 from rekindle.syntax.python_ast import function_def
 
 console = Console(width=110, highlight=False)

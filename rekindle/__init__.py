@@ -59,19 +59,18 @@ if TYPE_CHECKING:
         optimized_execution as optimized_execution,
         set_execution_strategy as set_execution_strategy,
     )
-    from rekindle.runtime.futures import Future as Future
-    from rekindle.runtime.profiling import set_profiled_runs as set_profiled_runs
+    from rekindle.runtime.interpreter.futures import Future as Future
     from rekindle.runtime.settings import (
         set_background_compilation as set_background_compilation,
         set_fusion_strategy as set_fusion_strategy,
     )
+    from rekindle.runtime.strategies.profiling import set_profiled_runs as set_profiled_runs
     from rekindle.runtime.user_passes import (
         add_pass as add_pass,
         known_passes as known_passes,
         register_pass as register_pass,
     )
-    from rekindle.scripting.interfaces import interface as interface
-    from rekindle.scripting.modifiers import (
+    from rekindle.scripting.callables.modifiers import (
         Attribute as Attribute,
         annotate as annotate,
         export as export,
@@ -81,6 +80,7 @@ if TYPE_CHECKING:
         isinstance_ as isinstance_,
         unused as unused,
     )
+    from rekindle.scripting.classes.interfaces import interface as interface
     from rekindle.scripting.script import script as script, script_if_tracing as script_if_tracing
     from rekindle.tracing.check import TracingCheckError as TracingCheckError
     from rekindle.tracing.recorder import TracerWarning as TracerWarning
@@ -104,11 +104,11 @@ if TYPE_CHECKING:
 
 _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
-    "Attribute": "rekindle.scripting.modifiers",
+    "Attribute": "rekindle.scripting.callables.modifiers",
     "Await": "rekindle.ops.asynchrony",
     "CompilationUnit": "rekindle.program.compilation_unit",
     "Function": "rekindle.program.function",
-    "Future": "rekindle.runtime.futures",
+    "Future": "rekindle.runtime.interpreter.futures",
     "Graph": "rekindle.ir.graph",
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
@@ -117,7 +117,7 @@ _HOMES: Final[dict[str, str]] = {
     "TracerWarning": "rekindle.tracing.recorder",
     "TracingCheckError": "rekindle.tracing.check",
     "add_pass": "rekindle.runtime.user_passes",
-    "annotate": "rekindle.scripting.modifiers",
+    "annotate": "rekindle.scripting.callables.modifiers",
     "apply_rules": "rekindle.transforms.rewriting.rule",
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",
@@ -127,19 +127,19 @@ _HOMES: Final[dict[str, str]] = {
     "create_function": "rekindle.transforms.editing.from_graph",
     "create_method": "rekindle.transforms.editing.from_graph",
     "create_module": "rekindle.transforms.editing.from_graph",
-    "export": "rekindle.scripting.modifiers",
+    "export": "rekindle.scripting.callables.modifiers",
     "fork": "rekindle.program.asynchrony",
     "freeze": "rekindle.api.freezing",
     "from_exported": "rekindle.importing.program",
-    "ignore": "rekindle.scripting.modifiers",
+    "ignore": "rekindle.scripting.callables.modifiers",
     "inspect": "rekindle.archive.inspect",
     "install": "rekindle.api.install",
     "installed": "rekindle.api.install",
     "is_installed": "rekindle.api.install",
-    "interface": "rekindle.scripting.interfaces",
-    "is_scripting": "rekindle.scripting.modifiers",
-    "is_tracing": "rekindle.scripting.modifiers",
-    "isinstance_": "rekindle.scripting.modifiers",
+    "interface": "rekindle.scripting.classes.interfaces",
+    "is_scripting": "rekindle.scripting.callables.modifiers",
+    "is_tracing": "rekindle.scripting.callables.modifiers",
+    "isinstance_": "rekindle.scripting.callables.modifiers",
     "known_passes": "rekindle.runtime.user_passes",
     "last_executed_graph": "rekindle.runtime.executor",
     "measure": "rekindle.api.measure",
@@ -157,7 +157,7 @@ _HOMES: Final[dict[str, str]] = {
     "set_background_compilation": "rekindle.runtime.settings",
     "set_execution_strategy": "rekindle.runtime.executor",
     "set_fusion_strategy": "rekindle.runtime.settings",
-    "set_profiled_runs": "rekindle.runtime.profiling",
+    "set_profiled_runs": "rekindle.runtime.strategies.profiling",
     "show": "rekindle.api.show",
     "stages": "rekindle.api.stages",
     "to_exported": "rekindle.exporting.program",
@@ -168,7 +168,7 @@ _HOMES: Final[dict[str, str]] = {
     "to_svg": "rekindle.viz",
     "trace": "rekindle.tracing.trace",
     "trace_module": "rekindle.tracing.trace",
-    "unused": "rekindle.scripting.modifiers",
+    "unused": "rekindle.scripting.callables.modifiers",
     "vmap": "rekindle.transforms.vmap.function",
     "wait": "rekindle.program.asynchrony",
     "grad": "rekindle.transforms.derivatives.functions",

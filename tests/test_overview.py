@@ -18,7 +18,7 @@ import torch
 
 import rekindle
 import tests.overview_programs as programs
-from rekindle.frontend.exits import unwrap_with_bodies, wrap_with_bodies
+from rekindle.frontend.ssa.exits import unwrap_with_bodies, wrap_with_bodies
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema_parser import parse_schema

@@ -37,8 +37,8 @@ from rekindle.passes import (
     Peephole,
     RemoveExpands,
 )
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 from tests.support.golden import GoldenTexts
 from tests.support.oracle import normalise, script_with_torch
 from tests.test_overview import EXAMPLES

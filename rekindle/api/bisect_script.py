@@ -15,8 +15,8 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
 from rekindle.ir.subgraph_execution import callable_of, compile_immediately
 from rekindle.ir.verifier import verify
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 
 _TEMPLATE = """{title}
 

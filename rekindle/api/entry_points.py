@@ -9,7 +9,7 @@ from typing import Any
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
-from rekindle.runtime.arguments import bind
+from rekindle.runtime.calls.arguments import bind
 from rekindle.scripting.script import script
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.codegen.fusion import KIND as GROUP
 from rekindle.codegen.fusion_executor import FusionExecutor, group_of
-from rekindle.runtime.code import Code
-from rekindle.runtime.instructions import Instruction
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import Instruction
 from rekindle.runtime.version import code_behind
 
 

@@ -18,10 +18,10 @@ from rekindle.api.report import operator_of
 from rekindle.api.report_data import OperatorReport
 from rekindle.api.show import page_of
 from rekindle.ir.graph import Node
-from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute, prepare
-from rekindle.runtime.futures import block_until_done
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.futures import block_until_done
+from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.viz import Page
 
 WARM_UP: Final = 4

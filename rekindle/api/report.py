@@ -32,16 +32,16 @@ from rekindle.errors import SourceRange
 from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.passes.inlining import inline
+from rekindle.passes.canonicalization.inlining import inline
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
-from rekindle.runtime.bailouts import Bailout
-from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable
 from rekindle.runtime.executor import STRATEGIES
-from rekindle.runtime.plan import plan_of
-from rekindle.runtime.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.plans.plan import plan_of
 from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.strategies.bailouts import Bailout
+from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
 from rekindle.runtime.version import Strategy, code_behind
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 

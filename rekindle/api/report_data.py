@@ -11,7 +11,7 @@ from rekindle.api.report_text import report_text
 from rekindle.codegen.compiled_kernels import CodeOrigin
 from rekindle.codegen.llvm.engine import NativeCode
 from rekindle.ir.graph import Graph
-from rekindle.runtime.profiling_strategy import Counters
+from rekindle.runtime.strategies.profiling_strategy import Counters
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from rekindle.codegen.operators.matmul import LEFT_TO_BLAS
 from rekindle.errors import FusionBlocker, NotFusedError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.calling import interceptors, runner_of
-from rekindle.runtime.arguments import Runner, binder_of
-from rekindle.runtime.code import Code
+from rekindle.runtime.calls.arguments import Runner, binder_of
 from rekindle.runtime.executor import is_optimizing, prepare
+from rekindle.runtime.interpreter.code import Code
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.passes import Pass
-from rekindle.passes.inlining import inline
+from rekindle.passes.canonicalization.inlining import inline
 from rekindle.runtime.executable import Executable
 from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize

@@ -14,13 +14,13 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Pass
 from rekindle.passes.changes import ChangeCounter
-from rekindle.runtime.code import Code
 from rekindle.runtime.executor import pipeline_of_calls
+from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
-from rekindle.runtime.plan import ExecutionPlan
-from rekindle.runtime.plan_text import plan_text
-from rekindle.runtime.python_code import NotCompilable
+from rekindle.runtime.plans.plan import ExecutionPlan
+from rekindle.runtime.plans.plan_text import plan_text
+from rekindle.runtime.plans.python_code import NotCompilable
 
 COMPILED = "compiled"
 """The name of the stage before the first pass."""

@@ -16,21 +16,21 @@ import torch
 
 from rekindle.api import freezing
 from rekindle.api.usage import Usage
-from rekindle.archive.container import FileLike
 from rekindle.archive.load import load as read_archive
+from rekindle.archive.pickles.tensors import MapLocation
 from rekindle.archive.save import save
-from rekindle.archive.tensors import MapLocation
+from rekindle.archive.zip_files.container import FileLike
 from rekindle.errors import NotScriptableError
 from rekindle.ops.asynchrony import Await
 from rekindle.program import asynchrony
 from rekindle.program.compilation_unit import CompilationUnit
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
-from rekindle.runtime.futures import Future
+from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.settings import set_fusion_strategy
-from rekindle.scripting import modifiers
 from rekindle.scripting.annotations import is_named_tuple
-from rekindle.scripting.interfaces import interface
+from rekindle.scripting.callables import modifiers
+from rekindle.scripting.classes.interfaces import interface
 from rekindle.scripting.script import script as compile_program, script_if_tracing
 from rekindle.tracing.check import TracingCheckError
 from rekindle.tracing.recorder import TracerWarning

@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.archive.container import ArchiveReader, FileLike
+from rekindle.archive.code.program_index import ProgramIndex
+from rekindle.archive.code.sources import ArchiveSources
 from rekindle.archive.legacy import MODEL, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
-from rekindle.archive.names import printable
-from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.pickles.reader import read_pickle
+from rekindle.archive.pickles.records import Pickle, PickledObject, SparseRecord, TensorRecord
+from rekindle.archive.pickles.torchbind_state import is_installed
 from rekindle.archive.producer_version import older_than
-from rekindle.archive.program_index import ProgramIndex
-from rekindle.archive.records import Pickle, PickledObject, SparseRecord, TensorRecord
-from rekindle.archive.sources import ArchiveSources
 from rekindle.archive.summary import (
     ArchiveSummary,
     AttributeSummary,
@@ -26,8 +25,9 @@ from rekindle.archive.summary import (
     OperatorSummary,
     TensorSummary,
 )
-from rekindle.archive.torchbind_state import is_installed
 from rekindle.archive.upgraders import upgraders_of
+from rekindle.archive.zip_files.container import ArchiveReader, FileLike
+from rekindle.archive.zip_files.names import printable
 from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused

@@ -21,11 +21,11 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.archive.container import ArchiveReader
-from rekindle.archive.names import printable
-from rekindle.archive.pickle_globals import LARGEST, Malformed, check_view
-from rekindle.archive.pickle_reader import read_pickle
-from rekindle.archive.records import PickledObject, PickledTyped, StorageRecord, TensorNumber, TensorRecord
+from rekindle.archive.pickles.globals import LARGEST, Malformed, check_view
+from rekindle.archive.pickles.reader import read_pickle
+from rekindle.archive.pickles.records import PickledObject, PickledTyped, StorageRecord, TensorNumber, TensorRecord
+from rekindle.archive.zip_files.container import ArchiveReader
+from rekindle.archive.zip_files.names import printable
 from rekindle.errors import ArchiveLimitError, CorruptArchiveError
 
 MODEL: Final = "model.json"

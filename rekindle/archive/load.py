@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from rekindle.archive.container import ArchiveReader, FileLike
+from rekindle.archive.code.sources import ArchiveSources
 from rekindle.archive.legacy import FOLDER, MODEL, LegacyProgram, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
-from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.pickles.reader import read_pickle
+from rekindle.archive.pickles.records import Pickle, PickledObject
+from rekindle.archive.pickles.setstate_sandbox import SetStateSandbox
+from rekindle.archive.pickles.tensors import MapLocation, TensorLoader
+from rekindle.archive.pickles.values import ValueBuilder
 from rekindle.archive.producer_version import older_than
-from rekindle.archive.records import Pickle, PickledObject
-from rekindle.archive.setstate_sandbox import SetStateSandbox
-from rekindle.archive.sources import ArchiveSources
-from rekindle.archive.tensors import MapLocation, TensorLoader
 from rekindle.archive.upgraders import upgraders_of
-from rekindle.archive.values import ValueBuilder
+from rekindle.archive.zip_files.container import ArchiveReader, FileLike
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused

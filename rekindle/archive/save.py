@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.archive.debug_records import write_debug_records
+from rekindle.archive.code.debug_records import write_debug_records
+from rekindle.archive.code.save_names import SaveNames
 from rekindle.archive.format_version import version_for
-from rekindle.archive.pickle_writer import ValuePickler
-from rekindle.archive.save_names import SaveNames
-from rekindle.archive.storages import StorageTable
+from rekindle.archive.pickles.storages import StorageTable
+from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in

@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 from rekindle.archive.producer_version import Release
-from rekindle.frontend.builtins import read_functions
+from rekindle.frontend.calls.torchscript_builtins import read_functions
 from rekindle.ir.graph_function import GraphFunction
 
 

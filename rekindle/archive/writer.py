@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Final, TypeAlias
 
-from rekindle.archive.directory import DEFLATED, STORED
-from rekindle.archive.names import check_distinct, check_name
+from rekindle.archive.zip_files.directory import DEFLATED, STORED
+from rekindle.archive.zip_files.names import check_distinct, check_name
 
 Bytes: TypeAlias = bytes | bytearray | memoryview
 Target: TypeAlias = str | os.PathLike[str] | IO[bytes]

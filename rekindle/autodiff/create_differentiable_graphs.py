@@ -27,16 +27,16 @@ from typing import ClassVar, Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.differentiable_loops import (
+from rekindle.autodiff.formula import formula_of, is_constant_operator
+from rekindle.autodiff.requires_grad import may_require_grad
+from rekindle.autodiff.reverse_mode.differentiable_loops import (
     free_values,
     hoist_attribute_reads,
     is_differentiable_loop,
     is_opaque_to_autograd as _has_no_place,
     nodes_within,
 )
-from rekindle.autodiff.formula import formula_of, is_constant_operator
-from rekindle.autodiff.requires_grad import may_require_grad
-from rekindle.autodiff.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
+from rekindle.autodiff.reverse_mode.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, ListType, TensorType
 from rekindle.passes.changes import may_change

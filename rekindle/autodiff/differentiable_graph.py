@@ -20,7 +20,7 @@ from torch.nn import Parameter
 
 from rekindle.autodiff.gradient import Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
-from rekindle.autodiff.size_specialization import (
+from rekindle.autodiff.residuals.size_specialization import (
     bind_backward_constants,
     can_be_bound,
     drop_forward_outputs,
@@ -33,7 +33,7 @@ from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType
 from rekindle.ops.declare import implements_for_node
-from rekindle.passes.subgraph_sharing import SubgraphCache
+from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.tape import TapeEntry, loop_carried
+from rekindle.autodiff.reverse_mode.tape import TapeEntry, loop_carried
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
 

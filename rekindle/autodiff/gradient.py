@@ -7,11 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from rekindle.autodiff.gradient_accumulation import batch_gradient_accumulation
-from rekindle.autodiff.gradient_regions import constant
-from rekindle.autodiff.loop_checkpointing import CheckpointSegment
-from rekindle.autodiff.residual_stashing import stash_residuals
-from rekindle.autodiff.residuals import (
+from rekindle.autodiff.residuals.loop_checkpointing import CheckpointSegment
+from rekindle.autodiff.residuals.selection import (
     CLEANUP,
     ForwardHoister,
     SavePolicy,
@@ -20,8 +17,11 @@ from rekindle.autodiff.residuals import (
     min_cut_policy,
     minimize_residuals,
 )
-from rekindle.autodiff.reverse import build_backward
-from rekindle.autodiff.tape import TapeEntry, active_values, build_tape
+from rekindle.autodiff.residuals.stashing import stash_residuals
+from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
+from rekindle.autodiff.reverse_mode.gradient_regions import constant
+from rekindle.autodiff.reverse_mode.reverse import build_backward
+from rekindle.autodiff.reverse_mode.tape import TapeEntry, active_values, build_tape
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType
@@ -177,9 +177,9 @@ def reverse_mode(
     reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
 
     ``segments`` are the loops of which not all need be kept: what
-    :func:`~rekindle.autodiff.loop_checkpointing.checkpoint_loops` returned; ``choice`` is as in
-    :func:`~rekindle.autodiff.residuals.minimize_residuals`, ``one_dtype`` as in
-    :func:`~rekindle.autodiff.reverse.build_backward`.
+    :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops` returned; ``choice`` is as in
+    :func:`~rekindle.autodiff.residuals.selection.minimize_residuals`, ``one_dtype`` as in
+    :func:`~rekindle.autodiff.reverse_mode.reverse.build_backward`.
     """
     outputs = [forward.outputs[root] for root in roots]
     found = build_backward(forward, steps, needed, outputs, wanted, may_be_missing=may_be_missing, one_dtype=one_dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.tape import is_constant_for_gradients
+from rekindle.autodiff.reverse_mode.tape import is_constant_for_gradients
 from rekindle.ir.graph import Block, Graph, Value
 from rekindle.ir.types import TensorType
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import click
 import torch
 
-from rekindle.archive.container import ArchiveReader
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.load import load
+from rekindle.archive.zip_files.container import ArchiveReader
 from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError

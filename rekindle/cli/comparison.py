@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.archive.torchbind_state import state_of
+from rekindle.archive.pickles.torchbind_state import state_of
 from rekindle.cli.archives import all_methods
 from rekindle.ir.printer import print_graph
 from rekindle.ops.values import script_class

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import torch
 
-from rekindle.archive.devices import map_devices
+from rekindle.archive.code.devices import map_devices
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.archive.save import save
 from rekindle.cli.archives import device_called, extra_files, limit_option, open_archive

@@ -33,7 +33,7 @@ from rekindle.ir.registry import REGISTRY, AliasAnalysisKind, Operation, Operato
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
 from rekindle.ir.types import TensorType
-from rekindle.passes.subgraph_sharing import SubgraphCache
+from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 MAX_LAUNCHES: Final = 64
 """How many combinations of layouts a group remembers."""

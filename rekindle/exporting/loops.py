@@ -58,7 +58,7 @@ from rekindle.exporting.symbolic_interpreter import Activation, Frame, SymbolicI
 from rekindle.exporting.unbacked_arithmetic import unbacked_arithmetic
 from rekindle.exporting.values import LeafKey, StateCopier, UnbackedScalar, number_as_tensor, with_symbols
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.runtime.lowering import MAX_TRIP_COUNT
+from rekindle.runtime.interpreter.lowering import MAX_TRIP_COUNT
 
 MAX_FIXPOINT_ROUNDS: Final = 8
 """So often a body is rehearsed to find out what it changes."""

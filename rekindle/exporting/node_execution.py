@@ -37,7 +37,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import Operator
 from rekindle.ir.types import ClassType, FunctionType
-from rekindle.runtime.lowering import is_writable
+from rekindle.runtime.interpreter.lowering import is_writable
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
 _LEFT_OUT: Final = frozenset({"prim::Print", "archive::Print", "aten::save", "aten::manual_seed", "aten::seed"})

@@ -50,7 +50,7 @@ from rekindle.exporting.values import SymbolicObject, parts
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule
-from rekindle.runtime.arguments import binder_of
+from rekindle.runtime.calls.arguments import binder_of
 
 ROUNDS: Final = 16
 """So often a program is run to find out which of its numbers change, and what has to go as in the example."""

@@ -12,7 +12,7 @@ from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType
-from rekindle.passes.inlining import called_function
+from rekindle.passes.canonicalization.inlining import called_function
 
 
 def reachable(nodes: Iterable[Node]) -> Iterator[Node]:

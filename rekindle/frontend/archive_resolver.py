@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.builtin_calls import find_builtin_functions
-from rekindle.frontend.classes import NewObject, ScriptClassValue
-from rekindle.frontend.interfaces import InterfaceValue
+from rekindle.frontend.calls.builtin_calls import find_builtin_functions
 from rekindle.frontend.python_printer.names import NamedType
-from rekindle.frontend.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
-from rekindle.frontend.sugared import CallSite, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.classes import NewObject, ScriptClassValue
+from rekindle.frontend.sugared_values.interfaces import InterfaceValue
+from rekindle.frontend.sugared_values.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
+from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph, Value

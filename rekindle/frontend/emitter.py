@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.environment import Environment
-from rekindle.frontend.frames import EnvironmentFrame, LoopKind
-from rekindle.frontend.none_error_messages import TYPE_ERROR
-from rekindle.frontend.refinement import KNOWN_NONE, CondValue, RefinementSet
-from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import CallSite, Resolver, SugaredValue
-from rekindle.frontend.type_inference import TypeEvidence
-from rekindle.frontend.values import SimpleValue
+from rekindle.frontend.inference.none_error_messages import TYPE_ERROR
+from rekindle.frontend.inference.type_inference import TypeEvidence
+from rekindle.frontend.scopes.environment import Environment
+from rekindle.frontend.scopes.frames import EnvironmentFrame, LoopKind
+from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
+from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import GLOBALS
+from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.schema_matching import NamedValue

@@ -1,7 +1,7 @@
 """Compile a definition to a graph: the entry points of the emitter.
 
 A definition is walked, names are resolved to sugared values, types are checked, and nodes are emitted; variables become
-loads and stores. Then the graph is converted to SSA (:mod:`rekindle.frontend.ssa`).
+loads and stores. Then the graph is converted to SSA (:mod:`rekindle.frontend.ssa.conversion`).
 
 An :class:`~rekindle.frontend.emitter.Emitter` holds the state of one function: graph, names, control state. The
 handlers are functions that take it, in modules by subject: ``statements``, ``assignments``, ``loops``, ``conditions``,
@@ -17,22 +17,22 @@ from types import MappingProxyType
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError
 from rekindle.frontend.archive_resolver import ArchiveResolver
-from rekindle.frontend.assignedness import settle_guards
-from rekindle.frontend.classes import InitBinding
-from rekindle.frontend.closures import lift_closures
 from rekindle.frontend.emitter import Emitter, SelfBinding
-from rekindle.frontend.environment import is_meaningful
-from rekindle.frontend.error_diagnosis import try_to_emit
+from rekindle.frontend.inference.error_diagnosis import try_to_emit
+from rekindle.frontend.inference.none_check_insertion import NoneCheckInserter
+from rekindle.frontend.inference.type_inference import TypeEvidence, with_inference
 from rekindle.frontend.language import LANGUAGE
-from rekindle.frontend.local_functions import local_names
-from rekindle.frontend.none_check_insertion import NoneCheckInserter
-from rekindle.frontend.private_names import private_names
 from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.frontend.scopes.environment import is_meaningful
+from rekindle.frontend.scopes.private_names import private_names
 from rekindle.frontend.signatures import RESULT, Signature, TypeOrError, read_signature
-from rekindle.frontend.ssa import convert_to_ssa
-from rekindle.frontend.statements import emit_return
-from rekindle.frontend.sugared import Resolver, SugaredValue
-from rekindle.frontend.type_inference import TypeEvidence, with_inference
+from rekindle.frontend.ssa.assignedness import settle_guards
+from rekindle.frontend.ssa.closures import lift_closures
+from rekindle.frontend.ssa.conversion import convert_to_ssa
+from rekindle.frontend.statements.simple_statements import emit_return
+from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
+from rekindle.frontend.sugared_values.classes import InitBinding
+from rekindle.frontend.sugared_values.local_functions import local_names
 from rekindle.ir.graph import Graph
 from rekindle.ir.redefinition import infer_result, wanted_result
 from rekindle.ir.schema import Argument, FunctionSchema
@@ -125,7 +125,7 @@ def emit_body(
 
 def complete(emitter: Emitter, result: Type, *, as_printed: bool = False) -> None:
     """Turn the graph that was emitted, with variables in loads and stores, into SSA form. ``result`` is the type that
-    the function returns, ``as_printed`` as in :func:`~rekindle.frontend.ssa.convert_to_ssa`."""
+    the function returns, ``as_printed`` as in :func:`~rekindle.frontend.ssa.conversion.convert_to_ssa`."""
     guarded = emitter.environment.guarded
     if guarded or emitter.environment.has_flags:
         settle_guards(emitter.graph, guarded)

@@ -10,36 +10,37 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.errors import CascadingError
-from rekindle.frontend import (
-    calls,
-    counters,
-    higher_order,
-    library_forms,
-    python_collections,
-    python_forms,
-    sets,
-    variable_length_tuples,
-)
-from rekindle.frontend.arithmetic import emit_binary, emit_unary
-from rekindle.frontend.assignments import assign_targets
-from rekindle.frontend.call_expressions import emit_call_expression
-from rekindle.frontend.conditions import emit_ternary
-from rekindle.frontend.counters import attribute_of_counter, operator_of_counters
+from rekindle.frontend.calls import special_calls as calls
+from rekindle.frontend.calls.call_expressions import emit_call_expression
+from rekindle.frontend.containers import counters, python_collections, sets, variable_length_tuples
+from rekindle.frontend.containers.counters import attribute_of_counter, operator_of_counters
+from rekindle.frontend.containers.python_collections import attribute_of_collection, operator_of_ordered_dicts
+from rekindle.frontend.containers.sets import attribute_of_set, emit_set, emit_set_comprehension, operator_of_sets
+from rekindle.frontend.containers.variable_length_tuples import emit_tuple_literal, operator_of_tuples
 from rekindle.frontend.emitter import Emitter, ExpressionHandler, Language
-from rekindle.frontend.expressions import emit_lambda, emit_select, emit_walrus
-from rekindle.frontend.literals import emit_const, emit_dict, emit_false, emit_list, emit_none, emit_string, emit_true
-from rekindle.frontend.loops import emit_comprehension
-from rekindle.frontend.operator_kinds import BINARY_KINDS, UNARY_KINDS
-from rekindle.frontend.python_collections import attribute_of_collection, operator_of_ordered_dicts
-from rekindle.frontend.python_forms import type_question
-from rekindle.frontend.python_operators import operator_of_python
-from rekindle.frontend.sets import attribute_of_set, emit_set, emit_set_comprehension, operator_of_sets
-from rekindle.frontend.short_circuits import emit_condition_value
-from rekindle.frontend.statements import emit_statements
-from rekindle.frontend.subscripts import emit_subscript
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import SimpleValue
-from rekindle.frontend.variable_length_tuples import emit_tuple_literal, operator_of_tuples
+from rekindle.frontend.expressions.arithmetic import emit_binary, emit_unary
+from rekindle.frontend.expressions.conditions import emit_ternary
+from rekindle.frontend.expressions.literals import (
+    emit_const,
+    emit_dict,
+    emit_false,
+    emit_list,
+    emit_none,
+    emit_string,
+    emit_true,
+)
+from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS, UNARY_KINDS
+from rekindle.frontend.expressions.primaries import emit_lambda, emit_select, emit_walrus
+from rekindle.frontend.expressions.short_circuits import emit_condition_value
+from rekindle.frontend.expressions.subscripts import emit_subscript
+from rekindle.frontend.python import forms as python_forms, higher_order, library_forms
+from rekindle.frontend.python.forms import type_question
+from rekindle.frontend.python.operators import operator_of_python
+from rekindle.frontend.statements.assignments import assign_targets
+from rekindle.frontend.statements.loops import emit_comprehension
+from rekindle.frontend.statements.simple_statements import emit_statements
+from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.node import Value
 from rekindle.ir.types import Type
 from rekindle.syntax.views import (

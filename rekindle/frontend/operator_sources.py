@@ -11,11 +11,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.errors import LIBRARY, Source, SourceRange
-from rekindle.frontend import builtins as _builtins  # noqa: F401 (operators of numbers and tensors are found there)
 from rekindle.frontend.functions import emit_function
-from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import EmptyResolver, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue
+from rekindle.frontend.sugared_values.base import EmptyResolver, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import GLOBALS
+from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.syntax.parser import parse_module

@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 
 from rekindle.errors import CompileError, Diagnostics, UnsupportedError
 from rekindle.frontend.emitter import SelfBinding
-from rekindle.frontend.sugared import Resolver
+from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.schema import MISSING, Argument, FunctionSchema

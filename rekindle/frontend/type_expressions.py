@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import Source, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.sugared import Resolver
+from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.types import (
     ANY,
     BOOL,

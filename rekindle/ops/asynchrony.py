@@ -18,11 +18,12 @@ T = TypeVar("T")
 
 
 def _nobody_else(awaited: Any) -> None:
-    raise InternalError("rekindle.runtime.futures was not imported")
+    raise InternalError("rekindle.runtime.interpreter.futures was not imported")
 
 
 block_until_done: Callable[[Any], None] = _nobody_else
-"""A slot: has the thread stand still while another one computes. :mod:`rekindle.runtime.futures` fills it."""
+"""A slot: has the thread stand still while another one computes. :mod:`rekindle.runtime.interpreter.futures` fills
+it."""
 
 
 class Await(Generic[T]):

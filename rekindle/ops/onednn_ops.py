@@ -1,8 +1,8 @@
 """Convolutions and linear maps by oneDNN, with weights that are brought into its own layout once.
 
-They are put in place of what has constant weights by :class:`rekindle.passes.pack_weights.PackWeights`. What oneDNN
-cannot do, or not with gradients, the operators that stood there before do: other devices and dtypes, images without a
-batch, inputs that need gradients, dual tensors, what vmap wraps, autocast.
+They are put in place of what has constant weights by :class:`rekindle.passes.frozen_modules.pack_weights.PackWeights`.
+What oneDNN cannot do, or not with gradients, the operators that stood there before do: other devices and dtypes, images
+without a batch, inputs that need gradients, dual tensors, what vmap wraps, autocast.
 """
 
 from __future__ import annotations

@@ -1,44 +1,44 @@
 """Graph to graph: one file a pass."""
 
-from rekindle.passes.annotate_warns import AnnotateWarns as AnnotateWarns
-from rekindle.passes.batch_mm import BatchMM as BatchMM
-from rekindle.passes.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
-from rekindle.passes.canonicalize_ops import CanonicalizeOps as CanonicalizeOps
-from rekindle.passes.canonicalize_outputs import CanonicalizeOutputs as CanonicalizeOutputs
-from rekindle.passes.common_subexpression_elimination import (
+from rekindle.passes.canonicalization.annotate_warns import AnnotateWarns as AnnotateWarns
+from rekindle.passes.canonicalization.canonicalize_ops import CanonicalizeOps as CanonicalizeOps
+from rekindle.passes.canonicalization.canonicalize_outputs import CanonicalizeOutputs as CanonicalizeOutputs
+from rekindle.passes.canonicalization.decompose_ops import DecomposeOps as DecomposeOps
+from rekindle.passes.canonicalization.inlining import Inlining as Inlining, inline as inline
+from rekindle.passes.canonicalization.lower_graph import LowerGraph as LowerGraph
+from rekindle.passes.canonicalization.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
+from rekindle.passes.canonicalization.normalize_ops import NormalizeOps as NormalizeOps
+from rekindle.passes.frozen_modules.fold_arithmetic import FoldArithmetic as FoldArithmetic
+from rekindle.passes.frozen_modules.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
+from rekindle.passes.frozen_modules.freezing import Freezing as Freezing
+from rekindle.passes.frozen_modules.pack_weights import PackWeights as PackWeights
+from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout as RemoveDropout
+from rekindle.passes.gradients.lower_grad_of import LowerGradOf as LowerGradOf
+from rekindle.passes.gradients.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero
+from rekindle.passes.loops.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
+from rekindle.passes.loops.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
+from rekindle.passes.loops.loop_peeling import LoopPeeling as LoopPeeling
+from rekindle.passes.loops.loop_unrolling import LoopUnrolling as LoopUnrolling
+from rekindle.passes.parallelism.batch_mm import BatchMM as BatchMM
+from rekindle.passes.parallelism.parallelize import Parallelize as Parallelize
+from rekindle.passes.pass_manager import Pass as Pass, PassManager as PassManager, run_passes as run_passes
+from rekindle.passes.simplification.common_subexpression_elimination import (
     CommonSubexpressionElimination as CommonSubexpressionElimination,
 )
-from rekindle.passes.constant_pooling import ConstantPooling as ConstantPooling
-from rekindle.passes.constant_propagation import ConstantPropagation as ConstantPropagation
-from rekindle.passes.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
-from rekindle.passes.decompose_ops import DecomposeOps as DecomposeOps
-from rekindle.passes.eliminate_guards import EliminateGuards as EliminateGuards
-from rekindle.passes.fold_arithmetic import FoldArithmetic as FoldArithmetic
-from rekindle.passes.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
-from rekindle.passes.fold_constant_tensors import FoldConstantTensors as FoldConstantTensors
-from rekindle.passes.forward_rank_queries import ForwardRankQueries as ForwardRankQueries
-from rekindle.passes.freezing import Freezing as Freezing
-from rekindle.passes.hoist_from_if import HoistFromIf as HoistFromIf
-from rekindle.passes.inlining import Inlining as Inlining, inline as inline
-from rekindle.passes.insert_bailouts import InsertBailOuts as InsertBailOuts
-from rekindle.passes.insert_guards import InsertGuards as InsertGuards
-from rekindle.passes.insert_profiling import InsertProfiling as InsertProfiling
-from rekindle.passes.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
-from rekindle.passes.loop_peeling import LoopPeeling as LoopPeeling
-from rekindle.passes.loop_unrolling import LoopUnrolling as LoopUnrolling
-from rekindle.passes.lower_grad_of import LowerGradOf as LowerGradOf
-from rekindle.passes.lower_graph import LowerGraph as LowerGraph
-from rekindle.passes.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
-from rekindle.passes.normalize_ops import NormalizeOps as NormalizeOps
-from rekindle.passes.pack_weights import PackWeights as PackWeights
-from rekindle.passes.parallelize import Parallelize as Parallelize
-from rekindle.passes.pass_manager import Pass as Pass, PassManager as PassManager, run_passes as run_passes
-from rekindle.passes.peephole import Peephole as Peephole
-from rekindle.passes.remove_dropout import RemoveDropout as RemoveDropout
-from rekindle.passes.remove_expands import RemoveExpands as RemoveExpands
-from rekindle.passes.remove_mutation import RemoveMutation as RemoveMutation
-from rekindle.passes.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero
-from rekindle.passes.type_refinement import TypeRefinement as TypeRefinement
+from rekindle.passes.simplification.constant_pooling import ConstantPooling as ConstantPooling
+from rekindle.passes.simplification.constant_propagation import ConstantPropagation as ConstantPropagation
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination as DeadCodeElimination
+from rekindle.passes.simplification.fold_constant_tensors import FoldConstantTensors as FoldConstantTensors
+from rekindle.passes.simplification.forward_rank_queries import ForwardRankQueries as ForwardRankQueries
+from rekindle.passes.simplification.hoist_from_if import HoistFromIf as HoistFromIf
+from rekindle.passes.simplification.peephole import Peephole as Peephole
+from rekindle.passes.simplification.remove_expands import RemoveExpands as RemoveExpands
+from rekindle.passes.simplification.remove_mutation import RemoveMutation as RemoveMutation
+from rekindle.passes.simplification.type_refinement import TypeRefinement as TypeRefinement
+from rekindle.passes.speculation.eliminate_guards import EliminateGuards as EliminateGuards
+from rekindle.passes.speculation.insert_bailouts import InsertBailOuts as InsertBailOuts
+from rekindle.passes.speculation.insert_guards import InsertGuards as InsertGuards
+from rekindle.passes.speculation.insert_profiling import InsertProfiling as InsertProfiling
 
 CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     CanonicalizeModifiedLoops(),

@@ -10,8 +10,8 @@ import torch
 
 from rekindle.ops.asynchrony import Await, Call
 from rekindle.program.function import Function, Method
-from rekindle.runtime.futures import Future
-from rekindle.runtime.tasks import launch_call
+from rekindle.runtime.interpreter.futures import Future
+from rekindle.runtime.interpreter.tasks import launch_call
 
 T = TypeVar("T")
 

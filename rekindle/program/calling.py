@@ -12,12 +12,12 @@ import torch
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import Type
-from rekindle.passes.inlining import inline
+from rekindle.passes.canonicalization.inlining import inline
 from rekindle.runtime import executor
-from rekindle.runtime.arguments import Runner, binder_of, describe
-from rekindle.runtime.conversion import NoMatch, converter_for
+from rekindle.runtime.calls.arguments import Runner, binder_of, describe
+from rekindle.runtime.calls.conversion import NoMatch, converter_for
 from rekindle.runtime.executor import execute, start
-from rekindle.runtime.futures import Future
+from rekindle.runtime.interpreter.futures import Future
 
 interceptors: Final[dict[int, Runner]] = {}
 """What threads, by their idents, do in place of calls from Python. :mod:`rekindle.tracing` enters those that record

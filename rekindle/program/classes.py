@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
 from rekindle.errors import Cause, Diagnostics, SourceRange, UnsupportedError
-from rekindle.frontend.classes import InitBinding, ObjectBinding, ScriptClassValue
 from rekindle.frontend.emitter import SelfBinding
-from rekindle.frontend.interfaces import InterfaceValue, basename, interface_schema
 from rekindle.frontend.signatures import literal_value
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
+from rekindle.frontend.sugared_values.classes import InitBinding, ObjectBinding, ScriptClassValue
+from rekindle.frontend.sugared_values.interfaces import InterfaceValue, basename, interface_schema
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
@@ -23,7 +23,7 @@ from rekindle.ir.types import ClassType, InterfaceType, Property, Type, keep_typ
 from rekindle.program.calling import call
 from rekindle.program.definition import define_function
 from rekindle.program.names import unique_name
-from rekindle.runtime.arguments import bind
+from rekindle.runtime.calls.arguments import bind
 from rekindle.runtime.executor import execute
 from rekindle.syntax.views import Assign, ClassDef, Decorated, Def, ExprStmt, Pass, Stmt, StringLiteral, Var
 

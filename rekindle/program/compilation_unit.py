@@ -8,8 +8,8 @@ from types import FrameType
 from typing import Any
 
 from rekindle.errors import CascadingError, CompileError, Diagnostics, Source, SourceRange
-from rekindle.frontend.sugared import ChainResolver, EmptyResolver, Resolver, SugaredValue
-from rekindle.frontend.values import FunctionValue
+from rekindle.frontend.sugared_values.base import ChainResolver, EmptyResolver, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.values import FunctionValue
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction

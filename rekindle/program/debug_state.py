@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable
+from rekindle.runtime.interpreter.code import Code
 
 
 @dataclass(frozen=True, slots=True)

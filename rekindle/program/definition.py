@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-import rekindle.frontend.builtins
-import rekindle.frontend.python_methods  # noqa: F401  (what Python's values have that is no operator)
+import rekindle.frontend.calls.torchscript_builtins
+import rekindle.frontend.python.methods  # noqa: F401  (what Python's values have that is no operator)
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import (
     CascadingError,
@@ -17,21 +17,21 @@ from rekindle.errors import (
     TypeMismatchError,
     UnsupportedError,
 )
-from rekindle.frontend import monomorphization
 from rekindle.frontend.archive_resolver import ArchiveResolver
-from rekindle.frontend.closures import CLOSURES
+from rekindle.frontend.calls import monomorphization
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known, emit_body
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.frontend.signatures import Signature, TypeOrError, read_signature
-from rekindle.frontend.sugared import Resolver
+from rekindle.frontend.ssa.closures import CLOSURES
+from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
 from rekindle.passes import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED, Pass, run_passes
-from rekindle.passes.inlining import inline
+from rekindle.passes.canonicalization.inlining import inline
 from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name

@@ -39,7 +39,7 @@ from rekindle.passes import (
     inline,
     run_passes,
 )
-from rekindle.passes.freezing import can_be_constant
+from rekindle.passes.frozen_modules.freezing import can_be_constant
 from rekindle.program.frozen_module import FrozenModule, InferenceModule
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import unique_name

@@ -11,7 +11,7 @@ import torch
 
 from rekindle.analysis.attribute_writes import nodes_within
 from rekindle.analysis.effects import OWN_GRAPH
-from rekindle.frontend.classes import ObjectBinding
+from rekindle.frontend.sugared_values.classes import ObjectBinding
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction

@@ -12,8 +12,8 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange
-from rekindle.frontend.classes import ObjectBinding as ObjectBinding
 from rekindle.frontend.emitter import SelfBinding
+from rekindle.frontend.sugared_values.classes import ObjectBinding as ObjectBinding
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
@@ -23,7 +23,7 @@ from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.saving import Savable
-from rekindle.runtime.arguments import describe
+from rekindle.runtime.calls.arguments import describe
 
 _SHARED = frozenset(
     {

@@ -9,11 +9,11 @@ from typing import Final
 
 from rekindle.errors import CompileError, Source, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.archive_resolver import ArchiveResolver, no_functions, no_schemas
-from rekindle.frontend.classes import InitBinding, ObjectBinding
 from rekindle.frontend.emitter import SelfBinding
-from rekindle.frontend.interfaces import interface_schema
 from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.signatures import literal_value
+from rekindle.frontend.sugared_values.classes import InitBinding, ObjectBinding
+from rekindle.frontend.sugared_values.interfaces import interface_schema
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph_function import GraphFunction

@@ -10,8 +10,8 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.verifier import verify
-from rekindle.passes.inlining import called_function
-from rekindle.runtime.code import Code
+from rekindle.passes.canonicalization.inlining import called_function
+from rekindle.runtime.interpreter.code import Code
 
 
 class Executable:

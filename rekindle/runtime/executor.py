@@ -18,18 +18,18 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ops import exceptions
 from rekindle.passes import Pass
-from rekindle.runtime.code import Code
+from rekindle.runtime.calls.subscript_errors import word_as_python_does
+from rekindle.runtime.calls.tracebacks import foreign_frames, traceback_through
 from rekindle.runtime.executable import Executable, code_of, executable_of, forget_strategies
-from rekindle.runtime.futures import Future
-from rekindle.runtime.interpreter import InterpreterState, places_of
-from rekindle.runtime.native_strategy import NativeStrategy, native_pipeline, native_version
-from rekindle.runtime.plan import running_plan
-from rekindle.runtime.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.futures import Future
+from rekindle.runtime.interpreter.state import InterpreterState, places_of
+from rekindle.runtime.interpreter.tasks import launch
+from rekindle.runtime.plans.plan import running_plan
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.simple_strategy import SpecializingStrategy, pipeline_for
-from rekindle.runtime.subscript_errors import word_as_python_does
-from rekindle.runtime.tasks import launch
-from rekindle.runtime.tracebacks import foreign_frames, traceback_through
+from rekindle.runtime.strategies.native_strategy import NativeStrategy, native_pipeline, native_version
+from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.strategies.simple_strategy import SpecializingStrategy, pipeline_for
 from rekindle.runtime.version import Strategy, Version
 
 _optimize: Final = ContextVar("rekindle.optimize", default=True)
@@ -68,8 +68,8 @@ def is_optimizing() -> bool:
 
 
 def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
-    """What ``record`` returns for ``arguments``, which fit its schema: :func:`rekindle.runtime.arguments.bind` makes
-    such.
+    """What ``record`` returns for ``arguments``, which fit its schema: :func:`rekindle.runtime.calls.arguments.bind`
+    makes such.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.

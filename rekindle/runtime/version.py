@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from rekindle.ir.graph import Graph
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
-from rekindle.runtime.plan import ExecutionPlan, plan_of
-from rekindle.runtime.python_code import NotCompilable
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.plans.plan import ExecutionPlan, plan_of
+from rekindle.runtime.plans.python_code import NotCompilable
 
 
 class Version:

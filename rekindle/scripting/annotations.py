@@ -16,7 +16,7 @@ import torch
 from torch import _jit_internal as _marks
 
 from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange
-from rekindle.frontend.sugared import EmptyResolver, Resolver
+from rekindle.frontend.sugared_values.base import EmptyResolver, Resolver
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import (
     ANY,
@@ -52,7 +52,7 @@ from rekindle.ir.types import (
 )
 from rekindle.ops.asynchrony import Await
 from rekindle.program.names import qualified_name
-from rekindle.runtime.futures import Future
+from rekindle.runtime.interpreter.futures import Future
 from rekindle.syntax.parser import parse_expression
 
 if sys.version_info >= (3, 14):

@@ -13,18 +13,18 @@ from rekindle.errors import CompileError, Diagnostics, UndefinedNameError
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known
 from rekindle.frontend.signatures import TypeOrError
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
 from rekindle.program.definition import define_function
-from rekindle.scripting import functions
 from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
+from rekindle.scripting.callables import functions
+from rekindle.scripting.callables.decorators import forwarding, unwrapped, within_managers
+from rekindle.scripting.callables.untyped_parameters import closed
 from rekindle.scripting.constants import plain
-from rekindle.scripting.decorators import forwarding, unwrapped, within_managers
 from rekindle.scripting.resolver import PythonResolver
-from rekindle.scripting.untyped_parameters import closed
 from rekindle.syntax.python_ast import function_def
 from rekindle.syntax.views import Def, Expr, Param
 

@@ -15,12 +15,12 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.errors import NotScriptableError, SchemaError, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.generic import inherits
-from rekindle.frontend.higher_order import PartialValue
-from rekindle.frontend.python_signatures import fitted_to
-from rekindle.frontend.special_forms import GLOBALS, ExceptionClass
-from rekindle.frontend.sugared import CallSite, Keywords, Resolver, StaticValue, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
+from rekindle.frontend.calls.generic import inherits
+from rekindle.frontend.calls.python_signatures import fitted_to
+from rekindle.frontend.python.higher_order import PartialValue
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionClass
+from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import REGISTRY
@@ -29,17 +29,17 @@ from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
-from rekindle.scripting import python_objects
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
-from rekindle.scripting.autograd_functions import AppliedFunction, FunctionClass, function_class_of
-from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of
+from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
+from rekindle.scripting.callables.modifiers import is_left_to_python
+from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
-from rekindle.scripting.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
-from rekindle.scripting.modifiers import is_left_to_python
-from rekindle.scripting.python_calls import PythonFunctionValue
-from rekindle.scripting.python_objects import BoundFunction, PythonObject, is_known
-from rekindle.scripting.special_names import SPECIAL
-from rekindle.scripting.unusable_values import UnusableValue, correction, did_you_mean
+from rekindle.scripting.library_values import python_objects
+from rekindle.scripting.library_values.builtin_table import builtin_kind
+from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject, is_known
+from rekindle.scripting.library_values.special_names import SPECIAL
+from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 
 ClassHook = Callable[[type, SourceRange], SugaredValue | None]
 CLASS_VALUE_HOOKS: list[ClassHook] = []
@@ -125,7 +125,7 @@ def function_value(function: types.FunctionType, resolver: Resolver) -> SugaredV
 
 @dataclass(slots=True, frozen=True)
 class Generic:
-    """What :mod:`rekindle.scripting.generic_functions` knows."""
+    """What :mod:`rekindle.scripting.callables.generic_functions` knows."""
 
     may_be: Callable[[types.FunctionType], bool]
     is_asked: Callable[[types.FunctionType, Sequence[NamedValue], Sequence[NamedValue], int], bool]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend import statements, try_statements
-from rekindle.frontend.sugared import Resolver, SugaredValue
+from rekindle.frontend.statements import simple_statements as statements, try_statements
+from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import annotations_of, find_type

@@ -12,19 +12,22 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 import torch
 
-import rekindle.scripting.compilation
-import rekindle.scripting.generic_functions  # noqa: F401  (fills the slot of rekindle.scripting.python_values)
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
-from rekindle.runtime.tracebacks import KEEP_INTERNAL_FRAMES
+from rekindle.runtime.calls.tracebacks import KEEP_INTERNAL_FRAMES
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
-from rekindle.scripting.classes import compile_class
-from rekindle.scripting.functions import boolean_dispatch_of, function_behind, mark_as_compiled_if_tracing, records_of
-from rekindle.scripting.interfaces import interface_type, is_interface
-from rekindle.scripting.modifiers import is_left_to_python, is_tracing
-from rekindle.scripting.modules import script_module
+from rekindle.scripting.callables.functions import (
+    boolean_dispatch_of,
+    function_behind,
+    mark_as_compiled_if_tracing,
+    records_of,
+)
+from rekindle.scripting.callables.modifiers import is_left_to_python, is_tracing
+from rekindle.scripting.classes.interfaces import interface_type, is_interface
+from rekindle.scripting.classes.script_classes import compile_class
+from rekindle.scripting.modules.script_modules import script_module
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rekindle.program.calling import interceptors
-from rekindle.runtime.arguments import Runner
+from rekindle.runtime.calls.arguments import Runner
 
 if TYPE_CHECKING:
     from rekindle.tracing.recorder import Recorder

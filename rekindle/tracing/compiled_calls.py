@@ -14,7 +14,7 @@ from rekindle.ir.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import FunctionType
 from rekindle.program.calling import runner_of
 from rekindle.program.module import ScriptModule
-from rekindle.scripting import modifiers
+from rekindle.scripting.callables import modifiers
 from rekindle.tracing import active, autocasting
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.numbers import all_plain

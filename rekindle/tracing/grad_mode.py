@@ -19,7 +19,7 @@ import torch
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import NONE, TENSOR
-from rekindle.scripting.context_managers import class_type_of
+from rekindle.scripting.library_values.context_managers import class_type_of
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.source_locations import current_place
 

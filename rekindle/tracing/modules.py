@@ -6,8 +6,8 @@ from __future__ import annotations
 import torch
 
 from rekindle.program.module import ScriptModule
-from rekindle.scripting.module_types import ConcreteModuleType, gather_facts
-from rekindle.scripting.modules import instantiate
+from rekindle.scripting.modules.module_types import ConcreteModuleType, gather_facts
+from rekindle.scripting.modules.script_modules import instantiate
 from rekindle.tracing.recorder import Path
 
 

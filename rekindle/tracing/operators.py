@@ -14,11 +14,11 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import SchemaError, TracingError, UndefinedNameError
-from rekindle.frontend.tensor_attributes import TENSOR_CASTS
+from rekindle.frontend.sugared_values.tensor_attributes import TENSOR_CASTS
 from rekindle.ir.graph import Value
 from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE
-from rekindle.scripting.builtin_table import builtin_kind, is_operator
+from rekindle.scripting.library_values.builtin_table import builtin_kind, is_operator
 from rekindle.tracing import autocasting, creation
 from rekindle.tracing.autocasting import Casts
 from rekindle.tracing.creation import as_in_schema

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
-from rekindle.frontend.builtin_calls import insert_builtin_call
+from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_schemas, unpack_tuple

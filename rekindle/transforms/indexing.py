@@ -15,7 +15,7 @@ from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.passes import Inlining
-from rekindle.passes.inlining import called_function
+from rekindle.passes.canonicalization.inlining import called_function
 
 _READS: Final = {"item_at": 2, "item_of_indices": 1}
 _COPIES: Final = {"item_copy_at": 2, "item_copy_of_indices": 1}

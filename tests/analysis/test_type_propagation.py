@@ -19,7 +19,7 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import TENSOR, TensorType, TupleType, Type
 from rekindle.ir.verifier import verify
 from rekindle.passes import inline
-from rekindle.runtime.instructions import copy_constant
+from rekindle.runtime.interpreter.instructions import copy_constant
 from tests.analysis.aliasing_programs import aliasing_program
 from tests.analysis.test_aliasing_programs import program_arguments
 from tests.analysis.watching import Watcher

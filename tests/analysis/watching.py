@@ -9,7 +9,7 @@ import torch
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import FunctionType
-from rekindle.runtime.instructions import copy_constant
+from rekindle.runtime.interpreter.instructions import copy_constant
 from tests.support.graphs import Evaluator
 
 Place = Hashable

@@ -10,9 +10,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rekindle.archive.container import ArchiveReader
 from rekindle.archive.limits import DEFAULT_LIMITS
 from rekindle.archive.writer import ArchiveWriter
+from rekindle.archive.zip_files.container import ArchiveReader
 from rekindle.errors import (
     ArchiveError,
     ArchiveLimitError,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rekindle.archive.debug_records import DebugRecords, write_debug_records
+from rekindle.archive.code.debug_records import DebugRecords, write_debug_records
 from rekindle.archive.limits import DEFAULT_LIMITS
-from rekindle.archive.pickle_reader import read_pickle
+from rekindle.archive.pickles.reader import read_pickle
 from rekindle.errors import Source, SourceRange
 
 TEXT = "first()\nsecond()\n"

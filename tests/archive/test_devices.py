@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 import rekindle
-from rekindle.archive.devices import map_devices
+from rekindle.archive.code.devices import map_devices
 
 CUDA, OTHER, CPU = torch.device("cuda:0"), torch.device("cuda:1"), torch.device("cpu")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from rekindle.archive.container import ArchiveReader
 from rekindle.archive.producer_version import older_than
 from rekindle.archive.upgraders import upgraders_of
+from rekindle.archive.zip_files.container import ArchiveReader
 from rekindle.errors import CompileError, Source
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from rekindle.archive.container import ArchiveReader
 from rekindle.archive.legacy import read_legacy
-from rekindle.archive.records import PickledObject, TensorRecord
+from rekindle.archive.pickles.records import PickledObject, TensorRecord
+from rekindle.archive.zip_files.container import ArchiveReader
 from rekindle.errors import CorruptArchiveError
 from tests.archive.golden_archives import FOLDER
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.archive.torchbind_state import MissingTorchbindObject
+from rekindle.archive.pickles.torchbind_state import MissingTorchbindObject
 from rekindle.errors import MissingLibraryError
 from tests.archive.archives import members_of, with_members, written_by_torch
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from rekindle.archive.limits import DEFAULT_LIMITS
-from rekindle.archive.pickle_reader import read_pickle
-from rekindle.archive.records import PickledEnum, PickledObject, PickledTyped, SparseRecord, TensorRecord
+from rekindle.archive.pickles.reader import read_pickle
+from rekindle.archive.pickles.records import PickledEnum, PickledObject, PickledTyped, SparseRecord, TensorRecord
 from rekindle.errors import ArchiveError, ArchiveLimitError, CorruptArchiveError, UnsafeArchiveError
 
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rekindle.archive.container import ArchiveReader
 from rekindle.archive.limits import DEFAULT_LIMITS
-from rekindle.archive.pickle_reader import read_pickle
-from rekindle.archive.tensors import TensorLoader
+from rekindle.archive.pickles.reader import read_pickle
+from rekindle.archive.pickles.tensors import TensorLoader
 from rekindle.archive.writer import ArchiveWriter
+from rekindle.archive.zip_files.container import ArchiveReader
 from rekindle.errors import ArchiveError, ArchiveLimitError, CorruptArchiveError
 
 

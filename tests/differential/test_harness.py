@@ -11,8 +11,8 @@ import torch
 
 import rekindle
 from rekindle.ir.graph import Graph, Node
-from rekindle.runtime import simple_strategy
 from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.strategies import simple_strategy
 from tests.differential.checks import check, expect, sequence
 from tests.differential.subjects import Subject
 from tests.differential.ways import WAYS, Way

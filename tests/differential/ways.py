@@ -28,9 +28,9 @@ from rekindle.passes import (
     RemoveExpands,
     RemoveMutation,
 )
-from rekindle.runtime import simple_strategy
 from rekindle.runtime.executor import STRATEGIES
 from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.strategies import simple_strategy
 from tests.support.profiled import Profiled
 
 

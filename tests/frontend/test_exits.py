@@ -11,7 +11,7 @@ import pytest
 
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.frontend.functions import emit_function
-from rekindle.frontend.sugared import EmptyResolver
+from rekindle.frontend.sugared_values.base import EmptyResolver
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.verifier import verify

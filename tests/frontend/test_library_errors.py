@@ -29,7 +29,7 @@ from torch import Tensor
 import rekindle
 from rekindle.errors import CompileError
 from rekindle.frontend.library_sources import TEXTS
-from rekindle.frontend.python_library import library_function
+from rekindle.frontend.python.library import library_function
 
 
 def dist(p: list[float], q: list[float]) -> float:

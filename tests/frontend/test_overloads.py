@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from rekindle.errors import RekindleError, SourceRange
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import BuiltinFunction
+from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.values import BuiltinFunction
 from rekindle.ir.graph import Graph
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema import Argument

@@ -6,14 +6,14 @@ import pytest
 
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import InternalError
-from rekindle.frontend.exits import merge_consecutive_ifs, transform_exits, unwrap_with_bodies, wrap_with_bodies
-from rekindle.frontend.ssa import (
+from rekindle.frontend.ssa.conversion import (
     add_control_flow_loads_and_stores,
     add_loop_continuations,
     convert_to_ssa,
     erase_loads_and_stores,
     inline_loop_conditions,
 )
+from rekindle.frontend.ssa.exits import merge_consecutive_ifs, transform_exits, unwrap_with_bodies, wrap_with_bodies
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import INT

@@ -18,7 +18,8 @@ from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.ir.graph import Node
 from rekindle.ir.types import FLOAT, INT, NUMBER, TensorType
-from rekindle.passes import Peephole, RemoveMutation, dead_code_elimination
+from rekindle.passes import Peephole, RemoveMutation
+from rekindle.passes.simplification import dead_code_elimination
 from tests.fuzzing.conversions import CONVERTED, Conversions
 
 UNUSED: Final = "an operator on Tensors whose result nobody uses"

@@ -14,8 +14,8 @@ from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import TensorType, Type
 from rekindle.passes import Inlining, LowerSimpleTuples, Pass, PassManager
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 from tests.language.running import assert_same_outcome, outcome
 
 INPUTS = tuple((torch.linspace(-1, 1, length), n) for length, n in itertools.product((1, 3, 4, 6), (-1, 1, 2, 3, 4)))

@@ -30,8 +30,8 @@ from rekindle.passes import (
     RemoveDropout,
     RemoveMutation,
 )
-from rekindle.runtime import simple_strategy
 from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.strategies import simple_strategy
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
 from tests.language.running import assert_same_outcome, assert_same_state, outcome

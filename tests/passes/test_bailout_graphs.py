@@ -8,8 +8,8 @@ from rekindle.errors import GraphError
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import InsertBailOuts
-from rekindle.passes.bailout_graphs import bailout_graph
-from rekindle.passes.insert_bailouts import BAILOUT, TEMPLATE, template_of
+from rekindle.passes.speculation.bailout_graphs import bailout_graph
+from rekindle.passes.speculation.insert_bailouts import BAILOUT, TEMPLATE, template_of
 from tests.passes.cases.insert_bailouts import CASES
 from tests.support.golden import GoldenTexts
 

@@ -28,36 +28,32 @@ from rekindle.passes import (
     PassManager,
     RemoveExpands,
     SpecializeAutogradZero,
-    batch_mm,
-    canonicalize_modified_loops,
+)
+from rekindle.passes.canonicalization import (
     canonicalize_ops,
     canonicalize_outputs,
+    decompose_ops,
+    lower_graph,
+    lower_simple_tuples,
+    normalize_ops,
+)
+from rekindle.passes.constants import constant_int
+from rekindle.passes.frozen_modules import fold_arithmetic, fold_batch_norm, foldable, pack_weights, remove_dropout
+from rekindle.passes.gradients import specialize_autograd_zero
+from rekindle.passes.loops import canonicalize_modified_loops, loop_invariant_motion, loop_peeling, loop_unrolling
+from rekindle.passes.parallelism import batch_mm, parallelize
+from rekindle.passes.simplification import (
     common_subexpression_elimination,
     constant_pooling,
     constant_propagation,
     dead_code_elimination,
-    decompose_ops,
-    fold_arithmetic,
-    fold_batch_norm,
     fold_constant_tensors,
-    foldable,
     forward_rank_queries,
     hoist_from_if,
-    loop_invariant_motion,
-    loop_peeling,
-    loop_unrolling,
-    lower_graph,
-    lower_simple_tuples,
-    normalize_ops,
-    pack_weights,
-    parallelize,
     peephole,
-    remove_dropout,
     remove_expands,
     remove_mutation,
-    specialize_autograd_zero,
 )
-from rekindle.passes.constants import constant_int
 from rekindle.program import freezing
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.passes import frozen, programs, test_lower_graph

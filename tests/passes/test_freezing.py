@@ -9,8 +9,8 @@ import rekindle
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes
-from rekindle.passes.freezing import Freezing, can_be_constant
-from rekindle.passes.inlining import inline
+from rekindle.passes.canonicalization.inlining import inline
+from rekindle.passes.frozen_modules.freezing import Freezing, can_be_constant
 from tests.support.golden import GoldenTexts
 
 

@@ -14,7 +14,7 @@ import rekindle.ops
 import rekindle.passes
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import annotate_warns
+from rekindle.passes.canonicalization import annotate_warns
 from rekindle.passes.changes import ChangeCounter
 from rekindle.passes.pass_manager import Pass, PassManager, run_passes
 from tests.passes.cases import CASES
@@ -27,8 +27,8 @@ WITH_TESTS_OF_THEIR_OWN = {"inlining", "freezing", "lower_graph"}
 def passes() -> dict[str, Callable[[], Pass]]:
     """Every pass of the package, by name."""
     found: dict[str, Callable[[], Pass]] = {}
-    for info in pkgutil.iter_modules(rekindle.passes.__path__):
-        module = importlib.import_module(f"rekindle.passes.{info.name}")
+    for info in pkgutil.walk_packages(rekindle.passes.__path__, "rekindle.passes."):
+        module = importlib.import_module(info.name)
         for title, cls in vars(module).items():
             is_own = inspect.isclass(cls) and cls.__module__ == module.__name__ and not title.startswith("_")
             if is_own and hasattr(cls, "run") and cls not in (Pass, PassManager):

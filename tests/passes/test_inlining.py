@@ -9,7 +9,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import INT, ClassType, FunctionType
 from rekindle.ir.verifier import verify
-from rekindle.passes.inlining import Inlining, inline
+from rekindle.passes.canonicalization.inlining import Inlining, inline
 from rekindle.passes.pass_manager import run_passes
 from tests.support.golden import GoldenTexts
 

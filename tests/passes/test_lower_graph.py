@@ -14,10 +14,10 @@ import rekindle
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Inlining, LowerGraph, PassManager
+from rekindle.passes.canonicalization.lower_graph import lower_graph
 from rekindle.passes.changes import ChangeCounter
-from rekindle.passes.lower_graph import lower_graph
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 from tests.support.golden import GoldenTexts
 
 

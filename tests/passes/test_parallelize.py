@@ -13,8 +13,8 @@ from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import TensorType
 from rekindle.passes import Parallelize, PassManager
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 
 
 def towers(x: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, note, settings, strategies as st
 
 import rekindle
 from rekindle.passes import EliminateGuards
-from rekindle.runtime.bailouts import failing_guards
+from rekindle.runtime.strategies.bailouts import failing_guards
 from tests.property.programs import programs
 from tests.property.test_programs import ARGUMENTS, _outcome, load, unload
 from tests.support.equality import assert_same

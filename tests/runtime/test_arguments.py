@@ -36,8 +36,8 @@ from rekindle.ir.types import (
     optional,
     union,
 )
-from rekindle.runtime.arguments import Binder, bind, binder_of, signature, to_python
-from rekindle.runtime.number_conversion import TORCHSCRIPT_RULES
+from rekindle.runtime.calls.arguments import Binder, bind, binder_of, signature, to_python
+from rekindle.runtime.calls.number_conversion import TORCHSCRIPT_RULES
 from tests.support.deprecation import silence
 
 

@@ -17,9 +17,9 @@ import rekindle
 from rekindle.passes import EliminateGuards
 from rekindle.runtime import version
 from rekindle.runtime.background import in_background
-from rekindle.runtime.bailouts import failing_guards
-from rekindle.runtime.plan import ExecutionPlan
-from rekindle.runtime.python_code import NotCompilable
+from rekindle.runtime.plans.plan import ExecutionPlan
+from rekindle.runtime.plans.python_code import NotCompilable
+from rekindle.runtime.strategies.bailouts import failing_guards
 from tests.language.running import assert_same_outcome, outcome
 from tests.support.profiled import Profiled
 

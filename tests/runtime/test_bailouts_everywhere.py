@@ -9,7 +9,7 @@ import pytest
 
 import rekindle
 from rekindle.passes import EliminateGuards
-from rekindle.runtime.bailouts import failing_guards
+from rekindle.runtime.strategies.bailouts import failing_guards
 from tests.language.corpus import Program, corpus
 from tests.language.gaps import GAPS
 from tests.language.running import assert_same_outcome, outcome

@@ -11,9 +11,9 @@ from torch import Tensor
 
 import rekindle
 from rekindle.ir.graph import Node, Value
-from rekindle.passes import bailout_graphs
-from rekindle.runtime import bailouts
-from rekindle.runtime.bailouts import failing_guards
+from rekindle.passes.speculation import bailout_graphs
+from rekindle.runtime.strategies import bailouts
+from rekindle.runtime.strategies.bailouts import failing_guards
 from tests.language.running import assert_same_outcome, outcome
 from tests.runtime.test_bailouts import PROGRAMS, inputs
 from tests.support.profiled import Profiled

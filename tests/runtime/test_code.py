@@ -9,7 +9,7 @@ from rekindle.errors import SchemaError, Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import INT, STRING, TENSOR
-from rekindle.runtime.code import Code
+from rekindle.runtime.interpreter.code import Code
 from tests.support.golden import GoldenTexts
 
 # The overview's example as torch.jit compiles it today: constants print True and None as they are, the list that

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rekindle import RekindleError
-from rekindle.runtime.futures import Future, TaskPool, block_until_done, set_task_pool, task_pool
+from rekindle.runtime.interpreter.futures import Future, TaskPool, block_until_done, set_task_pool, task_pool
 
 LIMIT = 60.0
 """Seconds after which a test that hangs is taken to have failed."""

@@ -14,10 +14,10 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import BOOL, INT, FunctionType
-from rekindle.runtime import basic_blocks
-from rekindle.runtime.code import Code
-from rekindle.runtime.hot_loops import HOT, HotLoops, LoopWriter
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter import basic_blocks
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.plans.hot_loops import HOT, HotLoops, LoopWriter
 
 
 @pytest.fixture(autouse=True)

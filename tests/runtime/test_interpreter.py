@@ -15,10 +15,10 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import INT, ClassType, FunctionType, InterfaceType, ListType
-from rekindle.runtime.code import Code
 from rekindle.runtime.executable import Executable, code_of
 from rekindle.runtime.executor import execute
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 
 
 def run(text: str, *arguments: object) -> Any:

@@ -18,10 +18,10 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, FunctionType
-from rekindle.runtime import basic_blocks
-from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter import basic_blocks
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 from tests.support import graphs
 from tests.support.graphs import WATCH, Evaluator, Thing
 

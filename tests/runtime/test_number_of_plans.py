@@ -11,7 +11,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.runtime.executor import STRATEGIES
-from rekindle.runtime.plan import ExecutionPlan
+from rekindle.runtime.plans.plan import ExecutionPlan
 
 MOST = 8
 

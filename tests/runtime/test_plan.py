@@ -13,11 +13,11 @@ import rekindle
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.schema import FunctionSchema
-from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute
-from rekindle.runtime.plan import ExecutionPlan
-from rekindle.runtime.python_code import MOST_LOOPS, NotCompilable
-from rekindle.runtime.simple_strategy import SpecializingStrategy
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.plans.plan import ExecutionPlan
+from rekindle.runtime.plans.python_code import MOST_LOOPS, NotCompilable
+from rekindle.runtime.strategies.simple_strategy import SpecializingStrategy
 from rekindle.runtime.version import Version
 
 

@@ -18,9 +18,9 @@ from rekindle.ir.types import NONE
 from rekindle.ir.verifier import verify
 from rekindle.ops.profiling import recorders
 from rekindle.passes import Inlining
-from rekindle.runtime.code import Code
-from rekindle.runtime.interpreter import InterpreterState
-from rekindle.runtime.profiling import ProfilingRecord, TensorProfile, profiled_runs
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.strategies.profiling import ProfilingRecord, TensorProfile, profiled_runs
 
 
 def recording_of(function: object) -> ProfilingRecord:

@@ -11,8 +11,8 @@ import torch
 
 import rekindle
 from rekindle.ir.printer import print_graph
-from rekindle.runtime import simple_strategy
-from rekindle.runtime.argument_spec import ArgumentSpecCreator
+from rekindle.runtime.strategies import simple_strategy
+from rekindle.runtime.strategies.argument_spec import ArgumentSpecCreator
 
 
 @pytest.fixture(autouse=True)

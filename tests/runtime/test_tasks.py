@@ -13,10 +13,10 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 import rekindle
-from rekindle.runtime.code import Code
-from rekindle.runtime.futures import Future, TaskPool, set_task_pool
-from rekindle.runtime.interpreter import InterpreterState
-from rekindle.runtime.tasks import ThreadMode
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.futures import Future, TaskPool, set_task_pool
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.interpreter.tasks import ThreadMode
 
 DEPTH = 1_000
 CHAINS = 10
@@ -313,7 +313,7 @@ def test_an_interrupted_wait_lets_go_of_everything(monkeypatch: pytest.MonkeyPat
     def interrupt(_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("rekindle.runtime.interpreter.block_until_done", interrupt)
+    monkeypatch.setattr("rekindle.runtime.interpreter.state.block_until_done", interrupt)
     with pytest.raises(KeyboardInterrupt) as caught:
         rekindle.script(plus_one)(Future())
     assert _lines(caught.value) == [

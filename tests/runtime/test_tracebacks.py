@@ -24,9 +24,9 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, FunctionType
-from rekindle.runtime.code import Code
 from rekindle.runtime.executor import execute, optimized_execution
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
 
 USER = """\
 import torch

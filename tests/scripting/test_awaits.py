@@ -16,9 +16,9 @@ from torch.jit import _awaitable, _awaitable_nowait, _awaitable_wait
 
 import rekindle
 from rekindle.errors import UnsupportedError
-from rekindle.runtime.code import Code
-from rekindle.runtime.futures import Future, TaskPool, set_task_pool
-from rekindle.runtime.interpreter import InterpreterState
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.futures import Future, TaskPool, set_task_pool
+from rekindle.runtime.interpreter.state import InterpreterState
 from tests.support.messages import message_of
 from tests.support.oracle import compare, script_with_torch
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from rekindle.scripting import builtin_table
-from rekindle.scripting.builtin_table import builtin_kind
+from rekindle.scripting.library_values import builtin_table
+from rekindle.scripting.library_values.builtin_table import builtin_kind
 
 
 @pytest.mark.parametrize(

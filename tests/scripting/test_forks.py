@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 import rekindle
-from rekindle.runtime.futures import Future
+from rekindle.runtime.interpreter.futures import Future
 from tests.support.equality import assert_same
 from tests.support.messages import message_of
 

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 import rekindle
 from rekindle.errors import ArgumentError
 from rekindle.ir.types import INT, STRING, TENSOR, ListType, optional
-from rekindle.scripting import overloads
+from rekindle.scripting.callables import overloads
 from tests.support.equality import assert_same
 
 LIMIT = 4

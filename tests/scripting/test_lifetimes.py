@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import rekindle
-from rekindle.scripting import module_types
+from rekindle.scripting.modules import module_types
 
 
 def make_function(n: int):

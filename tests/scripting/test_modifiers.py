@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.scripting.modifiers import Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
 
 
 def plain():

@@ -14,14 +14,14 @@ from typing import Any
 
 import torch
 
-import rekindle.frontend.builtins
+import rekindle.frontend.calls.torchscript_builtins
 import rekindle.ops
 import rekindle.program.definition  # noqa: F401 (functions compiled for each of their uses)
 from rekindle.errors import Source, SourceRange, UndefinedNameError
 from rekindle.frontend import functions, signatures
-from rekindle.frontend.special_forms import GLOBALS
-from rekindle.frontend.sugared import SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
+from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.special_forms import GLOBALS
+from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import DTYPE_NUMBERS

@@ -10,7 +10,7 @@ import pytest
 
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.runtime import executor
-from rekindle.runtime.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
 
 
 class Profiled:

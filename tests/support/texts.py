@@ -11,9 +11,9 @@ from typing import Any
 import torch
 
 from rekindle.errors import Source
-from rekindle.frontend.closures import CLOSURES
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter
 from rekindle.frontend.python_printer.names import qualified_name
+from rekindle.frontend.ssa.closures import CLOSURES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes

@@ -22,7 +22,7 @@ from torch import nn
 
 import rekindle
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.runtime import native_strategy
+from rekindle.runtime.strategies import native_strategy
 from rekindle.viz import Page
 
 OUTPUT = Path(__file__).parent.parent.parent / "build" / "screenshots"

@@ -82,8 +82,8 @@ class ClassType(Type):
     is_open: bool = False
     """Whether all its methods are compiled from Python, so that attributes may get wider types."""
     generic_methods: dict[str, Callable[[Value], object]] = field(default_factory=dict, repr=False)
-    """What the methods of an object mean that do not declare all that they take. :mod:`rekindle.scripting.classes`
-    fills it."""
+    """What the methods of an object mean that do not declare all that they take.
+    :mod:`rekindle.scripting.classes.script_classes` fills it."""
     library_methods: dict[str, FunctionSchema] | None = field(default=None, repr=False)
     """What is known of the methods of a class that is written in C++."""
     method_finder: Callable[[str], GraphFunction | None] | None = field(default=None, repr=False)

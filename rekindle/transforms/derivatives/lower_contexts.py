@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.functionalize_ops import functional_variant, writes_to
-from rekindle.autodiff.tape import is_differentiable_type
+from rekindle.autodiff.functionalization.operators import functional_variant, writes_to
+from rekindle.autodiff.reverse_mode.tape import is_differentiable_type
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ClassType, FutureType, TensorType, Type

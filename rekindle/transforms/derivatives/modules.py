@@ -23,7 +23,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema import Argument
 from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
 from rekindle.passes import DeadCodeElimination, run_passes
-from rekindle.passes.lower_graph import lower_graph
+from rekindle.passes.canonicalization.lower_graph import lower_graph
 from rekindle.program.module import ScriptModule
 from rekindle.transforms.derivatives.pytrees import Pytree, entries
 from rekindle.transforms.indexing import inline_with_plain_indices

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from rekindle.autodiff.functionalization import functionalize
+from rekindle.autodiff.functionalization.programs import functionalize
 from rekindle.errors import DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction

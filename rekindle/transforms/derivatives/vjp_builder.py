@@ -8,8 +8,8 @@ from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.gradient import reverse_mode
-from rekindle.autodiff.loop_checkpointing import checkpoint_loops
-from rekindle.autodiff.tape import active_values, build_tape
+from rekindle.autodiff.residuals.loop_checkpointing import checkpoint_loops
+from rekindle.autodiff.reverse_mode.tape import active_values, build_tape
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType
 from rekindle.passes import (

@@ -9,25 +9,25 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rekindle.errors import GraphError, SourceRange
-from rekindle.frontend.builtin_calls import insert_builtin_call
-from rekindle.frontend.operator_kinds import BINARY_KINDS
-from rekindle.frontend.special_forms import MagicMethod
-from rekindle.frontend.sugared import CallSite, EmptyResolver, SugaredValue
-from rekindle.frontend.values import BuiltinFunction, FunctionValue, SimpleValue
+from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
+from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import MagicMethod
+from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir import building
 from rekindle.ir.building import Arguments, Caller
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE, TENSOR, TensorType, Type, optional
-from rekindle.passes.inlining import inline_between
+from rekindle.passes.canonicalization.inlining import inline_between
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.callables.functions import function_behind
+from rekindle.scripting.callables.overloads import overloads_of
 from rekindle.scripting.compilation import compile_function
-from rekindle.scripting.functions import function_behind
-from rekindle.scripting.overloads import overloads_of
 from rekindle.scripting.python_values import sugared_value
 from rekindle.transforms.editing.from_graph import create_function
 

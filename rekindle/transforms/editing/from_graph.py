@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 
 from rekindle.errors import GraphError
-from rekindle.frontend.insertion import insert_get_attribute
+from rekindle.frontend.calls.insertion import insert_get_attribute
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
@@ -18,7 +18,7 @@ from rekindle.program.compilation_unit import CompilationUnit, schema_of_graph
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import unique_name
-from rekindle.runtime.arguments import describe
+from rekindle.runtime.calls.arguments import describe
 
 
 def create_function(graph: Graph, name: str = "function") -> Function:

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from rekindle.ir.graph import Graph
 from rekindle.ir.scalar_types import number_of
+from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout
 from rekindle.passes.pass_manager import Pass, run_nested
-from rekindle.passes.remove_dropout import RemoveDropout
 from rekindle.runtime.user_passes import register_pass
 from rekindle.transforms.rewriting.matching import Match
 from rekindle.transforms.rewriting.rule import RewriteRule, apply_to_fixpoint, rewrite

@@ -16,7 +16,7 @@ from rekindle.passes.constants import constant_int
 from rekindle.program.calling import inlined
 from rekindle.program.function import Function
 from rekindle.runtime.pipelines import NORMAL_FORM
-from rekindle.scripting.functions import function_behind
+from rekindle.scripting.callables.functions import function_behind
 from rekindle.scripting.script import script
 
 

@@ -13,7 +13,7 @@ from rekindle.ir.node import value_of
 from rekindle.ir.types import TensorType
 from rekindle.ir.verifier import verify
 from rekindle.passes.changes import may_change
-from rekindle.passes.dead_code_elimination import DeadCodeElimination
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
 from rekindle.program.function import Function, Method
 from rekindle.program.module import ScriptModule
 from rekindle.transforms.rewriting.legality import (

@@ -7,8 +7,8 @@ import pytest
 
 import rekindle
 from rekindle.codegen.native import FormNativeRegions
-from rekindle.runtime import simple_strategy
 from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.strategies import simple_strategy
 
 
 def total(xs: List[int], n: int) -> int:

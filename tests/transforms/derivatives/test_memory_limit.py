@@ -14,7 +14,12 @@ from torch.nn import functional as F
 
 import rekindle
 from benchmarks.execution import peak_memory
-from rekindle.autodiff.checkpoint_schedule import bytes_per_iteration, saves_segment, segment_length, storage_bytes
+from rekindle.autodiff.residuals.checkpoint_schedule import (
+    bytes_per_iteration,
+    saves_segment,
+    segment_length,
+    storage_bytes,
+)
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
 from tests.support.golden import GoldenTexts

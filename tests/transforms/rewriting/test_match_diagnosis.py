@@ -60,7 +60,9 @@ def fits(x: Tensor, w: Tensor) -> Tensor:
 
 def told(rule: RewriteRule, program: Any) -> str:
     text = str(rule.explain(rekindle.script(program)))
-    return re.sub(r"\S*test_match_diagnosis\.py:\d+", "FILE:N", re.sub(r'File ".*", line \d+', 'File "FILE", line N', text))
+    return re.sub(
+        r"\S*test_match_diagnosis\.py:\d+", "FILE:N", re.sub(r'File ".*", line \d+', 'File "FILE", line N', text)
+    )
 
 
 @pytest.mark.parametrize(

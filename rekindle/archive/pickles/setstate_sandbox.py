@@ -1,0 +1,193 @@
+"""``__setstate__`` of a program's classes, which runs while an archive is loaded: node by node, with operators that
+reach neither files nor the system, and within a budget of steps and of memory.
+
+This interpreter is slow and simple on purpose: what an archive may do while it is loaded is what is written here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any, Final
+
+from rekindle.archive.budget import Budget, TensorCosts, cost_of, refusal, size_of
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.errors import ArchiveLimitError, RekindleError, UnsafeArchiveError
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.registry import Operation
+from rekindle.ir.types import AnyType, ClassType, DictType, InterfaceType, ListType, TupleType, Type, UnionBase
+from rekindle.ir.types.named import LIBRARY_CLASSES
+from rekindle.ops.declare import declared_operators
+from rekindle.passes.canonicalization.inlining import called_function
+from rekindle.runtime.calls.conversion import class_of
+
+_REFUSED: Final = frozenset(
+    {
+        *("aten::save", "aten::load", "aten::from_file", "prim::Print", "archive::Print", "aten::manual_seed"),
+        *("prim::fork", "prim::awaitable", "prim::awaitable_wait", "aten::wait", "prim::PythonOp"),
+        *("prim::Enter", "prim::Exit", "aten::backward", "aten::grad", "aten::set_grad_enabled"),
+        *("aten::set_num_threads", "prim::SetNumThreads", "aten::format", "aten::percentFormat"),
+    }
+)
+"""Operators that reach beyond the object that is made, or that hide what they run. Python's ways to build texts are
+among them: they look into the attributes of what they print."""
+
+_ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", "sparse", "rnn"})
+"""Namespaces of PyTorch's own operators: those of libraries may do anything."""
+
+_DEEPEST: Final = 100
+"""How many calls may stand within one another."""
+
+ValueMap = dict[Value, Any]
+
+
+class SetStateSandbox:
+    """Runs the methods ``__setstate__`` of one archive, which has ``size`` bytes."""
+
+    def __init__(self, limits: ArchiveLimits, allowed: bool, size: int) -> None:
+        self._allowed = allowed
+        self._budget = Budget(limits.steps + size // 500, limits.setstate_bytes + 4 * size)
+        self._depth = 0
+        self._running = ""
+        self._operations: dict[Node, Operation] = {}
+
+    def run(self, method: GraphFunction, target: object, state: object) -> None:
+        """Call ``method`` with an object whose attributes it sets.
+
+        Raises:
+            UnsafeArchiveError: it may not run, fails, or would do what loading never does.
+            ArchiveLimitError: it takes too long, or too much memory.
+            CompileError: it is no program.
+        """
+        if not self._allowed:
+            raise UnsafeArchiveError(
+                f"The archive holds an object that '{method.name}' would have to make.",
+                hint="Load with allow_setstate=True if you trust this file: it runs in rekindle's interpreter, without "
+                "access to files or the system.",
+            )
+        self._running = method.name
+        try:
+            with TensorCosts(self._budget, method.name):
+                self._call(method, [target, state])
+        except (RekindleError, MemoryError):
+            raise
+        except RecursionError:
+            raise _too_deep() from None
+        except Exception as error:
+            problem = str(error).partition("\n")[0]
+            raise UnsafeArchiveError(f"'{method.name}' of the archive failed: {problem}") from error
+
+    # ---------------------------------------------------------------------------------------------------- the program
+
+    def _call(self, record: GraphFunction, arguments: Sequence[object]) -> Any:
+        if self._depth >= _DEEPEST:
+            raise _too_deep()
+        self._depth += 1
+        try:
+            graph = record.graph
+            scope: ValueMap = dict(zip(graph.inputs, arguments, strict=True))
+            results = self._block(graph.block, scope)
+        finally:
+            self._depth -= 1
+        return results[0] if len(results) == 1 else tuple(results) if results else None
+
+    def _block(self, block: Block, scope: ValueMap) -> list[Any]:
+        """The outputs of a block whose inputs are in ``scope``."""
+        for node in block.nodes:
+            self._budget.step()
+            match node.kind:
+                case "prim::Constant":
+                    constant = constant_value(node.attributes.get("value"), node.output.type)
+                    scope[node.output] = copy.deepcopy(constant) if isinstance(constant, (list, dict)) else constant
+                case "prim::If":
+                    chosen = node.blocks[0 if scope[node.input] else 1]
+                    _define(scope, node.outputs, self._block(chosen, scope))
+                case "prim::Loop":
+                    _define(scope, node.outputs, self._loop(node, scope))
+                case "prim::CallFunction" | "prim::CallMethod":
+                    self._node_call(node, scope)
+                case _:
+                    self._operation(node, scope)
+        return [scope[value] for value in block.outputs]
+
+    def _loop(self, node: Node, scope: ValueMap) -> list[Any]:
+        most, goes_on, *carried = (scope[value] for value in node.inputs)
+        body = node.blocks[0]
+        turn = 0
+        while goes_on and turn < most:
+            self._budget.step()
+            _define(scope, body.inputs, [turn, *carried])
+            goes_on, *carried = self._block(body, scope)
+            turn += 1
+        return carried
+
+    def _node_call(self, node: Node, scope: ValueMap) -> None:
+        record = called_function(node)
+        inputs = node.inputs if node.kind == "prim::CallMethod" else node.inputs[1:]
+        arguments = [scope[value] for value in inputs]
+        if record is None and node.kind == "prim::CallMethod":
+            owner = class_of(arguments[0])
+            record = owner.methods.get(node.get_string("name")) if isinstance(owner, ClassType) else None
+        if record is None:
+            raise refusal(self._running, node.kind)
+        result = self._call(record, arguments)
+        _define(scope, node.outputs, [result] if len(node.outputs) == 1 else list(result or ()))
+
+    def _operation(self, node: Node, scope: ValueMap) -> None:
+        operation = self._operations.get(node)
+        if operation is None:
+            operator = node.operator
+            if operator is None or not _is_allowed(node):
+                raise refusal(self._running, node.kind)
+            operation = self._operations[node] = operator.operation_of(node)
+        arguments = [scope[value] for value in node.inputs]
+        self._budget.spend(*cost_of(node.kind, arguments))
+        result: Any = operation(*arguments)
+        self._budget.spend(0, size_of(result))
+        outputs = node.outputs
+        if len(outputs) == 1:
+            scope[outputs[0]] = result
+        elif outputs:
+            _define(scope, outputs, result)
+
+
+def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) -> None:
+    for value, result in zip(values, results, strict=True):
+        scope[value] = result
+
+
+def _is_allowed(node: Node) -> bool:
+    """Whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust their callers
+    with the memory of the process; those that look at objects would call methods, out of sight of this interpreter."""
+    kind = node.kind
+    namespace, _, name = kind.partition("::")
+    if kind in _REFUSED or namespace not in _ALLOWED_NAMESPACES:
+        return False
+    if namespace != "prim" and kind not in _CARRIES and any(_may_hold_objects(value.type) for value in node.inputs):
+        return False
+    return not name.startswith("_") or bool(declared_operators(kind))
+
+
+_CARRIES: Final = frozenset(
+    {
+        *("aten::append", "aten::extend", "aten::insert", "aten::__getitem__", "aten::_set_item", "aten::len"),
+        *("aten::keys", "aten::values", "aten::items", "aten::pop", "aten::clear", "aten::list", "aten::dict"),
+        *("aten::__is__", "aten::__isnot__", "aten::_unwrap_optional", "aten::slice", "aten::reverse", "aten::copy"),
+        *("aten::get", "aten::setdefault", "aten::update", "aten::__contains__"),
+    }
+)
+"""Operators that pass on what a container holds without a look at it; the keys of dicts are no objects."""
+
+
+def _may_hold_objects(type: Type) -> bool:
+    if isinstance(type, (ListType, TupleType, DictType, UnionBase)):
+        return any(_may_hold_objects(part) for part in type.contained)
+    if isinstance(type, ClassType):
+        return not type.name.startswith(LIBRARY_CLASSES)
+    return isinstance(type, (InterfaceType, AnyType))
+
+
+def _too_deep() -> ArchiveLimitError:
+    return ArchiveLimitError(f"'__setstate__' calls functions more than {_DEEPEST} deep within one another.")

@@ -1,0 +1,1 @@
+"""The container: a zip file, its directory, and the names of its members."""

@@ -1,0 +1,182 @@
+"""For operators that write: what they would give in a new tensor or list; for views: how a change of them changes what
+they are views of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from rekindle.analysis.effects import is_write
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
+from rekindle.passes.simplification.functional_variants import functional_kind
+
+FunctionalResult = tuple[Value, dict[Value, Value]]
+"""What is new after a write, and what stands for results of it that are not what was written to."""
+
+
+def writes_to(node: Node) -> bool:
+    """Whether ``node`` writes to its first input, and to nothing else."""
+    schema = node.schema
+    if schema is None or not schema.arguments or not node.inputs:
+        return False
+    first, *others = schema.arguments
+    return is_write(first.alias) and not any(is_write(other.alias) for other in others)
+
+
+def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> FunctionalResult | None:
+    """Insert what ``node`` does to its first argument, done to a new value; None where nothing is known to do so."""
+    type = node.inputs[0].type
+    if isinstance(type, ListType):
+        made = _LISTS.get(node.kind)
+        return None if made is None else made(graph, node, list(arguments))
+    if isinstance(type, DictType):
+        if node.kind != "aten::_set_item":
+            return None
+        return _insert(graph, "autodiff::with_entry", arguments, node), {}
+    found = _of_tensor(graph, node, list(arguments))
+    return None if found is None else (found, {})
+
+
+def _insert(graph: Graph, kind: str, inputs: Sequence[Value], like: Node) -> Value:
+    """A node with the type and the place of the first input of ``like``."""
+    type = like.inputs[0].type
+    type = TENSOR if isinstance(type, TensorType) else type
+    return graph.insert_node(graph.create(kind, inputs, types=[type], range=like.range)).output
+
+
+# ---------------------------------------------------------------------------------------------------------------- lists
+
+
+def _append(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
+    whole, item = arguments
+    one = graph.insert_node(graph.create("prim::ListConstruct", [item], types=[node.inputs[0].type])).output
+    return _insert(graph, "aten::add", [whole, one], node), {}
+
+
+def _extend(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
+    return _insert(graph, "aten::add", arguments, node), {}
+
+
+def _set_item(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
+    return _insert(graph, "autodiff::with_item", arguments, node), {}
+
+
+def _pop(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
+    inputs = arguments if len(arguments) == 2 else [arguments[0], graph.insert_constant(-1)]
+    item = graph.create("aten::__getitem__", inputs, types=[node.output.type], range=node.range)
+    graph.insert_node(item)
+    return _insert(graph, "autodiff::without_item", inputs, node), {node.output: item.output}
+
+
+def _clear(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
+    return _insert(graph, "prim::ListConstruct", [], node), {}
+
+
+_LISTS: Final[dict[str, Callable[[Graph, Node, list[Value]], FunctionalResult]]] = {
+    "aten::append": _append,
+    "aten::extend": _extend,
+    "aten::add_": _extend,
+    "aten::_set_item": _set_item,
+    "aten::pop": _pop,
+    "aten::clear": _clear,
+}
+
+
+# -------------------------------------------------------------------------------------------------------------- tensors
+
+
+def _of_tensor(graph: Graph, node: Node, arguments: list[Value]) -> Value | None:
+    whole = arguments[0]
+    match node.kind:
+        case "aten::copy_":
+            value = graph.insert("aten::type_as", [arguments[1], whole])
+            return graph.insert("aten::expand_as", [value, whole], range=node.range)
+        case "aten::zero_":
+            return graph.insert("aten::zeros_like", [whole], range=node.range)
+        case "aten::fill_" if isinstance(node.inputs[1].type, TensorType):
+            value = graph.insert("aten::type_as", [arguments[1], whole])
+            return graph.insert("aten::expand_as", [value, whole], range=node.range)
+        case "aten::fill_":
+            return graph.insert("aten::full_like", [whole, arguments[1]], range=node.range)
+    if not node.kind.endswith("_") or node.kind.endswith("__") or node.kind in _CHANGES_SIZES:
+        return None
+    new = graph.create(node.kind[:-1], arguments, range=node.range)
+    operator = new.operator
+    if operator is None or any(is_write(each.alias) for each in operator.schema.arguments):
+        new.destroy()
+        return None
+    value = graph.insert_node(new).output
+    if functional_kind(node, sizes_stay=True) is not None:
+        return value
+    return _insert(graph, "autodiff::fitted", [whole, value], node)
+
+
+_CHANGES_SIZES: Final = frozenset(
+    f"aten::{name}_"
+    for name in (
+        *("resize", "resize_as", "set", "t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims"),
+        *("detach", "requires_grad", "as_strided", "rename", "set_requires_grad"),
+    )
+)
+
+
+# ---------------------------------------------------------------------------------------------------------------- views
+
+_ViewInverse = Callable[[Graph, Node, Value, Value], Value]
+
+
+def _scatter(kind: str) -> _ViewInverse:
+    def put(graph: Graph, view: Node, base: Value, new: Value) -> Value:
+        return graph.insert_node(graph.create(kind, [base, new, *view.inputs[1:]])).output
+
+    return put
+
+
+def _narrow(graph: Graph, view: Node, base: Value, new: Value) -> Value:
+    _, dim, start, length = view.inputs
+    end = graph.insert("aten::add", [start, length])
+    return graph.insert("aten::slice_scatter", [base, new, dim, start, end, 1])
+
+
+def _same_again(graph: Graph, view: Node, base: Value, new: Value) -> Value:
+    return graph.insert_node(graph.create(view.kind, [new, *view.inputs[1:]])).output
+
+
+def _as_before(graph: Graph, view: Node, base: Value, new: Value) -> Value:
+    size = graph.insert("aten::size", [base])
+    return graph.insert("aten::reshape", [new, size])
+
+
+def _permuted(graph: Graph, view: Node, base: Value, new: Value) -> Value:
+    order = graph.insert("autodiff::inverse_order", [view.inputs[1]])
+    return graph.insert("aten::permute", [new, order])
+
+
+VIEWS: Final[dict[str, _ViewInverse]] = {
+    "aten::select": _scatter("aten::select_scatter"),
+    "aten::slice": _scatter("aten::slice_scatter"),
+    "aten::diagonal": _scatter("aten::diagonal_scatter"),
+    "aten::narrow": _narrow,
+    "aten::t": _same_again,
+    "aten::transpose": _same_again,
+    "aten::permute": _permuted,
+    **dict.fromkeys(
+        ("aten::view", "aten::view_as", "aten::unsqueeze", "aten::squeeze", "aten::alias"),
+        _as_before,
+    ),
+}
+"""Operators whose result is a part or another order of what they take, and how that is made of a changed result."""
+
+
+def is_view(node: Node) -> bool:
+    """Whether the result of ``node`` is a view of its first input of which that can be made again."""
+    return (
+        node.kind in VIEWS and isinstance(node.inputs[0].type, TensorType) and isinstance(node.output.type, TensorType)
+    )
+
+
+def apply_view_inverse(graph: Graph, view: Node, base: Value, new: Value) -> Value | None:
+    """Insert what ``base`` is where its view becomes ``new``."""
+    put = VIEWS.get(view.kind)
+    return None if put is None else put(graph, view, base, new)

@@ -1,0 +1,372 @@
+"""Programs that write to tensors and lists become programs that make new ones, so that gradients can go back.
+
+.. code-block:: text
+
+    %y : Tensor = aten::clone(%x, %none)              %y : Tensor = aten::clone(%x, %none)
+    %1 : Tensor = aten::select(%y, %0, %i)            %1 : Tensor = aten::select(%y, %0, %i)
+    %2 : Tensor = aten::mul_(%1, %w)         becomes  %2 : Tensor = aten::mul(%1, %w)
+    return (%y)                                       %3 : Tensor = aten::select_scatter(%y, %2, %0, %i)
+                                                      return (%3)
+
+What is written to is followed by name: whatever stands for it (itself, what the write returns, views) is made anew from
+what it is after the write, within branches and turns of loops too. Where something else may be the same memory, and is
+used after the write, nobody can say what it then is; such programs are refused, and so are those that write to what
+their caller gave them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import may_write
+from rekindle.autodiff.functionalization.operators import apply_view_inverse, functional_variant, is_view, writes_to
+from rekindle.errors import DifferentiationError, GraphError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.ir.types import TENSOR, ListType, TensorType, Type
+
+
+def functionalize(graph: Graph) -> None:
+    """Rewrite ``graph``, in which calls are inlined, so that it writes to nothing.
+
+    Raises:
+        DifferentiationError: it writes to something that cannot be followed.
+    """
+    if any(may_write(node) for node in graph.all_nodes()):
+        memory = _Memory(graph)
+        _Functional(graph, memory, _ViewBases(graph, memory)).run()
+
+
+@dataclass(slots=True)
+class _CurrentValues:
+    """What is known at a point of the program."""
+
+    now: dict[Value, Value] = field(default_factory=dict)
+    """For each whole that was written to: what it is by now."""
+    stale: dict[Value, Node] = field(default_factory=dict)
+    """Wholes of which nobody knows any more what they are, with the node that wrote to what they may be."""
+
+    def copy(self) -> _CurrentValues:
+        return _CurrentValues(dict(self.now), dict(self.stale))
+
+
+class _Memory:
+    """What the alias database says, less the memory of what was never given a value: nothing is known by that."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.aliases = AliasDb(graph)
+        nothing = 0
+        for node in graph.find_nodes("prim::Uninitialized"):
+            nothing |= self.aliases.reachable(node.output)
+        self._known = ~nothing
+        self.written = self.aliases.written & self._known
+        self.outside = self.aliases.wildcard_memory & self._known
+
+    def of(self, value: Value) -> int:
+        """The memory that ``value`` may be."""
+        return self.aliases.memory(value) & self._known
+
+    def reachable(self, value: Value) -> int:
+        """The memory that ``value`` may be, or hold."""
+        return self.aliases.reachable(value) & self._known
+
+
+class _ViewBases:
+    """What each value is, or is a view of, in the program as it was written."""
+
+    def __init__(self, graph: Graph, memory: _Memory) -> None:
+        self.memory = memory
+        self.before: dict[Value, Value] = {}
+        """What stood for the same before: for a view what it is of, for what a write returns what was written to."""
+        self.escapes: dict[Value, list[Node]] = {}
+        """Where others get to know a whole, by way of a list, of a branch, or of an operator that passes it on."""
+        for node in graph.all_nodes():
+            if is_view(node) or (writes_to(node) and _returns_written(node)):
+                self.before[node.output] = node.inputs[0]
+        for block in _blocks(graph.block):
+            for node in (*block.nodes, block.return_node):
+                for index, value in enumerate(node.inputs):
+                    if self._escapes_by(value, node, index):
+                        self.escapes.setdefault(self.of(value), []).append(node)
+
+    def of(self, value: Value) -> Value:
+        while value in self.before:
+            value = self.before[value]
+        return value
+
+    def _escapes_by(self, value: Value, node: Node, index: int) -> bool:
+        memory = self.memory.of(value)
+        if not memory & self.memory.written:
+            return False
+        if node.kind in ("prim::Return", "prim::Loop"):
+            return True
+        if is_view(node) or (writes_to(node) and index == 0):
+            return False
+        return writes_to(node) or any(self.memory.reachable(output) & memory for output in node.outputs)
+
+    def is_unaliased(self, whole: Value, node: Node) -> bool:
+        """Whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
+        return _is_new(whole) and not any(_comes_before(other, node, whole) for other in self.escapes.get(whole, ()))
+
+
+def _blocks(block: Block) -> Iterator[Block]:
+    yield block
+    for node in block.nodes:
+        for inner in node.blocks:
+            yield from _blocks(inner)
+
+
+def _is_new(whole: Value) -> bool:
+    node = whole.node
+    if node.kind in ("prim::ListConstruct", "prim::DictConstruct"):
+        return True
+    operator = node.operator
+    if (
+        operator is None
+        or node.blocks
+        or operator.may_alias_inputs
+        or operator.effects is not AliasAnalysisKind.FROM_SCHEMA
+    ):
+        return False
+    returns = operator.schema.returns
+    return len(returns) == len(node.outputs) and returns[whole.offset].alias is None
+
+
+def _runs_before(first: Node, second: Node) -> bool:
+    try:
+        return first.is_before(second)
+    except GraphError:
+        return False  # they stand in different branches
+
+
+def _comes_before(other: Node, node: Node, whole: Value) -> bool:
+    """Whether ``other`` may run between the making of ``whole`` and ``node``."""
+    if other.kind == "prim::Return":
+        ends = other.owning_block
+        assert ends is not None
+        if not ends.contains(node) and ends.owning_node is not None and _runs_before(ends.owning_node, node):
+            return True
+    elif other is node or _runs_before(other, node):
+        return True
+    block = node.owning_block
+    while block is not None and block.owning_node is not None and not block.contains(whole.node):
+        if block.owning_node.kind == "prim::Loop" and block.contains(other):
+            return True
+        block = block.parent
+    return False
+
+
+def _returns_written(node: Node) -> bool:
+    if node.kind == "aten::add_" and isinstance(node.output.type, ListType):
+        return True  # whose schema does not say so
+    schema = node.schema
+    if schema is None or len(schema.returns) != 1:
+        return False
+    alias = schema.returns[0].alias
+    return alias is not None and alias.is_write
+
+
+@dataclass(slots=True, eq=False)
+class _Functional:
+    graph: Graph
+    memory: _Memory
+    made: _ViewBases
+    state: _CurrentValues = field(default_factory=_CurrentValues)
+    wholes: list[Value] = field(default_factory=list)
+    """All that can be written to and was made so far."""
+    made_of: dict[Value, Value] = field(default_factory=dict)
+    """For each view: what its whole was when it was made."""
+    replaced: dict[Value, Value] = field(default_factory=dict)
+    gone: list[Node] = field(default_factory=list)
+    used: list[tuple[Value, Node]] = field(default_factory=list)
+
+    def run(self) -> None:
+        self._see(self.graph.inputs)
+        self._block(self.graph.block)
+        for node in reversed(self.gone):
+            node.destroy()
+
+    # ----------------------------------------------------------------------------------------------------------- values
+
+    def _see(self, values: Sequence[Value]) -> None:
+        for value in values:
+            if self.memory.reachable(value) & self.memory.written:
+                self.wholes.append(value)
+
+    def _now(self, value: Value, user: Node) -> Value:
+        """What ``value`` is where ``user`` uses it."""
+        found = self.replaced.get(value)
+        if found is not None:
+            return found
+        if value.node.kind == "prim::Uninitialized":
+            return value  # which nobody looks at
+        if value not in self.made.before and not self.memory.reachable(value) & self.memory.written:
+            return value
+        whole = self.made.of(value)
+        self.used.append((whole, user))
+        writer = self.state.stale.get(whole)
+        if writer is not None:
+            raise _ambiguous(writer, user)
+        current = self.state.now.get(whole, whole)
+        if value is whole:
+            return current
+        node = value.node
+        if value not in self.made_of:  # what a write returns
+            return self._now(self.made.before[value], user)
+        if self.made_of[value] is current:
+            return value
+        base = self._now(self.made.before[value], user)
+        clone = self.graph.create_clone(node, lambda each: base if each is node.inputs[0] else each)
+        return clone.insert_before(user).output
+
+    # ------------------------------------------------------------------------------------------------------------ nodes
+
+    def _block(self, block: Block) -> None:
+        for node in list(block.nodes):
+            if node.kind == "prim::If":
+                self._inputs(node)
+                self._branches(node)
+            elif node.kind == "prim::Loop":
+                self._inputs(node)
+                self._turns(node)
+            elif writes_to(node):
+                self._write(node)
+            elif may_write(node) and self.memory.aliases.writes_to(node):
+                raise _refusal(node, _MEANING.get(node.kind, f"{node.kind} may write to what it is given"))
+            else:
+                self._inputs(node)
+                if is_view(node):
+                    whole = self.made.of(node.output)
+                    self.made_of[node.output] = self.state.now.get(whole, whole)
+            self._see(node.outputs)
+        self._inputs(block.return_node)
+
+    def _inputs(self, node: Node) -> None:
+        for index, value in enumerate(list(node.inputs)):
+            now = self._now(value, node)
+            if now is not value:
+                node.replace_input(index, now)
+
+    def _write(self, node: Node) -> None:
+        written = node.inputs[0]
+        whole = self.made.of(written)
+        memory = self.memory.of(written)
+        if memory & self.memory.outside:
+            if whole.node is self.graph.param_node:
+                raise _refusal(node, "the program writes to an argument", hint="write to a clone of it")
+            raise _refusal(
+                node,
+                "the program writes to something that is known outside of it",
+                hint="write to a clone of it; modules in eval mode leave their buffers as they are",
+            )
+        arguments = [self._now(value, node) for value in node.inputs]
+        with self.graph.inserting_before(node):
+            form = functional_variant(self.graph, node, arguments)
+            if form is None:
+                raise _refusal(node, f"there is no form of {node.kind} that writes to nothing")
+            new, results = form
+            value = written
+            while value is not whole:
+                before = self.made.before[value]
+                if value in self.made_of:
+                    base = self._now(before, node)
+                    put = apply_view_inverse(self.graph, value.node, base, new)
+                    if put is None:
+                        raise _refusal(node, f"what is written to is a view made by {value.node.kind}")
+                    new = put
+                value = before
+        self.state.now[whole] = new
+        self.replaced.update(results)
+        self._make_stale(whole, memory, node)
+        self.gone.append(node)
+
+    def _make_stale(self, whole: Value, memory: int, writer: Node) -> None:
+        if self.made.is_unaliased(whole, writer):
+            return
+        for other in self.wholes:
+            if self.made.of(other) is not whole and self.memory.reachable(other) & memory:
+                self.state.stale.setdefault(other, writer)
+
+    # ---------------------------------------------------------------------------------------------------- control flow
+
+    def _branches(self, node: Node) -> None:
+        before = self.state
+        after: list[_CurrentValues] = []
+        for block in node.blocks:
+            self.state = before.copy()
+            self._block(block)
+            after.append(self.state)
+        self.state = before
+        for state in after:
+            before.stale.update(state.stale)
+        for whole in self._written_in(node):
+            output = node.add_output(_plain(whole))
+            for block, state in zip(node.blocks, after, strict=True):
+                block.add_output(state.now.get(whole, whole))
+            before.now[whole] = output
+
+    def _turns(self, node: Node) -> None:
+        (block,) = node.blocks
+        self._see(block.inputs)
+        carried = list(self._written_in(node))
+        for whole in carried:
+            node.add_input(self._now(whole, node))
+            self.state.now[whole] = block.add_input(type=_plain(whole))
+        before = self.state.copy()
+        first = len(self.used)
+        self._block(block)
+        for whole, user in self.used[first:]:
+            writer = self.state.stale.get(whole)
+            is_outside = whole.node is not block.param_node and not block.contains(whole.node)
+            if writer is not None and is_outside and whole not in before.stale:
+                raise _ambiguous(writer, user)  # in the next turn
+        for whole in carried:
+            block.add_output(self.state.now[whole])
+            self.state.now[whole] = node.add_output(_plain(whole))
+        known = {whole: self.state.now[whole] for whole in carried}
+        self.state.now = {**before.now, **known}
+
+    def _written_in(self, node: Node) -> dict[Value, None]:
+        """The wholes made outside of ``node`` that its blocks write to."""
+        found: dict[Value, None] = {}
+        pending = list(node.blocks)
+        while pending:
+            for inner in pending.pop().nodes:
+                pending += inner.blocks
+                if writes_to(inner):
+                    whole = self.made.of(inner.inputs[0])
+                    if not any(block.contains(whole.node) or whole.node is block.param_node for block in node.blocks):
+                        found[whole] = None
+        return found
+
+
+def _plain(whole: Value) -> Type:
+    """The type of ``whole`` without what it says of dtypes and sizes."""
+    return TENSOR if isinstance(whole.type, TensorType) else whole.type
+
+
+_MEANING: Final[dict[str, str]] = {
+    "prim::SetAttr": "it writes to an attribute of an object",
+    "prim::CallMethod": "nobody knows which method is called here, and it may write to what it is given",
+    "prim::PythonOp": "Python code may write to what it is given",
+}
+
+
+def _refusal(node: Node, message: str, hint: str | None = None) -> DifferentiationError:
+    return DifferentiationError(
+        f"gradients cannot go back through this write: {message}",
+        node.range,
+        hint=hint or "compute a new value instead of writing to one",
+    )
+
+
+def _ambiguous(writer: Node, user: Node) -> DifferentiationError:
+    where = f"in line {user.range.original.line}" if user.range.is_known else "later"
+    return _refusal(
+        writer,
+        f"what is used {where} may be what is written to here, or something else",
+        hint="write to a clone that nothing else knows",
+    )

@@ -1,0 +1,261 @@
+"""Loops of which only a part is kept for the way back run in segments.
+
+.. code-block:: text
+
+    %y : Tensor = prim::Loop(%n, %true, %x)        %s : int = autodiff::segment_length(%limit, %n, %kept, %carried)
+      block0(%i : int, %a : Tensor):               %end : int, %y : Tensor = prim::Loop(%forever, %any, %zero, %x)
+        %b : Tensor = aten::sin(%a)                  block0(%k : int, %start : int, %a : Tensor):
+        return (%true, %b)                             %left : int = aten::sub(%n, %start)
+                                         becomes       %m : int = prim::min(%left, %s)
+                                                       %b : Tensor = prim::Loop(%m, %true, %a)
+                                                         block0(%j : int, %c : Tensor):
+                                                           %i : int = aten::add(%start, %j)
+                                                           …
+                                                       %next : int = aten::add(%start, %m)
+                                                       %more : bool = aten::lt(%next, %n)
+                                                       return (%more, %next, %b)
+
+What the way back reads of the inner loop is kept for some segments, and for the others made again by running it again:
+:mod:`rekindle.autodiff.residuals.stashing`. How many bytes a turn keeps is found out by running the first two
+beforehand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.analysis.effects import is_nondeterministic
+from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.autodiff.reverse_mode.gradient_regions import constant
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import BOOL, INT, TENSOR, ListType
+from rekindle.passes.constants import constant_bool
+
+_FOREVER: Final = 2**63 - 1
+_STATES: Final = ListType(TENSOR)
+_ONCE_ONLY_KINDS: Final = frozenset({"prim::Print", "aten::warn"})
+"""What is told once only."""
+
+
+@dataclass(slots=True, eq=False)
+class CheckpointSegment:
+    """``loop`` runs the turns of one segment, in the body of another. ``is_saved`` is whether this segment is kept.
+
+    ``kept_bytes`` and ``carried_bytes``, which stand before the outer loop, are given what they are to measure. There
+    values of the body of the outer loop are as ``first_iteration_values`` says. ``state`` is where the generators of
+    random numbers stand before ``loop``, if that draws any.
+    """
+
+    loop: Node
+    is_saved: Value
+    kept_bytes: Node
+    carried_bytes: Node
+    first_iteration_values: dict[Value, Value]
+    state: Value | None
+
+    def run(self, place: Node, lists: Collection[Value], local: Callable[[Value], Value]) -> dict[Value, Value]:
+        """Insert before ``place`` what makes the ``lists`` that keep what is read of ``loop``, and a copy of ``loop``
+        which draws the random numbers that it drew; returns what is what there. ``local`` tells what other values are.
+        """
+        graph = place.graph
+        copies: dict[Value, Value] = {}
+
+        def known(value: Value) -> Value:
+            return copies[value] if value in copies else local(value)
+
+        for value in lists:
+            copies[value] = graph.create_clone(value.node, known).insert_before(place).output
+        now: Value | None = None
+        if self.state is not None:
+            now = graph.create("autodiff::generator_state", types=[_STATES]).insert_before(place).output
+            graph.create("autodiff::set_generator_state", [known(self.state)], outputs=0).insert_before(place)
+        copy = graph.create_clone(self.loop, known).insert_before(place)
+        if now is not None:
+            graph.create("autodiff::set_generator_state", [now], outputs=0).insert_before(place)
+        for node in list(_within(copy.blocks[0])):
+            if node.kind in _ONCE_ONLY_KINDS:
+                node.destroy()
+        copies.update(zip(self.loop.outputs, copy.outputs, strict=True))
+        return copies
+
+    def measure(self, lists: Collection[Value]) -> None:
+        """Have the first two turns run beforehand, to see how many bytes a turn keeps in ``lists``."""
+        place = self.kept_bytes
+        graph = place.graph
+        known = dict(self.first_iteration_values)
+
+        def local(value: Value) -> Value:
+            found = known.get(value)
+            if found is None:
+                if value.node.owning_block is not self.loop.owning_block:
+                    return value
+                clone = graph.create_clone(value.node, local).insert_before(place)
+                known.update(zip(value.node.outputs, clone.outputs, strict=True))
+                found = known[value]
+            return found
+
+        copies = self.run(place, lists, local)
+        for value in lists:
+            self.kept_bytes.add_input(copies[value])
+        for value in self.loop.outputs:
+            if may_contain_tensor(value.type):
+                self.carried_bytes.add_input(copies[value])
+
+
+def _within(block: Block) -> Iterator[Node]:
+    for node in block.nodes:
+        yield node
+        for inner in node.blocks:
+            yield from _within(inner)
+
+
+def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
+    """Have the outermost loops of ``graph`` that gradients of ``wanted`` may go through run in segments, which take
+    ``limit`` bytes together. Returns what is to be known of each, by the loop that runs the turns of one segment."""
+    reached = _reached_from(wanted)
+    loops = [loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in _within(loop.blocks[0]))]
+    segments = [_segmented(loop, limit // len(loops)) for loop in loops]
+    return {segment.loop: segment for segment in segments}
+
+
+def _outermost(block: Block) -> Iterator[Node]:
+    for node in block.nodes:
+        if node.kind == "prim::Loop":
+            yield node
+            continue
+        for inner in node.blocks:
+            yield from _outermost(inner)
+
+
+def _uses(node: Node, values: Collection[Value]) -> bool:
+    return any(value in values for value in node.inputs)
+
+
+def _reached_from(wanted: Collection[Value]) -> set[Value]:
+    """What may depend on ``wanted``."""
+    found = set(wanted)
+    pending = list(found)
+    while pending:
+        for user, offset in pending.pop().uses:
+            made = list(user.outputs)
+            block = user.owning_block
+            if user.kind == "prim::Return":
+                owner = None if block is None else block.owning_node
+                made = [] if owner is None else list(owner.outputs)
+                if owner is not None and owner.kind == "prim::Loop":
+                    made += owner.blocks[0].inputs
+            elif user.kind == "prim::Loop" and offset >= 2:
+                made.append(user.blocks[0].inputs[offset - 1])
+            fresh = [value for value in made if value not in found]
+            found.update(fresh)
+            pending += fresh
+    return found
+
+
+def _segmented(loop: Node, limit: int) -> CheckpointSegment:
+    """Put a loop over segments in place of ``loop``."""
+    graph = loop.graph
+    made = _LoopArithmetic(loop)
+    turns, condition, *starts = loop.inputs
+    true, zero, one = constant(graph, True, BOOL), constant(graph, 0), constant(graph, 1)
+    room, forever = constant(graph, limit), constant(graph, _FOREVER)
+    is_counted = constant_bool(condition) is True and constant_bool(loop.blocks[0].outputs[0]) is True
+
+    first_turns = made.before(loop, "prim::min", turns, constant(graph, 2))
+    kept_bytes = graph.create("autodiff::bytes_per_iteration", types=[INT]).insert_before(loop)
+    carried_bytes = graph.create("autodiff::storage_bytes", types=[INT]).insert_before(loop)
+    sizes = [kept_bytes.output, carried_bytes.output]
+    at_once = made.before(loop, "autodiff::segment_length", room, turns, *sizes)
+    begins = made.before(loop, "aten::gt", turns, zero)
+    if not is_counted:
+        begins = made.before(loop, "aten::__and__", begins, condition)
+
+    outer = graph.create("prim::Loop", [forever, begins, zero, *starts], outputs=0, range=loop.range)
+    outer.insert_before(loop)
+    block = outer.add_block()
+    end = block.return_node
+    block.add_input(type=INT)
+    start = block.add_input(type=INT)
+    outer.add_output(INT)
+    carried = [block.add_input(type=output.type).copy_metadata(output) for output in loop.outputs]
+    for output in loop.outputs:
+        output.replace_all_uses_with(outer.add_output(output.type).copy_metadata(output))
+    number = made.before(end, "aten::floordiv", start, at_once)
+    kept = made.before(end, "autodiff::is_kept", room, turns, *sizes, at_once, number)
+    most = made.before(end, "prim::min", made.before(end, "aten::sub", turns, start), at_once)
+    first = {start: zero, most: first_turns, **dict(zip(carried, starts, strict=True))}
+    state = None
+    if any(is_nondeterministic(node) for node in _within(loop.blocks[0]) if not node.blocks):
+        state = graph.create("autodiff::generator_state", types=[_STATES]).insert_before(end).output
+        before = graph.create("autodiff::generator_state", types=[_STATES]).insert_before(kept_bytes)
+        first[state] = before.output
+
+    inner = graph.create_clone(loop, lambda value: value).insert_before(end)
+    for index, value in enumerate(carried):
+        inner.replace_input(index + 2, value)
+    results = list(inner.outputs)
+    if is_counted:
+        inner.replace_input(0, most)
+        made.count_from(inner, inner.blocks[0].inputs[0], start)
+        following = made.before(end, "aten::add", start, most)
+        goes_on = made.before(end, "aten::lt", following, turns)
+    else:
+        goes = block.add_input(type=BOOL)
+        outer.add_input(condition)
+        outer.add_output(BOOL)
+        first[goes] = condition
+        inner.replace_input(0, forever)
+        runs = made.before(inner, "aten::__and__", goes, made.before(inner, "aten::gt", most, zero))
+        inner.replace_input(1, runs)
+        done, goes = made.ask(inner, start, most, (true, zero, one))
+        following = made.before(end, "aten::add", start, done)
+        goes_on = made.before(end, "aten::__and__", goes, made.before(end, "aten::lt", following, turns))
+        results.append(goes)
+    for value in (goes_on, following, *results):
+        block.add_output(value)
+    loop.destroy()
+    return CheckpointSegment(inner, kept, kept_bytes, carried_bytes, first, state)
+
+
+_ANSWERS: Final = frozenset({"autodiff::is_kept", "aten::gt", "aten::lt", "aten::__and__"})
+
+
+@dataclass(slots=True, frozen=True)
+class _LoopArithmetic:
+    """Inserts what counts the turns of ``loop``."""
+
+    loop: Node
+
+    def before(self, place: Node, kind: str, *inputs: Value) -> Value:
+        type = BOOL if kind in _ANSWERS else INT
+        node = place.graph.create(kind, inputs, types=[type], range=self.loop.range)
+        return node.insert_before(place).output
+
+    def count_from(self, inner: Node, turn: Value, start: Value) -> None:
+        """Have the turns of ``inner``, which ``turn`` counts, know their number from ``start`` on."""
+        block = inner.blocks[0]
+        uses = list(block.inputs[0].uses)
+        number = self.before(block.return_node.next, "aten::add", start, turn)
+        for use in uses:
+            use.user.replace_input(use.offset, number)
+
+    def ask(self, inner: Node, start: Value, most: Value, known: tuple[Value, Value, Value]) -> tuple[Value, Value]:
+        """Have ``inner`` end by its condition alone, after at most so many turns; returns how many turns it ran, and
+        what the condition was then."""
+        true, zero, one = known
+        block = inner.blocks[0]
+        inner.add_input(true)
+        block.add_input(type=BOOL)
+        inner.add_input(zero)
+        turn = block.add_input(type=INT)
+        self.count_from(inner, turn, start)
+        goes = block.outputs[0]
+        count = self.before(block.return_node, "aten::add", turn, one)
+        block.add_output(goes)
+        block.add_output(count)
+        more = self.before(block.return_node, "aten::lt", count, most)
+        block.replace_output(0, self.before(block.return_node, "aten::__and__", goes, more))
+        goes_on = inner.add_output(BOOL)
+        return inner.add_output(INT), goes_on

@@ -1,0 +1,163 @@
+"""Derivatives for inputs of known sizes.
+
+What a way back needs besides tensors (sizes, mostly) follows from the sizes of the inputs. So it is computed once for
+inputs of the same sizes, and stands in the backward graph as constants from then on; a sum to a size that a gradient
+has already goes away. The forward graph is left with what it computes. What follows from the floats that go in is kept
+as tensors are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.autodiff.float_dependence import values_of_floats
+from rekindle.autodiff.gradient import BackwardGraph, Gradient
+from rekindle.autodiff.residuals.selection import CLEANUP
+from rekindle.autodiff.reverse_mode.gradient_regions import constant
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import NONE, Type
+from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
+
+_OF_SIZES: Final = frozenset(
+    {
+        *("aten::size", "aten::dim", "aten::numel", "aten::len", "prim::dtype", "prim::device", "prim::layout"),
+        *("aten::is_floating_point", "aten::is_complex", "aten::__getitem__", "prim::ListConstruct"),
+        *("autodiff::size_unless_equal", "autodiff::sizes_of", "autodiff::ratio", "autodiff::negated"),
+        *("autodiff::inverse_order", "autodiff::padded_repeats", "autodiff::as_row", "autodiff::last_two"),
+        *("autodiff::variance_factor", "autodiff::dtype_of"),
+    }
+)
+"""Kinds whose results follow from sizes, dtypes and numbers that go in."""
+
+_OF_VALUES: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("nonzero", "masked_select", "unique_dim", "_unique", "_unique2", "unique_consecutive", "argwhere"),
+        *("repeat_interleave", "bincount", "index", "item", "_local_scalar_dense", "histc", "is_nonzero", "Int"),
+        *("Float", "Bool", "equal", "allclose", "tensor_split"),
+    )
+)
+"""Kinds whose results are numbers that were in tensors, or have sizes that depend on such."""
+
+
+def is_determined_by_sizes(gradient: Gradient) -> bool:
+    """Whether all :func:`saved_scalars` follow from the sizes and dtypes of the inputs."""
+    graph = gradient.forward
+    if any(node.kind in _OF_VALUES for node in graph.all_nodes()):
+        return False
+    if not gradient.is_straight_line:
+        return all(_takes_sizes_only(node) for node in graph.all_nodes())
+    return all(_follows(graph.outputs[index].node) for index in saved_scalars(gradient))
+
+
+def _takes_sizes_only(node: Node) -> bool:
+    """Whether ``node`` gives tensors, or what follows from the sizes of those that it takes."""
+    if node.kind in _OF_SIZES or node.blocks or node.kind == "aten::append":
+        return True
+    takes = any(may_contain_tensor(value.type) for value in node.inputs)
+    return not takes or all(may_contain_tensor(value.type) for value in node.outputs)
+
+
+def _follows(node: Node) -> bool:
+    if node.kind in ("prim::Param", "prim::Constant"):
+        return True
+    if node.kind not in _OF_SIZES and any(may_contain_tensor(value.type) for value in node.inputs):
+        return False
+    return all(_follows(value.node) for value in node.inputs if not may_contain_tensor(value.type))
+
+
+def saved_scalars(gradient: Gradient) -> list[int]:
+    """The outputs of the forward graph that are saved for backward, are not tensors, and depend on no float input."""
+    outputs = gradient.forward.outputs
+    numbers = [index for index in range(gradient.results, len(outputs)) if not may_contain_tensor(outputs[index].type)]
+    if not numbers:
+        return []
+    varying = values_of_floats(gradient.forward)
+    return [index for index in numbers if outputs[index] not in varying]
+
+
+def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
+    """Whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of a loop
+    keep only such can as is the same in all turns."""
+    if not _is_of_turns(gradient.forward.outputs[index]):
+        return True
+    return (
+        isinstance(value, list) and len(value) > 0 and all(item == value[0] for item in value) and not _is_nested(value)
+    )
+
+
+def _is_nested(value: list[object]) -> bool:
+    if not isinstance(value[0], list) or not any(isinstance(item, list) or item is None for item in value[0]):
+        return False
+    return not all(isinstance(item, list) and all(isinstance(size, int) for size in item) for item in value[0])
+
+
+def _is_of_turns(value: Value) -> bool:
+    """Whether ``value`` is a list that turns of a loop append to."""
+    return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
+
+
+def drop_forward_outputs(gradient: Gradient, numbers: Sequence[int]) -> Graph:
+    """The forward graph without the outputs ``numbers``."""
+    graph = gradient.forward.copy()
+    for index in sorted(numbers, reverse=True):
+        value = graph.outputs[index]
+        graph.block.erase_output(index)
+        for use in [use for use in value.uses if use.user.kind == "aten::append" and _is_of_turns(value)]:
+            use.user.destroy()
+    run_passes(graph, (DeadCodeElimination(), ConstantPooling()))
+    return graph
+
+
+def bind_backward_constants(gradient: Gradient, made: BackwardGraph, values: dict[int, object]) -> BackwardGraph:
+    """A backward graph in which the outputs of the forward graph that ``values`` names have these values."""
+    graph = made.graph.copy()
+    first = len(graph.inputs) - len(made.captures)
+    captures = list(made.captures)
+    for place in reversed(range(len(captures))):
+        source = gradient.captures[captures[place]]
+        if source not in values:
+            continue
+        value = graph.inputs[first + place]
+        with graph.inserting_before(graph.return_node.next):
+            known = values[source]
+            if _is_of_turns(gradient.forward.outputs[source]):
+                assert isinstance(known, list)
+                _know_items(value, known[0])
+                graph.block.erase_input(first + place)
+                del captures[place]
+                continue
+            constant = graph.insert_constant(known, NONE if known is None else value.type)
+        value.replace_all_uses_with(constant)
+        graph.block.erase_input(first + place)
+        del captures[place]
+    _drop_sums(graph)
+    run_passes(graph, CLEANUP)
+    return BackwardGraph(graph, tuple(captures))
+
+
+def _know_items(value: Value, item: object) -> None:
+    """Write into a graph that all items of a list are this one."""
+    for use in list(value.uses):
+        found = use.user.output
+        known = _constant(found.node.graph, item, found.type)
+        found.replace_all_uses_with(known)
+        use.user.destroy()
+
+
+def _constant(graph: Graph, item: object, type: Type) -> Value:
+    """A value at the start of ``graph``; a list of sizes is made of these."""
+    if not isinstance(item, list) or not item or not isinstance(item[0], list):
+        return constant(graph, item, NONE if item is None else type)
+    parts = [constant(graph, part, type.contained[0]) for part in item]
+    return graph.create("prim::ListConstruct", parts, types=[type]).insert_after(parts[0].node).output
+
+
+def _drop_sums(graph: Graph) -> None:
+    """Sums to a size that a gradient has already."""
+    for node in graph.find_nodes("aten::_grad_sum_to_size"):
+        if node.inputs[1].type == NONE:
+            node.output.replace_all_uses_with(node.inputs[0])
+            node.destroy()

@@ -1,0 +1,203 @@
+"""What the way back reads of branches and loops is handed out of them.
+
+.. code-block:: text
+
+                                                    %kept : Tensor[] = prim::ListConstruct()
+    %y : Tensor = prim::Loop(%n, %true, %x)         %y : Tensor = prim::Loop(%n, %true, %x)
+      block0(%i : int, %a : Tensor):                  block0(%i : int, %a : Tensor):
+        %b : Tensor = aten::sin(%a)       becomes       %b : Tensor = aten::sin(%a)
+        return (%true, %b)                              %1 : Tensor[] = aten::append(%kept, %a)
+                                                        return (%true, %b)
+
+The way back takes ``%kept``, and its turn ``%j`` reads ``%kept[%n - 1 - %j]``. A branch returns what is read of it,
+None where the other is taken.
+
+Of a loop that runs the turns of one segment (:mod:`rekindle.autodiff.residuals.loop_checkpointing`), ``%kept`` is
+handed on only where the segment is kept; elsewhere the way back runs the loop again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from rekindle.autodiff.residuals.loop_checkpointing import CheckpointSegment
+from rekindle.autodiff.residuals.selection import block_of, depth_of
+from rekindle.autodiff.reverse_mode.gradient_regions import constant, optional
+from rekindle.autodiff.reverse_mode.reverse import BlockBackward, LinkedBackward
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import INT, TENSOR, ListType, OptionalType, TensorType
+
+
+def stash_residuals(backward: LinkedBackward, segments: Mapping[Node, CheckpointSegment] | None = None) -> None:
+    """Have ``backward`` read only what stands outside of all branches and loops of the forward graph, which is changed
+    so that it is there. ``segments`` are the loops of which not all need be kept."""
+    _ResidualStasher(backward, segments or {}).run()
+
+
+@dataclass(slots=True, eq=False)
+class _ResidualStasher:
+    backward: LinkedBackward
+    segments: Mapping[Node, CheckpointSegment]
+    indices: dict[Block, Value] = field(default_factory=dict)
+    """For each body of a loop of the way back: the turn that it goes back through."""
+    lists: dict[Node, list[Value]] = field(default_factory=dict)
+    """What keeps the values of the loops of segments."""
+
+    @property
+    def graph(self) -> Graph:
+        return self.backward.graph
+
+    def run(self) -> None:
+        read = self.backward.read
+        first = len(self.graph.inputs) - len(read)
+        for value in [value for value in read if value.node.kind == "prim::Constant"]:
+            self._reading(value).replace_all_uses_with(self._known(value))
+            self._forget(value)
+        while True:
+            inner = [index for index, value in enumerate(read) if block_of(value).owning_node is not None]
+            if not inner:
+                return
+            index = max(inner, key=lambda each: depth_of(block_of(read[each])))
+            value, here = read[index], self.graph.inputs[first + index]
+            loop = next((loop for loop, lists in self.lists.items() if value in lists), None)
+            if loop is not None:
+                self._recompute_segment(self.segments[loop], self.lists.pop(loop))
+                continue
+            here.replace_all_uses_with(self._outside(value, self.backward.scopes[block_of(value)]))
+            self._forget(value)
+
+    def _reading(self, value: Value) -> Value:
+        """The input that stands for ``value``."""
+        read = self.backward.read
+        first = len(self.graph.inputs) - len(read)
+        if value in read:
+            return self.graph.inputs[first + read.index(value)]
+        read.append(value)
+        return self.graph.add_input(type=value.type)
+
+    def _forget(self, value: Value) -> None:
+        """Take away the input that stands for ``value``, which nothing uses any more."""
+        read = self.backward.read
+        index = read.index(value)
+        self.graph.block.erase_input(len(self.graph.inputs) - len(read) + index)
+        del read[index]
+
+    def _outside(self, value: Value, scope: BlockBackward) -> Value:
+        """What ``value`` is in the block of ``scope``, by way of what is handed out."""
+        node = scope.forward.owning_node
+        assert node is not None
+        if node.kind == "prim::If":
+            return self._of_branch(value, scope, node)
+        if value is scope.forward.inputs[0]:
+            return self._index(scope)
+        return self._residual_of_iteration(value, scope, node)
+
+    def _of_branch(self, value: Value, scope: BlockBackward, node: Node) -> Value:
+        outputs = scope.forward.outputs
+        known = next((out for out, result in zip(node.outputs, outputs, strict=True) if result is value), None)
+        if known is None:
+            known = node.add_output(optional(value.type))
+            for block in node.blocks:
+                is_own = block is scope.forward
+                block.add_output(value if is_own else constant(node.graph, None, known.type))
+        found = self._reading(known)
+        if known.type == value.type:
+            return found
+        kind = "prim::unchecked_unwrap_optional" if isinstance(known.type, OptionalType) else "prim::unchecked_cast"
+        unwrapped = self.graph.create(kind, [found], types=[value.type])
+        return scope.block.prepend(unwrapped).output
+
+    def _residual_of_iteration(self, value: Value, scope: BlockBackward, node: Node) -> Value:
+        type = ListType(TENSOR if isinstance(value.type, TensorType) else value.type)
+        forward = node.graph
+        kept = forward.create("prim::ListConstruct", [], types=[type]).insert_before(node).output
+        append = forward.create("aten::append", [kept, value], types=[type], range=value.node.range)
+        append.insert_before(scope.forward.return_node)
+        if node in self.segments:
+            self.lists.setdefault(node, []).append(kept)
+        index = self._index(scope)
+        item = self.graph.create("aten::__getitem__", [self._reading(kept), index], types=[value.type])
+        return item.insert_after(index.node).output
+
+    def _index(self, scope: BlockBackward) -> Value:
+        found = self.indices.get(scope.block)
+        if found is None:
+            turn, turns = scope.block.inputs[0], scope.turns
+            assert turns is not None
+            first = scope.block.return_node.next
+            with self.graph.inserting_before(first):
+                last = self.graph.insert("aten::sub", [self._turns(scope, turns), 1])
+                found = self.indices[scope.block] = self.graph.insert("aten::sub", [last, turn])
+            assert found.type == INT
+        return found
+
+    def _turns(self, scope: BlockBackward, turns: Value) -> Value:
+        """The number of turns: what the loop back has as its limit."""
+        loop = scope.block.owning_node
+        assert loop is not None
+        return loop.inputs[0]
+
+    # ----------------------------------------------------------------------------------------------------- segments
+
+    def _recompute_segment(self, segment: CheckpointSegment, lists: list[Value]) -> None:
+        """Have what ``lists`` keep of a segment handed on where it is kept, and made again elsewhere."""
+        segment.measure(lists)
+        scope = self.backward.scopes[block_of(segment.is_saved)]
+        graph = self.graph
+        index = self._index(scope)
+        node = graph.create("prim::If", [self._reading(segment.is_saved)], types=[value.type for value in lists])
+        node.insert_after(index.node)
+        for value, output in zip(lists, node.outputs, strict=True):
+            self._reading(value).replace_all_uses_with(output)
+            self._forget(value)
+        handed, again = node.add_block(), node.add_block()
+        copies = segment.run(again.return_node, lists, self._known)
+        for value in lists:
+            again.add_output(copies[value])
+        for value in self._handed_on(segment, lists):
+            handed.add_output(self._reading(value))
+
+    def _known(self, value: Value) -> Value:
+        """What a value of the forward graph is on the way back."""
+        if value.node.kind != "prim::Constant":
+            return self._reading(value)
+        clone = self.graph.create_clone(value.node, self._known)
+        return clone.insert_before(self.graph.return_node.next).output
+
+    def _handed_on(self, segment: CheckpointSegment, lists: list[Value]) -> list[Value]:
+        """Have the loop of a segment keep ``lists`` only where the segment is kept; returns what they are then, empty
+        lists where they are not kept."""
+        loop = segment.loop
+        forward = loop.graph
+        results = [*lists, *loop.outputs]
+        branch = forward.create("prim::If", [segment.is_saved], types=[value.type for value in results])
+        branch.insert_before(loop)
+        for is_kept in (True, False):
+            block = branch.add_block()
+            copies = {value: block.append(forward.create_clone(value.node, _same)).output for value in lists}
+            copy = block.append(forward.create_clone(loop, partial(_either, copies)))
+            copies.update(zip(loop.outputs, copy.outputs, strict=True))
+            for value in results:
+                block.add_output(copies[value])
+            if not is_kept:
+                for use in [use for value in lists for use in copies[value].uses if use.user.kind == "aten::append"]:
+                    use.user.destroy()
+        read = self.backward.read
+        for value, output in zip(results, branch.outputs, strict=True):
+            if value in read:
+                read[read.index(value)] = output
+            value.replace_all_uses_with(output)
+        loop.destroy()
+        for value in lists:
+            value.node.destroy()
+        return list(branch.outputs)[: len(lists)]
+
+
+def _same(value: Value) -> Value:
+    return value
+
+
+def _either(copies: Mapping[Value, Value], value: Value) -> Value:
+    return copies.get(value, value)

@@ -1,0 +1,205 @@
+"""The way back through branches and loops.
+
+A branch goes back through the branch that was taken, a loop through its turns from the last to the first:
+
+.. code-block:: text
+
+    %y : Tensor = prim::Loop(%n, %true, %x)               %gx : Tensor = prim::Loop(%n, %true, %gy)
+      block0(%i : int, %a : Tensor):                        block0(%j : int, %g : Tensor):
+        %b : Tensor = aten::mul(%a, %w)       becomes         %ga : Tensor = aten::mul(%g, %w)
+        return (%true, %b)                                    return (%true, %ga)
+
+What a block uses from around it has a gradient too: a branch returns it, a loop adds to it turn by turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rekindle.autodiff.reverse_mode.gradient_regions import constant, joined_gradient_type
+from rekindle.autodiff.reverse_mode.tape import TapeEntry, loop_carried
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.types import BOOL, INT, Type
+from rekindle.passes.constants import constant_bool, constant_int
+
+if TYPE_CHECKING:
+    from rekindle.autodiff.reverse_mode.reverse import BlockBackward
+
+
+def backward_of_if(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
+    """Go back through the branch of ``node`` that was taken."""
+    graph = scope.graph
+    given = [
+        (index, scope.as_value(scope.gradients[output]))
+        for index, output in enumerate(node.outputs)
+        if output in scope.gradients
+    ]
+    back = graph.insert_node(graph.create("prim::If", [scope.control_values(node.input)], outputs=0))
+    found: list[dict[Value, Value]] = []
+    for forward, steps in zip(node.blocks, step.blocks, strict=True):
+        inner = scope.inner(forward, back.add_block())
+        for index, gradient in given:
+            inner.add(forward.outputs[index], gradient)
+        inner.build_backward(steps)
+        found.append(
+            {value: inner.as_value(each) for value, each in inner.gradients.items() if _is_around(value, forward)}
+        )
+    for value in dict.fromkeys((*found[0], *found[1])):
+        type = joined_gradient_type(*(branch[value].type if value in branch else None for branch in found))
+        assert type is not None
+        output = back.add_output(type)
+        for block, branch in zip(back.blocks, found, strict=True):
+            block.add_output(_fitted(scope, block, branch.get(value), type))
+        scope.add(value, output)
+
+
+def _fitted(scope: BlockBackward, block: Block, value: Value | None, type: Type) -> Value:
+    """``value`` as a result of ``block`` that has this type; None where there is none."""
+    if value is None:
+        return constant(scope.graph, None, type)
+    with scope.graph.inserting_at_end(block):
+        return scope.places.fitting(value, type)
+
+
+def _is_around(value: Value, block: Block) -> bool:
+    """Whether ``value``, which ``block`` may use, was made outside of it."""
+    own = value.node.owning_block
+    return own is not block and (own is None or not block.contains(value.node))
+
+
+def _used_from_around(block: Block) -> Iterator[Value]:
+    """What ``block`` uses from outside of it."""
+    pending = [block]
+    while pending:
+        each = pending.pop()
+        for node in (*each.nodes, each.return_node):
+            pending += node.blocks
+            yield from (value for value in node.inputs if _is_around(value, block))
+
+
+# ---------------------------------------------------------------------------------------------------------------- loops
+
+
+def backward_of_loop(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
+    """Go back through the turns of the loop ``node``, from the last to the first."""
+    _LoopBackward(scope, step, node).run()
+
+
+class _LoopBackward:
+    """A loop whose way back is built, and built again as long as it turns out that a gradient which it carries may be
+    missing in some turn where that was not expected."""
+
+    def __init__(self, scope: BlockBackward, step: TapeEntry, node: Node) -> None:
+        self.scope = scope
+        self.step = step
+        self.node = node
+        self.forward = node.blocks[0]
+        needed = scope.way.active
+        self.carried = [turn for turn in loop_carried(node) if turn[1] in needed]
+        around = dict.fromkeys(value for value in _used_from_around(self.forward) if value in needed)
+        self.around = list(around)
+
+    def run(self) -> None:
+        scope = self.scope
+        starts: list[Value | None] = [self._start(output) for *_, output in self.carried]
+        taken: set[Value] = set()
+        for value in self.around:
+            known = self._known(value)
+            if known is not None:
+                taken.add(value)
+            starts.append(known)
+        types: list[Type | None] = [
+            None if start is None else joined_gradient_type(start.type, start.type) for start in starts
+        ]
+        turns = trip_count(self.node)
+        while True:
+            back, results = self._build(starts, types, turns)
+            wider = [_wider(type, None if r is None else r.type) for type, r in zip(types, results, strict=True)]
+            if wider == types:
+                break
+            back.destroy()
+            types = wider
+        block = back.blocks[0]
+        for type, result in zip(types, results, strict=True):
+            if type is not None:
+                block.add_output(_fitted(scope, block, result, type))
+        outputs = iter(back.outputs)
+        for value in taken:
+            del scope.gradients[value]
+        for value, type in zip([*(start for start, *_ in self.carried), *self.around], types, strict=True):
+            if type is not None:
+                scope.add(value, next(outputs))
+
+    def _start(self, output: Value) -> Value | None:
+        gradient = self.scope.of(output)
+        return None if gradient is None else self.scope.as_value(gradient)
+
+    def _known(self, value: Value) -> Value | None:
+        """The gradient that ``value`` has so far, if it can be added to turn by turn."""
+        scope = self.scope
+        gradient = scope.of(value)
+        if gradient is None or scope.place is not scope.places.root:
+            return None
+        return scope.as_value(gradient)
+
+    def _build(
+        self, starts: list[Value | None], types: list[Type | None], turns: Value
+    ) -> tuple[Node, list[Value | None]]:
+        """The loop back, whose body returns nothing but that it goes on; and what it is to return."""
+        scope = self.scope
+        graph = scope.graph
+        true = constant(graph, True, BOOL)
+        inputs = [scope.control_values(turns), true]
+        for start, type in zip(starts, types, strict=True):
+            if type is not None:
+                inputs.append(_fitted(scope, scope.place.block, start, type))
+        kept = [type for type in types if type is not None]
+        loop = graph.insert_node(graph.create("prim::Loop", inputs, types=kept))
+        block = loop.add_block()
+        block.add_input(type=INT)
+        block.add_output(true)
+        inner = scope.inner(self.forward, block, turns)
+        results = [result for _, _, result, _ in self.carried]
+        for type, value in zip(types, [*results, *self.around], strict=True):
+            if type is not None:
+                inner.add(value, block.add_input(type=type))
+        inner.build_backward(self.step.blocks[0])
+        found: list[Value | None] = []
+        for value in [*(inside for _, inside, _, _ in self.carried), *self.around]:
+            gradient = inner.of(value)
+            found.append(None if gradient is None else inner.as_value(gradient))
+        return loop, found
+
+
+def _wider(type: Type | None, result: Type | None) -> Type | None:
+    """The type that a loop carries where it starts with a ``type``, and goes on with a ``result``."""
+    return None if type is None and result is None else joined_gradient_type(type, result)
+
+
+def trip_count(loop: Node) -> Value:
+    """How often ``loop`` runs: its limit, where nothing else ends it, else an output that counts."""
+    block = loop.blocks[0]
+    if constant_bool(loop.inputs[1]) and constant_bool(block.outputs[0]):
+        return loop.inputs[0]
+    counted = loop.outputs[-1] if loop.outputs else None
+    if counted is not None and _is_counter(loop):
+        return counted
+    graph = loop.graph
+    with graph.inserting_before(loop):
+        loop.add_input(graph.insert_constant(0))
+    with graph.inserting_at_end(block):
+        before = block.add_input(type=INT)
+        block.add_output(graph.insert("aten::add", [before, 1]))
+    return loop.add_output(INT)
+
+
+def _is_counter(loop: Node) -> bool:
+    """Whether the last thing that a loop carries is a count of its turns."""
+    made = loop.blocks[0].outputs[-1].node
+    return (
+        made.kind == "aten::add"
+        and made.inputs[0] is loop.blocks[0].inputs[-1]
+        and constant_int(made.inputs[1]) == 1
+        and constant_int(loop.inputs[-1]) == 0
+    )

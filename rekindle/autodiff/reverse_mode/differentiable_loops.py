@@ -1,0 +1,128 @@
+"""Loops that have a derivative as a whole: nothing outside sees into them, and what they give is new."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import has_side_effects
+from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.autodiff.formula import formula_of
+from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
+
+
+def nodes_within(node: Node) -> Iterator[Node]:
+    """All nodes in the blocks of ``node``."""
+    for block in node.blocks:
+        for inner in block.nodes:
+            yield inner
+            yield from nodes_within(inner)
+
+
+_CHANGE_ATTRIBUTES: Final = frozenset(
+    {
+        *("prim::SetAttr", "prim::CallMethod", "prim::CallFunction", "prim::PythonOp", "prim::IgnoredPythonOp"),
+        *("prim::fork", "prim::awaitable", "prim::Enter", "prim::Exit", "prim::With"),
+    }
+)
+
+
+def hoist_attribute_reads(graph: Graph) -> bool:
+    """Have loops read attributes of what is known before them only once; returns whether anything changed."""
+    if any(node.kind in _CHANGE_ATTRIBUTES for node in graph.all_nodes()):
+        return False
+    changed = False
+    for node in graph.find_nodes("prim::GetAttr"):
+        loop = _loop_around(node)
+        while loop is not None and not _stands_in(node.inputs[0].node, loop):
+            node.move_before(loop)
+            changed = True
+            loop = _loop_around(node)
+    return changed
+
+
+def _loop_around(node: Node) -> Node | None:
+    """The innermost loop that ``node`` stands in, if no branch stands between them."""
+    block = node.owning_block
+    owner = None if block is None else block.owning_node
+    return owner if owner is not None and owner.kind == "prim::Loop" else None
+
+
+def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) -> bool:
+    """Whether gradients can go back through ``loop`` by formulas alone, it would give the same when it runs again, it
+    writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes to."""
+    if not any(output in requires_grad for output in loop.outputs):
+        return False
+    carried = [*loop.inputs[2:], *loop.outputs, *free_values(loop)]
+    if any(is_opaque_to_autograd(value.type) for value in carried):
+        return False
+    if not all(_is_new(value) for value in loop.blocks[0].outputs[1:] if isinstance(value.type, TensorType)):
+        return False
+    nodes = list(nodes_within(loop))
+    if any(value.type == COMPLEX for node in nodes for value in node.inputs):
+        return False
+    if not all(_goes_back(node, requires_grad) for node in nodes):
+        return False
+    touched = [value for node in (loop, *nodes) for value in (*node.inputs, *node.outputs)]
+    return not any(may_contain_tensor(value.type) and aliases.has_writers(value) for value in touched)
+
+
+def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
+    """Whether ``node`` may stand in such a loop."""
+    if node.blocks:
+        return node.kind in ("prim::If", "prim::Loop")
+    if node.kind in STRUCTURE:
+        return True
+    if has_side_effects(node) or not is_recomputable(node):
+        return False
+    if is_constant_for_gradients(node) or formula_of(node) is not None:
+        return True
+    if node.kind == "aten::__getitem__":
+        return True
+    return not any(value in requires_grad for value in node.inputs)
+
+
+def free_values(loop: Node) -> Iterator[Value]:
+    """What the blocks of ``loop`` use from outside of it."""
+    ends = [block.return_node for each in (loop, *nodes_within(loop)) for block in each.blocks]
+    for node in (*nodes_within(loop), *ends):
+        for value in node.inputs:
+            if not _stands_in(value.node, loop):
+                yield value
+
+
+def _stands_in(node: Node, loop: Node) -> bool:
+    block: Block | None = node.owning_block
+    while block is not None and block.owning_node is not loop:
+        block = block.parent
+    return block is not None
+
+
+def _is_new(value: Value) -> bool:
+    """Whether ``value``, which a turn returns, is computed in it, or is what the loop was given as a whole, but no view
+    of that."""
+    node = value.node
+    if node.kind == "prim::Param":
+        return node.owning_block is not node.graph.block
+    if node.kind == "prim::Loop":
+        index = value.offset
+        return _is_new(node.inputs[index + 2]) and _is_new(node.blocks[0].outputs[index + 1])
+    if node.kind == "prim::If":
+        return all(_is_new(block.outputs[value.offset]) for block in node.blocks)
+    operator = node.operator
+    if operator is None or node.blocks or formula_of(node) is None:
+        return False
+    return not operator.may_alias_inputs and all(result.alias is None for result in operator.schema.returns)
+
+
+def is_opaque_to_autograd(type: Type) -> bool:
+    """Whether values of this type can be neither inputs nor outputs of a differentiable graph: PyTorch's autograd does
+    not see the tensors in them."""
+    if isinstance(type, (TensorType, NumberType)):
+        return False
+    if isinstance(type, OptionalType):
+        return not isinstance(type.element, TensorType) and is_opaque_to_autograd(type.element)
+    return may_contain_tensor(type)

@@ -1,0 +1,112 @@
+"""Emit the arguments of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import Cause, CompileError, TypeMismatchError, UnsupportedError
+from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.expressions.literals import emit_item, is_open_ended, joined_list
+from rekindle.frontend.expressions.primaries import _holds_ints
+from rekindle.frontend.inference.error_diagnosis import emit_for_errors
+from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
+from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
+from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.ir.named_value import NamedValue
+from rekindle.ir.node import Value
+from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiteral, Starred, StringLiteral
+
+
+def emit_arguments(emitter: Emitter, inputs: Sequence[Expr], *, joins: bool = False) -> list[NamedValue]:
+    """Positional arguments; one list of all where ``joins`` and a list of ints of any length is expanded among
+    them, as operators take sizes."""
+    joined = _joined_sizes(emitter, inputs) if joins else None
+    if joined is not None:
+        return [emitter.argument(joined, inputs[0].range)]
+    arguments: list[NamedValue] = []
+    for index, item in enumerate(inputs):
+        try:
+            known = emitter.starred.pop(id(item.tree), None)
+            if item.tree.kind == Starred.KIND:
+                elements = (known or emitter.emit_sugared(Starred(item.tree).value)).as_tuple(item.range, emitter.graph)
+                arguments += [
+                    emitter.argument(element.as_value(item.range, emitter.graph), item.range) for element in elements
+                ]
+            else:
+                value = emitter.emit_expression(item) if known is None else known.as_value(item.range, emitter.graph)
+                arguments.append(emitter.argument(value, item.range))
+        except CompileError as error:
+            emit_for_errors(emitter, inputs[index + 1 :], error, item)
+    return arguments
+
+
+def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
+    """One list of the arguments, where lists of ints whose lengths are known only at run time are among them."""
+    expanded = [item for item in inputs if item.tree.kind == Starred.KIND]
+    if not expanded:
+        return None
+    try:
+        for item in inputs:
+            emit_item(emitter, item, None)
+    except CompileError:
+        return None  # told where the arguments are looked at one by one
+    lists = [emitter.starred[id(item.tree)] for item in expanded if is_open_ended(emitter, item)]
+    if not lists or not all(isinstance(x, SimpleValue) and _holds_ints(x.value.type) for x in lists):
+        return None
+    return joined_list(emitter, ListLiteral.create(inputs[0].range, list(inputs)), inputs, None)
+
+
+def emit_meanings(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
+    """The positional arguments of a call and those by name, whatever they are."""
+    args: list[SugaredValue] = []
+    named: dict[str, SugaredValue] = {}
+    for item in call.inputs:
+        if item.tree.kind == Starred.KIND:
+            args += emitter.emit_sugared(Starred(item.tree).value).as_tuple(item.range, emitter.graph)
+        else:
+            args.append(emitter.emit_sugared(item))
+    for attribute in call.attributes:
+        if attribute.is_expansion:
+            found = _expanded(emitter, attribute.value)
+        else:
+            found = {attribute.name.name: emitter.emit_sugared(attribute.value)}
+        twice = next((name for name in found if name in named), None)
+        if twice is not None:
+            raise TypeMismatchError(f"the keyword argument '{twice}' is given twice", attribute.range)
+        named.update(found)
+    return args, named
+
+
+def _expanded(emitter: Emitter, expr: Expr) -> Keywords:
+    """``**expr`` of a call."""
+    if expr.tree.kind == DictLiteral.KIND:
+        literal = DictLiteral(expr.tree)
+        if all(key.tree.kind == StringLiteral.KIND for key in literal.keys):
+            pairs = zip(literal.keys, literal.values, strict=True)
+            return {StringLiteral(key.tree).text: emitter.emit_sugared(value) for key, value in pairs}
+    found = emitter.emit_sugared(expr)
+    if isinstance(found, KeywordArguments):
+        return found.items
+    raise UnsupportedError(
+        f"{found.description} cannot be expanded to keyword arguments: its keys are known only when the program runs",
+        expr.range,
+        hint="name each keyword argument",
+        cause=Cause.DYNAMIC_BEHAVIOUR,
+    )
+
+
+def emit_keywords(emitter: Emitter, attributes: Sequence[Attribute]) -> list[NamedValue]:
+    arguments: list[NamedValue] = []
+    for index, item in enumerate(attributes):
+        if item.is_expansion:
+            arguments += [
+                NamedValue(value.as_value(item.range, emitter.graph), range=item.range, name=name)
+                for name, value in _expanded(emitter, item.value).items()
+            ]
+            continue
+        try:
+            value = emitter.emit_expression(item.value)
+        except CompileError as error:
+            emit_for_errors(emitter, [other.value for other in attributes[index + 1 :]], error, item.value)
+        arguments.append(NamedValue(value, range=item.range, name=item.name.name))
+    return arguments

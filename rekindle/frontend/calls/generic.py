@@ -1,0 +1,152 @@
+"""Functions that take what a call gives them: parameters without annotations, ``*args`` and ``**kwargs``, functions as
+arguments.
+
+Such a function is compiled once for each combination of what it is given. Values of the graph become parameters of the
+compiled function; what only the compiler knows, such as a function, is known within it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rekindle.errors import CompileError, InternalError, SourceRange, TypeMismatchError
+from rekindle.frontend.calls.binding import bind_arguments
+from rekindle.frontend.calls.insertion import insert_function_constant
+from rekindle.frontend.signatures import TypeOrError
+from rekindle.frontend.sugared_values.base import FlattenedValue, Keywords, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
+from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, mismatch_note, without_none
+from rekindle.syntax.views import Def, Param
+
+FlattenedArguments = Sequence["tuple[str, FlattenedValue]"]
+
+
+@dataclass(eq=False)
+class GenericFunction:
+    """A definition that is compiled for what its calls give it."""
+
+    name: str
+    definition: Def
+    resolver: Resolver
+    qualified_name: str = ""
+    """Its name in programs, where it has one besides the one that it is called by."""
+    declared_types: Mapping[str, TypeOrError] = field(default_factory=dict)
+    """The types of parameters that annotations tell which the source alone does not."""
+    result: TypeOrError | None = None
+    is_local: bool = False
+    """Whether it stands within another function."""
+    library_name: str = ""
+    """Of a function of :mod:`rekindle.frontend.python.library`, its name there."""
+    records: dict[Hashable, GraphFunction] = field(default_factory=dict)
+    """What was compiled, by the keys of what it was given."""
+
+    def bind(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[SugaredValue],
+        kwargs: Keywords,
+        defaults: Mapping[str, SugaredValue],
+    ) -> dict[str, SugaredValue]:
+        """What each parameter means in a call, converted to what it is annotated with."""
+        params = self.definition.params
+        bound = bind_arguments(self.name, params, range, args, kwargs, defaults)
+        for param in params:
+            type = self._annotated(param, bound[param.name.name])
+            if type is not None:
+                name = param.name.name
+                bound[name] = self._fitted(param, bound[name], type, range, graph)
+        return bound
+
+    def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
+        """The type that the parameter declares. An annotation that is no type says nothing where what is given is no
+        value either: ``f: Callable[[int], int]``."""
+        if param.annotation is None:
+            return None
+        told = self.declared_types.get(param.name.name)
+        try:
+            if isinstance(told, CompileError):
+                raise told
+            return told or parse_type_expression(param.annotation, self.resolver)
+        except CompileError:
+            if isinstance(given, SimpleValue) and given.value.type != NONE:
+                raise
+            return None
+
+    def _fitted(self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph) -> SugaredValue:
+        if param.is_variadic and type == ANY:
+            return given  # whatever they are
+        if param.takes_positional and isinstance(given, SugaredTuple):
+            return SugaredTuple([self._converted(param, item, type, range, graph) for item in given.elements])
+        if param.takes_keywords and isinstance(given, KeywordArguments):
+            items = given.items.items()
+            return KeywordArguments({key: self._converted(param, item, type, range, graph) for key, item in items})
+        return self._converted(param, given, type, range, graph)
+
+    def _converted(
+        self, param: Param, given: SugaredValue, type: Type, range: SourceRange, graph: Graph
+    ) -> SugaredValue:
+        value = convert_value(graph, given.as_value(range, graph), type, range)
+        if inherits(value.type, type):
+            return SimpleValue(value)  # the function is compiled for the derived class
+        if isinstance(value.type, UnionBase) and without_none(value.type).is_subtype_of(type):
+            return SimpleValue(value)  # it may be None, whatever the annotation says
+        if not value.type.is_subtype_of(type):
+            raise TypeMismatchError(
+                f"'{self.name}' takes {type.annotation} for '{param.name.name}', got {value.type.annotation}"
+                + mismatch_note(value.type, type),
+                range,
+            )
+        if type.is_optional and value.type != type:
+            value = graph.insert_node(
+                graph.create("prim::unchecked_cast", [value], types=[type], range=range)
+            ).output  # the function is to see what it declares
+        return SimpleValue(value)
+
+    def declared_result(self) -> Type | None:
+        """The type that the function declares to return."""
+        if isinstance(self.result, CompileError):
+            raise self.result
+        if self.result is not None or self.definition.return_type is None:
+            return self.result
+        found = parse_type_expression(self.definition.return_type, self.resolver)
+        # A wrapper gives what the function within it gives.
+        is_wrapper = any(param.is_variadic for param in self.definition.params)
+        return None if found == ANY and is_wrapper else found
+
+    def call_compiled(self, range: SourceRange, graph: Graph, meanings: Mapping[str, SugaredValue]) -> SugaredValue:
+        """Call what is compiled for ``meanings``: what each name means that the function does not assign itself."""
+        given = [(name, value.flatten(range, graph)) for name, value in meanings.items()]
+        key = tuple((name, parts.key) for name, parts in given)
+        record = self.records.get(key)
+        if record is None:
+            if instantiate_generic is None:
+                raise InternalError("rekindle.frontend.calls.monomorphization was not imported")
+            record = self.records[key] = instantiate_generic(self, given)
+            record.library_name = self.library_name
+        record.ensure_defined(range)
+        inputs = [value for _, parts in given for value in parts.values]
+        callee = insert_function_constant(range, graph, record)
+        types = [item.type for item in record.schema.returns]
+        return SimpleValue(
+            graph.insert_node(graph.create("prim::CallFunction", [callee, *inputs], types=types, range=range)).output
+        )
+
+
+def inherits(type: Type, base: Type) -> bool:
+    """Whether objects of one class are of another, from which their own is derived."""
+    if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
+        return False
+    own, wanted = type.python_class, base.python_class
+    return own is not None and wanted is not None and issubclass(own, wanted)
+
+
+instantiate_generic: Callable[[GenericFunction, FlattenedArguments], GraphFunction] | None = None
+"""A slot: a record, still to be compiled, of a function that is given such things.
+:mod:`rekindle.frontend.calls.monomorphization` fills it."""

@@ -1,0 +1,56 @@
+"""Arguments over which Python's builtins iterate: a text is its characters there, and a number is an error.
+
+An operator would take one number, or one text, for the only item of the list that it declares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.inference.none_error_messages import class_name
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING
+
+_OF_ONE: Final = frozenset({"aten::sorted", "aten::any", "aten::all"})
+_ITERATES: Final = frozenset({*_OF_ONE, "aten::sum", "prim::min", "prim::max"})
+_NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
+
+
+def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
+    """The positional arguments of a call of Python's builtin ``kind``, a text over which it iterates as a list.
+
+    Raises:
+        TypeMismatchError: it iterates over a number, or takes the length of one.
+    """
+    if graph.none_checks is None or not args:
+        return args
+    first = args[0]
+    if kind == "aten::len" and first.type in _NUMBERS:
+        raise TypeMismatchError(f"object of type '{class_name(first.type)}' has no len()", range)
+    if kind in _OF_ONE and len(args) > 1 and (first.type in _NUMBERS or first.type == STRING):
+        raise TypeMismatchError(f"{kind.partition('::')[2]} takes one argument, got {len(args)}", range)
+    return with_items(range, graph, args) if kind in _ITERATES and len(args) == 1 else args
+
+
+def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:
+    """The positional arguments of a call that iterates over the first, a text as a list.
+
+    Raises:
+        TypeMismatchError: the first is a number.
+    """
+    first = args[0]
+    if graph.none_checks is not None and first.type in _NUMBERS:
+        raise TypeMismatchError(f"'{class_name(first.type)}' object is not iterable", first.range)
+    if graph.none_checks is None or first.type != STRING:
+        return args
+    return [NamedValue(items_of(graph, first.materialise(graph), range), range=first.range), *args[1:]]
+
+
+def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:
+    """``value``, and the list of its characters in place of a text."""
+    if value.type != STRING or graph.none_checks is None:
+        return value
+    return graph.insert("aten::list", [value], range=range)

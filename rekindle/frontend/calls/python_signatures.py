@@ -1,0 +1,228 @@
+"""What Python's functions take that the schemas of their operators do not: asked where no overload fits a call.
+
+- ``requires_grad=True`` of functions that make tensors;
+- ints where floats are declared: ``x.uniform_(0, 1)``;
+- ``()`` for a list of ints, and a list of tensors where some may be None;
+- ``torch.nonzero(x, as_tuple=True)``;
+- ``out=(values, indices)``, and ``out=None``;
+- ``d.get(key, default)`` and ``d.pop(key, default)`` with a default of another type than the values;
+- ``text.split(maxsplit=1)``, ``text.startswith(("a", "b"))``, ``sorted(d)`` of a dict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from rekindle.errors import SchemaError, SourceRange
+from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.registry import REGISTRY
+from rekindle.ir.schema import Argument
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    NONE,
+    TENSOR,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    is_python_key,
+    join_any,
+    number_members,
+    optional,
+    unshaped,
+    without_none,
+)
+
+_OTHERWISE: Final = {"aten::nonzero": ("as_tuple", "aten::nonzero_numpy")}
+"""Operators of which a keyword, where it is true, makes another."""
+
+_RENAMED: Final = {
+    "aten::split": {"sep": "separator", "maxsplit": "max"},
+    "aten::rsplit": {"sep": "separator", "maxsplit": "max"},
+    "aten::splitlines": {"keepends": "keepends"},
+    "aten::expandtabs": {"tabsize": "tabsize"},
+}
+"""What Python calls the arguments of operators that have other names for them."""
+
+_FEATURES: Final = ListType(optional(TENSOR))
+
+
+def call_as_python_does(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+) -> Value | None:
+    """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
+    as far as is known here."""
+    is_python = graph.none_checks is not None and not kwargs
+    if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
+        found = _or_default(range, graph, kind, self_value, *args)
+        if found is not None:
+            return found
+    owner = self_value or (args[0] if args else None)
+    if owner is not None and isinstance(owner.type, DictType) and is_python_key(owner.type.key):
+        return insert_builtin_call(range, graph, f"python::{kind.partition('::')[2]}", args, kwargs, self_value)
+    named = {item.name: item for item in kwargs}
+    keyword, other = _OTHERWISE.get(kind, ("", ""))
+    if keyword in named:
+        chosen = _constant(named.pop(keyword))
+        if not isinstance(chosen, bool):
+            return None
+        kind = other if chosen else kind
+    renamed = _RENAMED.get(kind)
+    if renamed is not None:
+        items = [replace(item, name=renamed.get(name or "", name)) for name, item in named.items()]
+        named = {item.name: item for item in items}
+    out = named.pop("out", None)
+    if out is not None and isinstance(out.type, TupleType):
+        return _into(range, graph, kind, args, list(named.values()), self_value, out)
+    if out is not None and out.type != NONE:
+        named["out"] = out
+    if kind == "aten::sorted" and len(args) == 1 and isinstance(args[0].type, DictType) and not args[0].type.is_set:
+        args = [replace(args[0], value=graph.insert("aten::keys", [args[0].materialise(graph)], range=range))]
+    wanted = named.pop("requires_grad", None)
+    if wanted is not None and wanted.type != BOOL:
+        return None
+    rest = list(named.values())
+    for own, positional, keywords in _fitted(graph, kind, args, rest, self_value):
+        try:
+            made = insert_builtin_call(range, graph, kind, positional, keywords, own)
+        except SchemaError:
+            continue
+        if wanted is None or _constant(wanted) is False or made.type != TENSOR:
+            return made
+        return graph.insert("aten::requires_grad_", [made, wanted.materialise(graph)], range=range)
+    return None
+
+
+def takes_other_default(
+    range: SourceRange, graph: Graph, kind: str, args: Sequence[NamedValue], self_value: NamedValue | None
+) -> Value | None:
+    """The result of ``d.get(key, default)`` or ``pop`` with a default that is a number of another type than the
+    values, which the operator would convert it to; None for other calls."""
+    if kind.partition("::")[2] not in ("get", "pop") or self_value is None or len(args) != 2:
+        return None
+    owner, default = self_value.type, args[1].type
+    if not isinstance(owner, DictType) or number_members(default) is None or default.is_subtype_of(owner.value):
+        return None
+    return _or_default(range, graph, kind, self_value, *args)
+
+
+def _or_default(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    owner: NamedValue,
+    key: NamedValue,
+    default: NamedValue,
+) -> Value | None:
+    """What a dict has under a key, or else the default, as it is; None where the key is not one of the dict's."""
+    if not isinstance(owner.type, DictType) or owner.type.is_set or not key.type.is_subtype_of(owner.type.key):
+        return None
+    library = "python" if is_python_key(owner.type.key) else "aten"
+    taken = f"{library}::{'pop' if kind.endswith('::pop') else '__getitem__'}"
+    values = [each.materialise(graph) for each in (owner, key, default)]
+    is_there = graph.insert(f"{library}::__contains__", values[:2], range=range)
+    node = graph.insert_node(graph.create("prim::If", [is_there], outputs=0, range=range))
+    with graph.inserting_at_end(node.add_block()):
+        node.blocks[0].add_output(graph.insert(taken, values[:2], range=range))
+    node.add_block().add_output(values[2])
+    return node.add_output(join_any(*(unshaped(block.outputs[0].type) for block in node.blocks)))
+
+
+def _into(
+    range: SourceRange,
+    graph: Graph,
+    kind: str,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+    out: NamedValue,
+) -> Value | None:
+    """The call of an operator that writes its results to the tensors of a tuple, as the overload with so many of them
+    has it."""
+    parts = unpack_tuple(graph, out.materialise(graph), range)
+    for operator in REGISTRY.overloads(kind):
+        names = [item.name for item in operator.schema.arguments if item.is_out]
+        if len(names) != len(parts):
+            continue
+        written = [NamedValue(part, range=out.range, name=name) for name, part in zip(names, parts, strict=True)]
+        try:
+            return insert_builtin_call(range, graph, kind, args, [*kwargs, *written], self_value)
+        except SchemaError:
+            continue
+    return None
+
+
+_Given = tuple["NamedValue | None", list[NamedValue], list[NamedValue]]
+
+
+def _fitted(
+    graph: Graph,
+    kind: str,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+) -> Iterator[_Given]:
+    """The arguments as they are, then as each overload wants them."""
+    yield self_value, list(args), list(kwargs)
+    for operator in REGISTRY.overloads(kind):
+        declared = list(operator.schema.arguments)
+        if self_value is not None:
+            declared = [item for item in declared if item.name != "self"]
+        positional, keywords = fitted_to(graph, declared, args, kwargs)
+        if positional != list(args) or keywords != list(kwargs):
+            yield self_value, positional, keywords
+
+
+def fitted_to(
+    graph: Graph, declared: Sequence[Argument], args: Sequence[NamedValue], kwargs: Sequence[NamedValue]
+) -> tuple[list[NamedValue], list[NamedValue]]:
+    """The arguments of a call with those converted that Python's functions take and what is ``declared`` does not."""
+    places = [item for item in declared if not item.kwarg_only]
+    by_name = {item.name: item for item in declared}
+    positional = [_fit(graph, item, place) for item, place in zip(args, places, strict=False)]
+    positional += args[len(places) :]
+    return positional, [_fit(graph, item, by_name.get(item.name or "")) for item in kwargs]
+
+
+def _fit(graph: Graph, given: NamedValue, declared: Argument | None) -> NamedValue:
+    if declared is None:
+        return given
+    type = without_none(declared.type)
+    value = given.value
+    if type == FLOAT and given.type == INT:
+        known = _constant(given)
+        if isinstance(known, int):
+            return replace(given, value=None, constant=float(known))
+        return replace(given, value=graph.insert("aten::Float", [given.materialise(graph)], range=given.range))
+    if type == ListType(INT) and isinstance(given.type, TupleType) and not given.type.elements:
+        return replace(given, value=_list(graph, [], type, given.range))
+    is_list = value is not None and value.node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral")
+    if type == _FEATURES and is_list and value is not None and value.type == ListType(TENSOR):
+        return replace(given, value=_list(graph, list(value.node.inputs), type, given.range))
+    return given
+
+
+def _list(graph: Graph, items: Sequence[Value], type: Type, range: SourceRange) -> Value:
+    return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+
+def _constant(given: NamedValue) -> object:
+    """The value of an argument that is a constant; None for others."""
+    if given.value is None:
+        return given.constant
+    node = given.value.node
+    if node.kind != "prim::Constant" or given.value.type == NONE:
+        return None
+    return constant_value(node.attributes.get("value"), given.value.type)

@@ -1,0 +1,422 @@
+"""Calls whose arguments are not simply evaluated: ``range``, ``enumerate``, ``getattr``, ``annotate`` …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.errors import Cause, CompileError, SchemaError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.calls.arguments import emit_arguments, emit_keywords, emit_meanings
+from rekindle.frontend.calls.insertion import constant_int
+from rekindle.frontend.emitter import Emitter, FormHandler
+from rekindle.frontend.expressions.conditions import emit_hasattr, emit_isinstance
+from rekindle.frontend.expressions.primaries import call_builtin, join_types
+from rekindle.frontend.inference.error_diagnosis import emit_for_errors
+from rekindle.frontend.inference.type_inference import literal_of_dict
+from rekindle.frontend.inference.usage_inference import learn_from_method, learn_from_parameters
+from rekindle.frontend.python.library import library_function
+from rekindle.frontend.scopes.refinement import RefinementSet
+from rekindle.frontend.statements.generator_loops import elements_of
+from rekindle.frontend.statements.loops import FOREVER, dict_of, list_of
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.classes import NewObject
+from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
+from rekindle.frontend.sugared_values.special_forms import SpecialForm, ToList
+from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
+from rekindle.ir.graph import Value
+from rekindle.ir.named_value import NamedValue
+from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.types import (
+    INT,
+    NONE,
+    TENSOR,
+    AwaitType,
+    DictType,
+    FutureType,
+    ListType,
+    TupleType,
+    Type,
+    is_open_number,
+    mismatch_note,
+    without_none,
+)
+from rekindle.syntax.views import Apply, Expr, StringLiteral
+
+_TAKE_KEYWORDS: Final = frozenset(
+    {
+        "dict",
+        "enumerate",
+        "fork",
+        "awaitable",
+        "_awaitable",
+        "defaultdict",
+        "OrderedDict",
+        "deque",
+        "zip",
+        "partial",
+        "accumulate",
+        "product",
+        "insort_left",
+    }
+    | {"insort_right", "bisect_left", "bisect_right", "nlargest", "nsmallest", "merge"}
+    | {"combinations", "permutations", "combinations_with_replacement", "count", "repeat", "compress", "zip_longest"}
+    | {"groupby", "tee", "methodcaller", "Counter", "prod"}
+)
+"""The forms that take arguments by name."""
+
+
+def emit_special_form(emitter: Emitter, form: SpecialForm, call: Apply, hint: Type | None) -> SugaredValue:
+    emit = emitter.language.special_forms.get(form.name)
+    if emit is None:
+        raise UnsupportedError(f"'{form.name}' is not supported", call.range)
+    keywords = [item.name.name for item in call.attributes]
+    if keywords and form.name not in _TAKE_KEYWORDS:
+        raise UnsupportedError(f"{form.name} takes no keyword argument '{keywords[0]}' here", call.range)
+    return emit(emitter, call, hint)
+
+
+def expect_arguments(emitter: Emitter, call: Apply, low: int, high: int) -> list[Expr]:
+    """The arguments of ``call``, of which there must be ``low`` to ``high``."""
+    count = len(call.inputs)
+    if not low <= count <= high:
+        wanted = str(low) if low == high else f"{low} to {high}"
+        noun = "argument" if wanted == "1" else "arguments"
+        raise TypeMismatchError(f"{call.callee.range.text} takes {wanted} {noun}, got {count}", call.range)
+    return call.inputs
+
+
+# --------------------------------------------------------------------------------------- iterables
+
+
+def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    message = "'NoneType' object cannot be interpreted as an integer"
+    given = emit_arguments(emitter, call.inputs)
+    values = [emitter.present(item.materialise(emitter.graph), item.range, message) for item in given]
+    checks = emitter.graph.none_checks
+    if checks is not None:
+        pairs = zip(values, given, strict=True)
+        values = [
+            checks.number_as(value, INT, item.range) if is_open_number(value.type) else value for value, item in pairs
+        ]
+    made = RangeValue(call.range, emitter.graph, values)
+    if len(values) == 3 and emitter.environment.checks_assignment:
+        _check_step(emitter, values[2], call.range)
+    return made
+
+
+def _check_step(emitter: Emitter, step: Value, range: SourceRange) -> None:
+    """A range with the step 0 raises where it is made, even if nothing goes over it."""
+    known = constant_int(step)
+    if known is not None and known != 0:
+        return
+    _raise_if(
+        emitter,
+        emitter.insert("aten::eq", range, step, 0),
+        "range() arg 3 must not be zero",
+        "builtins.ValueError",
+        range,
+    )
+
+
+def _raise_if(emitter: Emitter, condition: Value, message: str, error: str, range: SourceRange) -> None:
+    node = emitter.insert_node("prim::If", range, [condition], [])
+    with emitter.inside(node.add_block()):
+        said = [emitter.graph.insert_constant(text, range=range) for text in (message, error)]
+        emitter.graph.insert_node(emitter.graph.create("prim::RaiseException", said, outputs=0, range=range))
+    node.add_block()
+
+
+def _zip(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    if not call.inputs:
+        raise TypeMismatchError("zip takes at least one iterable", call.range)
+    strict = False
+    for item in call.attributes:
+        if item.name.name != "strict" or item.value.tree.kind not in ("true", "false"):
+            raise UnsupportedError(f"zip takes no keyword argument '{item.name.name}' here", item.range)
+        strict = item.value.tree.kind == "true"
+    children = [elements_of(emitter, item) for item in call.inputs]
+    if strict:
+        _check_lengths(emitter, call.range, children)
+    return IterableTree(call.range, emitter.graph, children)
+
+
+def _check_lengths(emitter: Emitter, range: SourceRange, children: list[SugaredValue]) -> None:
+    """``zip(…, strict=True)``: a ValueError if the lengths differ."""
+    first, *others = [child.length(range, emitter.graph) for child in children]
+    for other in others:
+        node = emitter.insert_node("prim::If", range, [emitter.insert("aten::eq", range, first, other)], [])
+        node.add_block()
+        with emitter.inside(node.add_block()):
+            message = emitter.graph.insert_constant("zip() was given iterables of different lengths", range=range)
+            name = emitter.graph.insert_constant("ValueError", range=range)
+            emitter.insert_node("prim::RaiseException", range, [message, name], [])
+
+
+def _enumerate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 1, 2)
+    start = inputs[1] if len(inputs) == 2 else None
+    for item in call.attributes:
+        if item.name.name != "start" or start is not None:
+            raise UnsupportedError(f"enumerate takes no keyword argument '{item.name.name}' here", item.range)
+        start = item.value
+    bounds = [] if start is None else [emitter.emit_expression(start)]
+    bounds.append(emitter.literal(FOREVER, call.range))
+    iterator = elements_of(emitter, inputs[0])
+    counter = RangeValue(call.range, emitter.graph, bounds, iterator.static_length if iterator.must_unroll else None)
+    return IterableTree(call.range, emitter.graph, [counter, iterator])
+
+
+def _reversed(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    (item,) = expect_arguments(emitter, call, 1, 1)
+    source = emitter.emit_sugared(item)
+    if source.static_length is not None and not isinstance(source, SimpleValue):
+        return SugaredTuple(list(reversed(source.as_tuple(item.range, emitter.graph))))
+    value = source.as_value(item.range, emitter.graph)
+    if isinstance(value.type, TupleType):
+        return SugaredTuple(list(reversed(SimpleValue(value).as_tuple(item.range, emitter.graph))))
+    if not isinstance(value.type, ListType):
+        raise TypeMismatchError(f"reversed takes a list or a tuple, got {value.type.annotation}", item.range)
+    return SimpleValue(emitter.insert("aten::slice", call.range, value, None, None, -1))
+
+
+# -------------------------------------------------------------------------------------- containers
+
+
+def _list(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 0, 1)
+    if not inputs:
+        wanted = None if hint is None else without_none(hint)
+        if isinstance(wanted, ListType):
+            return SimpleValue(emitter.insert_node("prim::ListConstruct", call.range, [], [wanted]).output)
+        return SimpleValue(emitter.insert_node("prim::EmptyListLiteral", call.range, [], [ListType(TENSOR)]).output)
+    return SimpleValue(list_of(emitter, call.range, emitter.emit_sugared(inputs[0]), hint))
+
+
+def emit_tuple_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 0, 1)
+    elements = emitter.emit_sugared(inputs[0]).as_tuple(inputs[0].range, emitter.graph) if inputs else []
+    return SimpleValue(SugaredTuple(elements).as_value(call.range, emitter.graph))
+
+
+def emit_dict_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 0, 1)
+    expanded = [item for item in call.attributes if item.is_expansion]
+    if expanded and len(call.attributes) > 1:
+        raise UnsupportedError(
+            "dict(…) with '**' beside other keyword arguments raises in Python where a key is given twice, which "
+            "is not looked for here",
+            expanded[0].range,
+            hint="write {'name': value, **others}, where the last of several items with one key counts",
+        )
+    if inputs:
+        source = emitter.emit_sugared(inputs[0])
+        if isinstance(source, SimpleValue) and isinstance(source.value.type, DictType):
+            made = call_builtin(emitter, "aten::dict", call.range, source.value)
+        else:
+            made = dict_of(emitter, call.range, source, hint)
+        for item in call.attributes:
+            added = emitter.emit_expression(item.value)
+            if item.is_expansion:
+                call_builtin(emitter, "aten::update", item.range, made, added)
+            else:
+                key = emitter.graph.insert_constant(item.name.name, range=item.range)
+                call_builtin(emitter, "aten::_set_item", item.range, made, key, added)
+        return SimpleValue(made)
+    return emitter.emit_sugared(literal_of_dict(call), hint=hint)
+
+
+# ------------------------------------------------------------------------------------------- tasks
+
+
+def _fork(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """``fork(function, arguments…)``"""
+    return _deferred(emitter, call, "fork", FutureType)
+
+
+def _awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """``awaitable(function, arguments…)``"""
+    return _deferred(emitter, call, "awaitable", AwaitType)
+
+
+def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """``torch.jit._awaitable(function, arguments…)``, which forgets keyword arguments where Python calls it."""
+    if call.attributes:
+        name = call.attributes[0].name.name
+        raise UnsupportedError(
+            f"torch.jit._awaitable forgets the keyword argument '{name}' where Python calls it",
+            call.attributes[0].range,
+            hint="pass it by its position, or use rekindle.awaitable",
+        )
+    return _deferred(emitter, call, "awaitable", AwaitType)
+
+
+def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
+    """The call stands in a block, which becomes a graph of its own later."""
+    if not call.inputs:
+        raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
+    callee = emitter.emit_sugared(call.inputs[0])
+    args = emit_arguments(emitter, call.inputs[1:])
+    kwargs = emit_keywords(emitter, call.attributes)
+    node = emitter.insert_node(f"prim::{form}", call.range, [], [])
+    block = node.add_block()
+    with emitter.inside(block):
+        result = callee.call(CallSite(call.range, emitter.graph, args, kwargs)).as_value(call.range, emitter.graph)
+        block.add_output(result)
+    return SimpleValue(node.add_output(type(result.type)))
+
+
+# ---------------------------------------------------------------------------- attributes and types
+
+
+def _getattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 2, 3)
+    name = _literal_name(emitter, inputs[1], "getattr")
+    base = emitter.emit_sugared(inputs[0])
+    if len(inputs) == 3:
+        asked = base.ask_attribute(call.range, emitter.graph, name)
+        if asked is not None:
+            return SimpleValue(_attribute_or(emitter, call, asked, base, name, inputs[2]))
+        if not base.has_attribute(call.range, emitter.graph, name):
+            return emitter.emit_sugared(inputs[2])
+    return base.attribute(call.range, emitter.graph, name)
+
+
+def _attribute_or(emitter: Emitter, call: Apply, asked: Value, base: SugaredValue, name: str, default: Expr) -> Value:
+    """``getattr(base, name, default)`` where only the program can tell whether there is such an attribute."""
+    range = call.range
+    node, true, false = emitter.branch(
+        range,
+        asked,
+        RefinementSet(),
+        lambda: base.attribute(range, emitter.graph, name).as_value(range, emitter.graph),
+        lambda: emitter.emit_expression(default, base.attribute_type(name)),
+    )
+    return node.add_output(join_types(emitter, range, true, false))
+
+
+def _setattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """``setattr(base, "name", value)``"""
+    inputs = expect_arguments(emitter, call, 3, 3)
+    name = _literal_name(emitter, inputs[1], "setattr")
+    base = emitter.emit_sugared(inputs[0])
+    value = emitter.emit_expression(inputs[2], base.attribute_type(name))
+    base.set_attribute(call.range, emitter.graph, name, value)
+    return SimpleValue(emitter.graph.insert_constant(None, range=call.range))
+
+
+def _literal_name(emitter: Emitter, expr: Expr, form: str) -> str:
+    if expr.tree.kind != StringLiteral.KIND:
+        raise UnsupportedError(f"{form} needs the name as a string literal", expr.range, cause=Cause.DYNAMIC_BEHAVIOUR)
+    return StringLiteral(expr.tree).text
+
+
+def _question(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    expect_arguments(emitter, call, 2, 2)
+    form = emitter.emit_sugared(call.callee)
+    assert isinstance(form, SpecialForm)
+    condition = emit_hasattr(emitter, call) if form.name == "hasattr" else emit_isinstance(emitter, call)
+    return SimpleValue(condition.value)
+
+
+def _annotate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 2, 2)
+    type = parse_type_expression(inputs[0], emitter.resolver)
+    value = convert_value(emitter.graph, emitter.emit_expression(inputs[1], type), type, call.range)
+    if not value.type.is_subtype_of(type):
+        raise TypeMismatchError(
+            f"annotate declares {type.annotation}, but the value is {value.type.annotation}"
+            + mismatch_note(value.type, type),
+            call.range,
+        )
+    if type.is_optional and value.type == NONE:
+        # None alone would lose the type that was asked for.
+        value = emitter.graph.insert_constant(None, type, call.range)
+    return SimpleValue(value)
+
+
+def _new(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    form = emitter.emit_sugared(call.callee)
+    assert isinstance(form, NewObject)
+    return SimpleValue(emitter.insert_node("prim::CreateObject", call.range, [], [form.type]).output)
+
+
+def _uninitialized(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    (item,) = expect_arguments(emitter, call, 1, 1)
+    type = parse_type_expression(item, emitter.resolver)
+    return SimpleValue(emitter.insert_node("prim::Uninitialized", call.range, [], [type]).output)
+
+
+def _unchecked_cast(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    inputs = expect_arguments(emitter, call, 2, 2)
+    type = parse_type_expression(inputs[0], emitter.resolver)
+    value = emitter.emit_expression(inputs[1])
+    return SimpleValue(emitter.insert_node("prim::unchecked_cast", call.range, [value], [type]).output)
+
+
+FORMS: Final[dict[str, FormHandler]] = {
+    "range": _range,
+    "zip": _zip,
+    "enumerate": _enumerate,
+    "reversed": _reversed,
+    "list": _list,
+    "tuple": emit_tuple_call,
+    "dict": emit_dict_call,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "hasattr": _question,
+    "isinstance": _question,
+    "annotate": _annotate,
+    "fork": _fork,
+    "awaitable": _awaitable,
+    "_awaitable": _torchs_awaitable,
+    "uninitialized": _uninitialized,
+    "__new__": _new,
+    "unchecked_cast": _unchecked_cast,
+}
+
+
+def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
+    callee = emitter.emit_sugared(call.callee)
+    if isinstance(callee, ToList):
+        if hint is None and emitter.graph.none_checks is not None:
+            tensor = NamedValue(callee.tensor, range=call.range)
+            return library_function(TOLIST_OF_ROW).call(CallSite(call.range, emitter.graph, [tensor]))
+        return SimpleValue(_emit_tolist(emitter, call, callee.tensor, hint))
+    if isinstance(callee, SpecialForm):
+        return emit_special_form(emitter, callee, call, hint)
+    range = call.callee.range
+    if callee.accepts_sugared_args:
+        return callee.call_with(range, emitter.graph, *emit_meanings(emitter, call), targets)
+    try:
+        args = emit_arguments(emitter, call.inputs, joins=isinstance(callee, BuiltinFunction))
+    except CompileError as error:
+        emit_for_errors(emitter, [item.value for item in call.attributes], error, call)
+    kwargs = emit_keywords(emitter, call.attributes)
+    if isinstance(callee, BuiltinFunction) and callee.self_value is not None:
+        learn_from_method(emitter, call, callee.kind, args)
+    try:
+        return callee.call(CallSite(range, emitter.graph, args, kwargs, targets))
+    except SchemaError:
+        learn_from_parameters(emitter, call, callee, args)
+        raise
+
+
+def _emit_tolist(emitter: Emitter, call: Apply, tensor: Value, hint: Type | None) -> Value:
+    """``x.tolist()``: the type that is wanted says how deep the lists are and what stands in them."""
+    depth, element = 0, hint
+    while isinstance(element, ListType):
+        depth, element = depth + 1, element.element
+    if hint is None or element not in TOLIST_ELEMENTS:
+        raise UnsupportedError(
+            "the type of what tolist gives must be declared",
+            call.range,
+            hint="assign it to an annotated variable, for example: values: List[float] = x.tolist()",
+        )
+    inputs = [
+        tensor,
+        emitter.graph.insert_constant(depth, range=call.range),
+        emitter.graph.insert_constant(TOLIST_ELEMENTS.index(element), range=call.range),
+    ]
+    return emitter.insert_node("prim::tolist", call.range, inputs, [hint]).output

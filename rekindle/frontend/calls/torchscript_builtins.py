@@ -1,0 +1,230 @@
+"""Builtin functions that are written in TorchScript themselves: overloads that the dispatcher lacks.
+
+They stand behind the operators of the same name, in order, and are inlined where they are called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from string import Template
+
+import torch
+
+from rekindle.errors import LIBRARY, Source, SourceRange
+from rekindle.frontend.calls import builtin_calls
+from rekindle.frontend.functions import emit_function
+from rekindle.frontend.signatures import declare_schema
+from rekindle.frontend.sugared_values.base import EmptyResolver, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import GLOBALS
+from rekindle.frontend.sugared_values.values import BuiltinFunction
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+_SCALAR_AND_TENSOR = Template("""
+def mul(a: $scalar, b: Tensor) -> Tensor:
+    return b * a
+
+def add(a: $scalar, b: Tensor) -> Tensor:
+    return b + a
+
+def ne(a: $scalar, b: Tensor) -> Tensor:
+    return b != a
+
+def eq(a: $scalar, b: Tensor) -> Tensor:
+    return b == a
+
+def sub(a: $scalar, b: Tensor) -> Tensor:
+    return torch.neg(b) + a
+
+def div(a: $scalar, b: Tensor) -> Tensor:
+    return torch.reciprocal(b) * a
+""")
+
+_ORDER_OF_SCALAR_AND_TENSOR = Template("""
+def lt(a: $scalar, b: Tensor) -> Tensor:
+    return b > a
+
+def le(a: $scalar, b: Tensor) -> Tensor:
+    return b >= a
+
+def gt(a: $scalar, b: Tensor) -> Tensor:
+    return b < a
+
+def ge(a: $scalar, b: Tensor) -> Tensor:
+    return b <= a
+""")
+
+# torch.jit takes the tensor for an int here, which fails for all but single elements; Python asks the tensor.
+_BITS_OF_SCALAR_AND_TENSOR = Template("""
+def __and__(a: $scalar, b: Tensor) -> Tensor:
+    return b & a
+
+def __or__(a: $scalar, b: Tensor) -> Tensor:
+    return b | a
+
+def __xor__(a: $scalar, b: Tensor) -> Tensor:
+    return b ^ a
+""")
+
+_OTHERS_OF_SCALAR_AND_TENSOR = """
+def __lshift__(a: int, b: Tensor) -> Tensor:
+    return torch.bitwise_left_shift(a, b)
+
+def __rshift__(a: int, b: Tensor) -> Tensor:
+    return torch.bitwise_right_shift(a, b)
+
+def floordiv(a: int, b: Tensor) -> Tensor:
+    return torch.floor_divide(torch.zeros_like(b) + a, b)
+
+def floordiv(a: float, b: Tensor) -> Tensor:
+    return torch.floor_divide(torch.zeros_like(b) + a, b)
+"""
+
+_TUPLES = Template("""
+def _$name(x: BroadcastingList$length[$scalar]) -> List[$scalar]:
+    return x
+""")
+
+_FLOOR_DIVISION = Template("""
+def floordiv(self: Tensor, other: $other) -> Tensor:
+    return torch.floor_divide(self, other)
+""")
+
+_EXTREMES = """
+def min(a: Tensor, b: Tensor) -> Tensor:
+    return b if bool(b < a) else a
+
+def max(a: Tensor, b: Tensor) -> Tensor:
+    return b if bool(b > a) else a
+
+def min(self: List[number]) -> number:
+    if len(self) == 0:
+        raise ValueError("min() arg is an empty sequence")
+    least = self[0]
+    for x in self:
+        if x < least:
+            least = x
+    return least
+
+def max(self: List[number]) -> number:
+    if len(self) == 0:
+        raise ValueError("max() arg is an empty sequence")
+    greatest = self[0]
+    for x in self:
+        if x > greatest:
+            greatest = x
+    return greatest
+"""
+
+_OTHERS = """
+def list_with_default(out_size: List[int], defaults: List[int]) -> List[int]:
+    assert len(defaults) > len(out_size)
+    return out_size
+
+def list_with_default(out_size: List[Optional[int]], defaults: List[int]) -> List[int]:
+    assert len(defaults) > len(out_size)
+    sizes: List[int] = []
+    for size, default in zip(out_size, defaults[len(defaults) - len(out_size):]):
+        sizes.append(default if size is None else size)
+    return sizes
+
+def _assert(condition: Tensor, message: str) -> None:
+    assert bool(condition), message
+
+def _assert(condition: bool, message: str) -> None:
+    assert condition, message
+
+def __contains__(self: str, key: str) -> bool:
+    return self.find(key, 0, len(self)) != -1
+
+def trunc(x: float) -> int:
+    return int(x)
+
+def trunc(x: int) -> int:
+    return x
+
+def complex_conjugate(self: complex) -> complex:
+    return complex(self.real, -self.imag)
+
+def real(self: complex) -> float:
+    return float(torch.real(torch.tensor(self, dtype=$complex128)))
+
+def imag(self: complex) -> float:
+    return float(torch.imag(torch.tensor(self, dtype=$complex128)))
+
+def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    return self.to(dtype, non_blocking, copy)
+"""
+
+
+def _texts() -> list[str]:
+    lengths = {"single": 1, "pair": 2, "triple": 3, "quadruple": 4}
+    return [
+        *(_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("float", "int", "complex")),
+        *(_ORDER_OF_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("float", "int")),
+        *(_BITS_OF_SCALAR_AND_TENSOR.substitute(scalar=scalar) for scalar in ("int", "bool")),
+        _OTHERS_OF_SCALAR_AND_TENSOR,
+        *(
+            _TUPLES.substitute(name=name, length=length, scalar=scalar)
+            for scalar in ("float", "int")
+            for name, length in lengths.items()
+        ),
+        *(_FLOOR_DIVISION.substitute(other=other) for other in ("number", "Tensor")),
+        _OTHERS.replace("$complex128", str(DTYPE_NUMBERS[torch.complex128])),
+        _EXTREMES,
+    ]
+
+
+class _Torch(SugaredValue):
+    """``torch`` within the texts above: every attribute is an operator."""
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        return BuiltinFunction(f"aten::{name}")
+
+
+class _BuiltinResolver(EmptyResolver):
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        return _Torch() if name == "torch" else GLOBALS.get(name)
+
+
+@lru_cache(maxsize=1)
+def _functions() -> dict[str, list[GraphFunction]]:
+    """The functions by kind, each compiled when it is first looked at."""
+    found: dict[str, list[GraphFunction]] = {}
+    for text in _texts():
+        namespace = "prim" if text is _EXTREMES else "aten"
+        for kind, record in read_functions(text, namespace):
+            found.setdefault(kind, []).append(record)
+    return found
+
+
+def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
+    """The functions of a text, each with the kind that it extends, in order; ``torch.x`` means the operator ``x``.
+
+    They are compiled when they are first looked at.
+    """
+    resolver = _BuiltinResolver()
+    for statement in parse_module(Source(text, LIBRARY)):
+        definition = Def(statement.tree)
+        kind = f"{namespace}::{definition.name.name}"
+        yield kind, _record(kind, definition, resolver)
+
+
+def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> GraphFunction:
+    def define(record: GraphFunction) -> None:
+        record.define(*emit_function(definition, resolver, name=kind))
+
+    # The signatures say all: which function fits a call is known before any of them is compiled.
+    return GraphFunction(kind, _schema=declare_schema(definition, resolver, name=kind), function_creator=define)
+
+
+def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
+    """The builtin functions that extend the operator ``kind``."""
+    return _functions().get(kind, ())
+
+
+builtin_calls.find_builtin_functions = find_builtin_functions

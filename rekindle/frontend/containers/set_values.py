@@ -1,0 +1,209 @@
+"""What sets are to the rest of the compiler: the names of their methods, and where they cannot stand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from string import Formatter
+from typing import Final
+
+from rekindle.errors import Cause, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, holds_set, is_python_key
+
+SET_METHODS: Final = frozenset(
+    {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
+    | {"intersection", "intersection_update", "difference", "difference_update"}
+    | {"symmetric_difference", "symmetric_difference_update"}
+)
+
+_CONSUMES_ITERABLE: Final = frozenset({"aten::sorted", "prim::min", "prim::max", "aten::sum", "aten::any", "aten::all"})
+
+_FORMATS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat", "aten::hash", "prim::Print"})
+
+
+SET_AWARE_KINDS: Final = _CONSUMES_ITERABLE | _FORMATS | {"aten::len"}
+"""The operators whose arguments :func:`convert_set_arguments` looks at."""
+
+
+class UnboundSetMethod(SugaredValue):
+    """``s.add`` and the like: the emitter knows how they are called."""
+
+    def __init__(self, value: Value, name: str) -> None:
+        self.value = value
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.name}' of a set"
+
+
+def set_attribute(range: SourceRange, value: Value, type: DictType, name: str) -> SugaredValue:
+    """``s.name``
+
+    Raises:
+        UndefinedNameError: sets have no such method.
+        UnsupportedError: it is ``pop``, which only Python can answer.
+    """
+    if name in SET_METHODS:
+        return UnboundSetMethod(value, name)
+    if name == "pop":
+        raise UnsupportedError(
+            "which element 'pop' takes out of a set is known only to Python",
+            range,
+            hint="name the element: s.remove(min(s))",
+        )
+    raise UndefinedNameError(f"a value of type {type.annotation} has no attribute or method '{name}'", range)
+
+
+def refuse_order(range: SourceRange) -> UnsupportedError:
+    """The error of going over a set."""
+    return UnsupportedError(
+        "the order of a set's elements is known only to Python; a program cannot go over them",
+        range,
+        hint="go over sorted(s)",
+    )
+
+
+def check_sum(element: Type, range: SourceRange) -> None:
+    """Refuse a sum over a set where it depends on the order."""
+    if element == FLOAT:
+        raise UnsupportedError(
+            "the sum of the floats in a set depends on their order, which is known only to Python",
+            range,
+            hint="sum up sorted(…)",
+        )
+
+
+def check_attribute(owner: str, name: str, type: Type, range: SourceRange) -> None:
+    """Refuse an attribute of an object that is a set, or holds one.
+
+    Raises:
+        UnsupportedError: it does.
+    """
+    if holds_set(type):
+        raise UnsupportedError(
+            f"attribute '{name}' of '{owner}' is a {type.annotation}; objects hold no sets, since "
+            "Python would see something else in them",
+            range,
+            hint="keep a dict with the elements as keys, or a list",
+            cause=Cause.INVALID_CLASS,
+        )
+
+
+def _of_collections(type: Type) -> str | None:
+    """The class of ``collections`` that values of the type are in Python, or hold; None where there is none."""
+    if isinstance(type, IntType) and type.python_name:
+        return type.python_name
+    if isinstance(type, ListType) and type.is_tuple:
+        return "torch.Size" if type.python == "Size" else "tuple"
+    if isinstance(type, (ListType, DictType)) and type.python and not (isinstance(type, DictType) and type.is_set):
+        return type.python.partition(":")[0]
+    return next((found for part in type.contained if (found := _of_collections(part)) is not None), None)
+
+
+def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
+    """Refuse texts of sets.
+
+    Raises:
+        UnsupportedError: ``kind`` makes a text of what it is given, and a set is among it.
+    """
+    if kind not in _FORMATS:
+        return
+    other = next((found for type in types if (found := _of_collections(type)) is not None), None)
+    if other in ("tuple", "torch.Size", "torch.dtype"):
+        raise UnsupportedError(
+            f"a {other} within another container has no text in a program, "
+            f"where it is {'an int' if other == 'torch.dtype' else 'a list'}",
+            range,
+            hint="show one after the other",
+        )
+    if other is not None:
+        raise UnsupportedError(
+            f"a {other} has no text in a program, where it is a {'list' if other == 'deque' else 'dict'}",
+            range,
+            hint=f"show {'list' if other == 'deque' else 'dict'}(…)",
+        )
+    if any(holds_set(type) for type in types):
+        raise UnsupportedError(
+            "the text of a set depends on the order of its elements, which is known only to Python",
+            range,
+            hint="show sorted(s)",
+        )
+
+
+is_shown_otherwise: Callable[[Type], bool] = lambda type: False  # noqa: E731
+text_of: Callable[[Graph, Value, SourceRange], Value] | None = None
+"""Slots: whether Python's text of such values is another one, and that text. :mod:`rekindle.frontend.python.formatting`
+fills them."""
+
+
+def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange) -> Sequence[NamedValue]:
+    """The arguments of an operator that makes a text of them; of those that Python shows otherwise the texts.
+
+    Raises:
+        UnsupportedError: one has no text in a program.
+    """
+    if kind not in _FORMATS:
+        return args
+    found = list(args)
+    for index, item in enumerate(args):
+        if text_of is not None and graph.none_checks is not None and is_shown_otherwise(item.type):
+            value = item.materialise(graph)
+            if kind == "aten::percentFormat" and isinstance(value.type, TupleType):
+                parts = [
+                    text_of(graph, part, range) if is_shown_otherwise(part.type) else part
+                    for part in unpack_tuple(graph, value, range)
+                ]
+                type = TupleType(tuple(part.type for part in parts))
+                made = graph.insert_node(graph.create("prim::TupleConstruct", parts, types=[type], range=range)).output
+            else:
+                made = text_of(graph, value, range)
+            if kind == "aten::format" and index:
+                _show_plainly(found, index, graph)
+            found[index] = NamedValue(made, range=item.range)
+    check_shown(kind, [item.type for item in found], range)
+    return found
+
+
+def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
+    """Let the template of ``format`` show argument ``index`` as it is, where it says ``!r``: it is the text already."""
+    template = args[0].materialise(graph)
+    text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
+    if not isinstance(text, str) or "!r" not in text:
+        return
+    made, place = "", 0
+    for before, field, spec, conversion in Formatter().parse(text):
+        made += before.replace("{", "{{").replace("}", "}}")
+        if field is None:
+            continue
+        place += 1
+        said = "" if conversion is None or (conversion == "r" and place == index) else f"!{conversion}"
+        made += "{" + field + said + (f":{spec}" if spec else "") + "}"
+    args[0] = NamedValue(graph.insert_constant(made, range=args[0].range), range=args[0].range)
+
+
+def convert_set_arguments(
+    kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
+) -> Sequence[NamedValue]:
+    """The arguments of an operator, with the elements of a set where the operator eats them all.
+
+    Raises:
+        UnsupportedError: it would tell the order of a set.
+    """
+    types = [item.type for item in args]
+    if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):
+        keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
+        return [NamedValue(keys, range=args[0].range)]  # a list of one dict would do for the operator
+    args = shown(kind, args, graph, range)
+    if len(args) != 1 or kind not in _CONSUMES_ITERABLE or not isinstance(types[0], DictType) or not types[0].is_set:
+        return args
+    if kind == "aten::sum":
+        check_sum(types[0].key, range)
+    elements = graph.insert("aten::keys", [args[0].materialise(graph)], range=range)
+    return [NamedValue(elements, range=args[0].range)]
+
+
+def is_set(value: Value | None) -> bool:
+    return value is not None and isinstance(value.type, DictType) and value.type.is_set

@@ -1,0 +1,605 @@
+"""Conditions: short circuits, ``is None``, ``isinstance``, and what they tell of types."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.expressions.operators import binary
+from rekindle.frontend.expressions.primaries import join_types
+from rekindle.frontend.inference.usage_inference import infer_item
+from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, RefinementSet
+from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.special_forms import CaughtException, ExceptionClass, SpecialForm
+from rekindle.frontend.sugared_values.values import FunctionValue, SimpleValue
+from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
+from rekindle.ir.container_literals import make_alike
+from rekindle.ir.graph import Value
+from rekindle.ir.schema import MISSING
+from rekindle.ir.types import (
+    ANY,
+    ANY_LIST,
+    ANY_TUPLE,
+    BOOL,
+    INT,
+    NONE,
+    NUMBER,
+    STRING,
+    ClassType,
+    DictType,
+    ListType,
+    NoneType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionBase,
+    is_open_named_tuple,
+    join_numbers,
+    join_values,
+    number_beside_tensor,
+    union,
+    union_members,
+    unshaped,
+    without_none,
+)
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import (
+    Apply,
+    BinOp,
+    Expr,
+    ListLiteral,
+    NoneLiteral,
+    Select,
+    StringLiteral,
+    TernaryIf,
+    TupleLiteral,
+    UnaryOp,
+    Var,
+    Walrus,
+)
+
+
+def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
+    """``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
+    kind = expr.tree.kind
+    if kind in ("and", "or"):
+        return _short_circuit(emitter, BinOp(expr.tree))
+    if kind == "not":
+        return negation(emitter, expr, emit_condition(emitter, UnaryOp(expr.tree).operand))
+    if kind == "not_in":
+        operands = BinOp(expr.tree)
+        contained = BinOp.create(expr.range, "in", operands.lhs, operands.rhs)
+        return negation(emitter, expr, emit_condition(emitter, contained))
+    if kind in ("is", "is_not", "==", "!=", "in"):
+        for answer in emitter.language.questions:
+            answered = answer(emitter, BinOp(expr.tree))
+            if answered is not None:
+                return answered
+    if kind in ("is", "is_not"):
+        return _identity(emitter, BinOp(expr.tree))
+    if kind == "in":
+        static = _among_keywords(emitter, BinOp(expr.tree))
+        if static is not None:
+            return static
+    if kind == "apply":
+        found = _type_question(emitter, Apply(expr.tree))
+        if found is not None:
+            return found
+    return truth_of(emitter, expr, emitter.emit_expression(expr))
+
+
+def truth_of(emitter: Emitter, expr: Expr, value: Value) -> CondValue:
+    """Whether ``value``, which is what ``expr`` gives, is true."""
+    decided = None if expr.tree.kind not in _COMPARISONS else _compared(emitter, BinOp(expr.tree), value)
+    if decided is not None:
+        return static_condition(emitter, expr.range, decided)
+    truth = emitter.to_bool(value, expr.range)
+    refinements = RefinementSet()
+    if expr.tree.kind == Var.KIND and isinstance(value.type, UnionBase) and value.type.is_optional:
+        refinements = RefinementSet({Var(expr.tree).name.name: without_none(value.type)}, {})
+    return CondValue(truth, refinements, constant_bool(truth))
+
+
+def _compared(emitter: Emitter, expr: BinOp, found: Value) -> bool | None:
+    """What a comparison gives where the compiler knows both sides, of which one is not written there; else None."""
+    compare = _DECIDED.get(found.node.kind)
+    if compare is None or all(_is_literal(side) for side in (expr.lhs, expr.rhs)):
+        return None
+    sides = [constant_of(value) for value in found.node.inputs]
+    if len(sides) != 2 or MISSING in sides:
+        return None
+    try:
+        decided = compare(*sides)
+    except TypeError:
+        return None
+    if not found.has_uses:
+        found.node.destroy()
+    return decided
+
+
+def negation(emitter: Emitter, expr: Expr, inner: CondValue) -> CondValue:
+    value = emitter.insert("aten::__not__", expr.range, inner.value)
+    return CondValue(value, inner.refinements.negated(), None if inner.static is None else not inner.static)
+
+
+def static_condition(
+    emitter: Emitter, range: SourceRange, answer: bool, refinements: RefinementSet | None = None
+) -> CondValue:
+    return CondValue(emitter.graph.insert_constant(answer, range=range), refinements or RefinementSet(), answer)
+
+
+def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
+    """``"name" in kwargs``, which the compiler knows; None for other questions."""
+    if expr.rhs.tree.kind not in (Var.KIND, Select.KIND):
+        return None
+    if expr.rhs.tree.kind == Var.KIND and _is_variable(emitter, Var(expr.rhs.tree).name.name):
+        return None
+    item = emitter.emit_expression(expr.lhs)
+    table = emitter.emit_sugared(expr.rhs)
+    if table.keys_are_known:
+        key = constant_of(item)
+        if key is not MISSING:
+            return static_condition(emitter, expr.range, table.contains(key))
+        asked = table.emit_contains(item, expr.range, emitter.graph)
+        if asked is not None:
+            return CondValue(asked)
+    container = table.as_value(expr.rhs.range, emitter.graph)
+    if isinstance(container.type, DictType):
+        infer_item(emitter, expr.rhs, item)
+    value = binary(emitter, "in", item, container, expr)
+    decided = _compared(emitter, expr, value)
+    return CondValue(value) if decided is None else static_condition(emitter, expr.range, decided)
+
+
+def _is_variable(emitter: Emitter, name: str) -> bool:
+    """Whether ``name`` is a variable that holds a value of the graph."""
+    return emitter.environment.frame.find_type(emitter.environment.frame.variable(name)) is not None
+
+
+# -------------------------------------------------------------------------------- and, or, if-else
+
+
+def _short_circuit(emitter: Emitter, expr: BinOp) -> CondValue:
+    if is_chain(expr.tree):
+        return _comparison_chain(emitter, expr)
+    # `a and b and c` leans to the left: go down in a loop, and emit on the way up.
+    chain = [expr]
+    while chain[-1].lhs.tree.kind in ("and", "or") and not is_chain(chain[-1].lhs.tree):
+        chain.append(BinOp(chain[-1].lhs.tree))
+    found = emit_condition(emitter, chain[-1].lhs)
+    for each in reversed(chain):
+        found = _either_side(emitter, each, found)
+    return found
+
+
+def _comparison_chain(emitter: Emitter, expr: BinOp) -> CondValue:
+    return CondValue(of_chain(emitter, expr, partial(_compare_all, emitter)))
+
+
+def of_chain(emitter: Emitter, expr: BinOp, compare: Callable[[list[BinOp]], Value]) -> Value:
+    """``a < b < c``, which the parsers turn into ``a < b and b < c`` with one tree for both b: it runs once."""
+    comparisons = [BinOp(expr.rhs.tree)]
+    before = expr.lhs.tree
+    while before.kind == "and":
+        comparisons.append(BinOp(BinOp(before).rhs.tree))
+        before = BinOp(before).lhs.tree
+    comparisons.append(BinOp(before))
+    comparisons.reverse()
+    shared = [id(each.rhs.tree) for each in comparisons[:-1]]
+    emitter.shared.update(dict.fromkeys(shared))
+    try:
+        return compare(comparisons)
+    finally:
+        for key in shared:
+            del emitter.shared[key]
+
+
+def _compare_all(emitter: Emitter, comparisons: list[BinOp]) -> Value:
+    first, *rest = comparisons
+    value = emit_condition(emitter, first).value
+    if not rest:
+        return value
+    node, _, _ = emitter.branch(
+        first.range,
+        value,
+        RefinementSet(),
+        lambda: _compare_all(emitter, rest),
+        lambda: emitter.graph.insert_constant(False, range=first.range),
+    )
+    return node.add_output(BOOL)
+
+
+def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
+    """``lhs and expr.rhs`` or ``lhs or expr.rhs``, of which the right side runs only where it decides."""
+    is_or = expr.operator == "or"
+    if lhs.static is is_or:
+        return lhs  # the right side is never asked, and need not even compile
+    if lhs.static is not None:
+        emitter.refine(lhs.refinements.if_false if is_or else lhs.refinements.if_true, expr.range)
+        rhs = emit_condition(emitter, expr.rhs)
+        return CondValue(rhs.value, joined(is_or, lhs, rhs), rhs.static)
+    found: list[CondValue] = []
+
+    def decided() -> Value:
+        return emitter.graph.insert_constant(is_or, range=expr.range)
+
+    def asked() -> Value:
+        found.append(emit_condition(emitter, expr.rhs))
+        return found[0].value
+
+    branches = (decided, asked) if is_or else (asked, decided)
+    node, _, _ = emitter.branch(expr.range, lhs.value, lhs.refinements, *branches)
+    rhs = found[0]
+    static = is_or if rhs.static is is_or else None
+    return CondValue(node.add_output(BOOL), joined(is_or, lhs, rhs), static)
+
+
+def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | None) -> SugaredValue:
+    expr = TernaryIf(expression.tree)
+    condition = emit_condition(emitter, expr.condition)
+    if condition.static is not None:
+        taken = expr.true_expr if condition.static else expr.false_expr
+        return emitter.emit_sugared(taken, targets, hint)
+    node, true, false = emitter.branch(
+        expr.range,
+        condition.value,
+        condition.refinements,
+        lambda: emitter.emit_expression(expr.true_expr, hint),
+        lambda: emitter.emit_expression(expr.false_expr, hint),
+    )
+    if hint is None and emitter.graph.none_checks is not None:
+        make_alike(true, false)
+    number = join_numbers(true.type, false.type) if hint is None and emitter.graph.none_checks is not None else None
+    if number is not None:
+        output = node.add_output(union((true.type, false.type)))
+        return SimpleValue(output if output.type == number else emitter.as_number(output, expr.range))
+    if hint is None and emitter.graph.none_checks is not None:
+        either = join_values(unshaped(true.type), unshaped(false.type))
+        if either is not None and number_beside_tensor(either) is not None:
+            return SimpleValue(node.add_output(either))
+    return SimpleValue(node.add_output(join_types(emitter, expr.range, true, false, hint)))
+
+
+# -------------------------------------------------------------------------------------- is, is not
+
+
+def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
+    positive = expr.operator == "is"
+    if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind in (Var.KIND, Select.KIND):
+        asked_for = emitter.emit_sugared(expr.lhs)
+        if asked_for.is_passed_sugared:
+            return static_condition(emitter, expr.range, not positive)
+        lhs = asked_for.as_value(expr.lhs.range, emitter.graph)
+    else:
+        lhs = emitter.emit_expression(expr.lhs)
+    rhs = emitter.emit_expression(expr.rhs)
+    lhs_none, rhs_none = isinstance(lhs.type, NoneType), isinstance(rhs.type, NoneType)
+    if lhs_none and rhs_none:
+        return static_condition(emitter, expr.range, positive)
+    if (lhs_none and not rhs.type.is_optional) or (rhs_none and not lhs.type.is_optional):
+        return static_condition(emitter, expr.range, not positive)
+    kind = "aten::__is__" if positive else "aten::__isnot__"
+    value = emitter.insert(kind, expr.range, lhs, rhs)
+    asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
+    if asked.tree.kind == Walrus.KIND:
+        asked = Walrus(asked.tree).target
+    refinements = RefinementSet()
+    if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
+        name = Var(asked.tree).name.name
+        refinements = RefinementSet({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
+        if not positive:
+            refinements = refinements.negated()
+    return CondValue(value, refinements)
+
+
+# ----------------------------------------------------------------------------- isinstance, hasattr
+
+
+def _type_question(emitter: Emitter, call: Apply) -> CondValue | None:
+    """``isinstance(x, T)`` or ``hasattr(x, "name")``; None for other calls."""
+    if call.callee.tree.kind not in ("variable", "."):
+        return None
+    name = dotted_name(call.callee)
+    if name is None or name.rpartition(".")[2] not in ("isinstance", "hasattr"):
+        return None
+    callee = emitter.emit_sugared(call.callee)
+    if not isinstance(callee, SpecialForm) or callee.name not in ("isinstance", "hasattr"):
+        return None
+    if len(call.inputs) != 2 or call.attributes:
+        raise UnsupportedError(f"{callee.name} takes two arguments", call.range)
+    if callee.name == "hasattr":
+        return emit_hasattr(emitter, call)
+    return emit_isinstance(emitter, call)
+
+
+def emit_hasattr(emitter: Emitter, call: Apply) -> CondValue:
+    object, name = call.inputs
+    if name.tree.kind != StringLiteral.KIND:
+        raise UnsupportedError("hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR)
+    base, text = emitter.emit_sugared(object), StringLiteral(name.tree).text
+    asked = base.ask_attribute(object.range, emitter.graph, text)
+    if asked is not None:
+        return CondValue(asked)
+    return static_condition(emitter, call.range, base.has_attribute(object.range, emitter.graph, text))
+
+
+def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
+    object, classes = call.inputs
+    sugared = emitter.emit_sugared(object)
+    if sugared.class_of_module is not None:
+        return static_condition(emitter, call.range, _is_module_of(emitter, sugared, classes))
+    if isinstance(sugared, CaughtException):
+        return CondValue(is_exception(emitter, sugared.value, classes))
+    abstract = _abstract_class(emitter, classes)
+    if abstract is not None:
+        value = sugared.as_value(object.range, emitter.graph)
+        answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
+        if len(answers) == 1 and None not in answers:
+            return static_condition(emitter, call.range, answers == {True})
+    asked = _members(class_info(emitter, classes))
+    if isinstance(sugared, FunctionValue) or not asked:
+        return static_condition(emitter, call.range, False)
+    value = sugared.as_value(object.range, emitter.graph)
+    yes: list[Type] = []
+    no: list[Type] = []
+    for part in union_members(value.type):
+        (yes if _certainly(part, asked) else no).append(part)
+    names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
+    if not no:
+        return static_condition(emitter, call.range, True, RefinementSet(dict.fromkeys(names, union(yes))))
+    maybe = [type for part in no for type in asked if _possibly(part, type)]
+    if INT in maybe and NUMBER in no and emitter.graph.none_checks is not None:
+        maybe.append(BOOL)  # True is an instance of int, too
+    if not yes and not maybe:
+        return static_condition(emitter, call.range, False, RefinementSet({}, dict.fromkeys(names, value.type)))
+    wanted = [*asked]  # to the IR a tuple of any length is a list
+    wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
+    node = emitter.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
+    positive, negative = union((*yes, *maybe)), union(no)
+    refinements = RefinementSet(dict.fromkeys(names, positive), dict.fromkeys(names, negative))
+    return CondValue(node.output, refinements)
+
+
+def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
+    """The class of ``collections.abc`` or ``numbers`` that ``classes`` names; None where it is another."""
+    if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
+        return None
+    try:
+        cls = emitter.emit_sugared(classes).python_class(classes.range)
+    except CompileError:
+        return None
+    return cls if cls is not None and cls.__module__ in ("collections.abc", "numbers") else None
+
+
+def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
+    """Whether an exception is of one of the classes that ``classes`` names."""
+    names = exception_classes(emitter, emitter.emit_sugared(classes), classes.range)
+    known = emitter.graph.insert_constant(names, ListType(STRING), range=classes.range)
+    return emitter.insert("prim::is_exception", classes.range, error, known)
+
+
+def exception_classes(emitter: Emitter, named: SugaredValue, range: SourceRange) -> list[str]:
+    if isinstance(named, ExceptionClass):
+        return [named.name]
+    if isinstance(named, SimpleValue):
+        raise TypeMismatchError(f"only classes of exceptions can be caught, not {named.description}", range)
+    parts = named.as_tuple(range, emitter.graph)
+    return [name for part in parts for name in exception_classes(emitter, part, range)]
+
+
+def _is_module_of(emitter: Emitter, module: SugaredValue, classes: Expr) -> bool:
+    """Whether a module, whose class is known, is an instance of the classes or interfaces that are asked for."""
+    if classes.tree.kind == TupleLiteral.KIND:
+        return any(_is_module_of(emitter, module, item) for item in TupleLiteral(classes.tree).items)
+    named = emitter.emit_sugared(classes)
+    cls = named.python_class(classes.range)
+    if cls is not None:
+        assert module.class_of_module is not None
+        return issubclass(module.class_of_module, cls)
+    parts = named.as_tuple(classes.range, emitter.graph) if named.as_type(classes.range) is None else []
+    if parts:
+        found = [part.python_class(classes.range) for part in parts]
+        assert module.class_of_module is not None
+        return issubclass(module.class_of_module, tuple(item for item in found if item is not None))
+    type = module.as_value(classes.range, emitter.graph).type
+    return any(type.is_subtype_of(item) for item in class_info(emitter, classes))
+
+
+def class_info(emitter: Emitter, expr: Expr) -> list[Type]:
+    """The types that the second argument of isinstance names."""
+    if expr.tree.kind == TupleLiteral.KIND:
+        return [type for item in TupleLiteral(expr.tree).items for type in class_info(emitter, item)]
+    try:
+        return _classes_named(emitter, expr)
+    except NotScriptableError:
+        return []  # no value of a program is an object of it
+    except CompileError:
+        if not _names_foreign_class(emitter, expr):
+            raise
+        return []
+
+
+def _classes_named(emitter: Emitter, expr: Expr) -> list[Type]:
+    name = dotted_name(expr)
+    if name in ("list", "tuple"):
+        return [ANY_LIST if name == "list" else ANY_TUPLE]
+    if name is not None and "." not in name:
+        found = _class_value(emitter, name, expr.range)
+        if found is not None:
+            return found
+    return [parse_type_expression(expr, emitter.resolver)]
+
+
+def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
+    """Whether ``expr`` names a class of Python of which no value of a program is an object."""
+    if expr.tree.kind not in (Var.KIND, Select.KIND):
+        return False
+    try:
+        return emitter.emit_sugared(expr).python_class(expr.range) is not None
+    except CompileError:
+        return False
+
+
+def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
+    """The types behind a name that stands for a tuple of classes."""
+    found = emitter.resolver.resolve_value(name, range, emitter.graph)
+    if found is None or isinstance(found, SimpleValue):
+        return None
+    type = found.as_type(range)
+    if type is not None:
+        return [type]
+    try:
+        parts = [item.as_type(range) for item in found.as_tuple(range, emitter.graph)]
+    except UnsupportedError:
+        return None
+    types = [part for part in parts if part is not None]
+    return types if len(types) == len(parts) and types else None
+
+
+def asks(expr: Expr) -> bool:
+    """Whether ``expr`` is a question by its form: a comparison, ``not``, ``isinstance`` …"""
+    if expr.tree.kind == Apply.KIND:
+        name = dotted_name(Apply(expr.tree).callee)
+        return name is not None and name.rpartition(".")[2] in ("isinstance", "hasattr")
+    return expr.tree.kind in _COMPARISONS or expr.tree.kind in ("not", "true", "false") or is_chain(expr.tree)
+
+
+def compares(expr: Expr) -> bool:
+    """Whether ``expr`` is a comparison, of which operands may be Tensors."""
+    return expr.tree.kind in _COMPARISONS and expr.tree.kind not in ("in", "not_in", "is", "is_not")
+
+
+def is_chain(tree: Tree) -> bool:
+    """Whether ``tree`` is what the parsers make of ``a < b < c``."""
+    if tree.kind != "and":
+        return False
+    before, last = tree.subtree(0), tree.subtree(1)
+    if before.kind == "and":
+        before = before.subtree(1)
+    return before.kind in _COMPARISONS and last.kind in _COMPARISONS and before.subtree(1) is last.subtree(0)
+
+
+_COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!=", "in", "not_in", "is", "is_not"})
+
+
+def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
+    """What ``lhs and rhs``, or ``lhs or rhs``, says of types."""
+    return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
+
+
+def _members(asked: list[Type]) -> list[Type]:
+    """The types that isinstance asks for, without unions and in TorchScript's order."""
+    flat = [member for type in asked for member in union_members(type)]
+    ordered = list(union_members(union(flat)))
+    return flat if NUMBER in ordered else ordered
+
+
+def _certainly(part: Type, asked: list[Type]) -> bool:
+    """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's
+    isinstance."""
+    if _is_open_tuple(part) or any(_is_open_tuple(type) for type in asked):
+        return any(_is_tuple_of(part, type) for type in asked)
+    if is_open_named_tuple(part) and any(isinstance(type, TupleType) and type.python_class for type in asked):
+        return False  # whatever the type says, which of the classes in torch.return_types it is shows at run time
+    if any(part.is_subtype_of(type) or _inherits(part, type) for type in asked):
+        return True
+    return part == BOOL and any(type.kind == "IntType" for type in asked)
+
+
+def _is_open_tuple(type: Type) -> bool:
+    return isinstance(type, ListType) and type.is_tuple
+
+
+def _is_tuple_of(part: Type, asked: Type) -> bool:
+    """Whether values of ``part``, of which Python makes a tuple, are of the class that ``asked`` names."""
+    if not isinstance(part, ListType):
+        return False
+    if isinstance(asked, ListType):
+        return part.is_subtype_of(asked) and part.python == asked.python
+    return asked == (ANY_TUPLE if part.is_tuple else ANY_LIST) or asked == ANY
+
+
+def _inherits(part: Type, asked: Type) -> bool:
+    """Whether objects of ``part`` are of a Python class that inherits from the one of ``asked``."""
+    if not isinstance(part, ClassType) or not isinstance(asked, ClassType):
+        return False
+    own, base = part.python_class, asked.python_class
+    return own is not None and base is not None and issubclass(own, base)
+
+
+_PYTHON_CLASSES: Final[dict[str, builtins.type]] = {
+    "ListType": list,
+    "DictType": dict,
+    "TupleType": tuple,
+    "StringType": str,
+    "NoneType": builtins.type(None),
+    "BoolType": bool,
+    "IntType": int,
+    "FloatType": float,
+    "ComplexType": complex,
+    "TensorType": torch.Tensor,
+}
+"""The Python classes of values, by the kinds of their types."""
+
+
+def _is_of_kind(part: Type, kind: builtins.type) -> bool | None:
+    """Whether values of type ``part`` are instances of an abstract class; None where that is not known."""
+    cls = _PYTHON_CLASSES.get(part.kind)
+    return None if cls is None else issubclass(cls, kind)
+
+
+def _possibly(part: Type, type: Type) -> bool:
+    """Whether a value of type ``part`` may turn out to be an instance of ``type``."""
+    if part == ANY:
+        return True
+    if part == NONE or type == NONE:
+        return part == type
+    if part.kind == "NumberType":
+        return type.kind in ("BoolType", "IntType", "FloatType", "ComplexType")
+    if is_open_named_tuple(part) and isinstance(part, TupleType) and isinstance(type, TupleType):
+        return part.fields == type.fields
+    return type.is_subtype_of(part)
+
+
+def constant_of(value: Value) -> object:
+    """What Python object the compiler knows ``value`` to be: a constant, or a list or a tuple of constants; MISSING
+    where it does not know."""
+    if value.node.kind == "prim::Constant" and not isinstance(value.type, TensorType):
+        return value.node.attributes.get("value")
+    if value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+        items = [constant_of(item) for item in value.node.inputs]
+        if MISSING not in items:
+            return items if value.node.kind == "prim::ListConstruct" else tuple(items)
+    return MISSING
+
+
+def _is_literal(expr: Expr) -> bool:
+    if expr.tree.kind in (TupleLiteral.KIND, ListLiteral.KIND):
+        return all(_is_literal(Expr(item)) for item in expr.tree.subtree(0).subtrees())
+    return expr.tree.kind in ("const", "true", "false", "none", "unary_minus", StringLiteral.KIND)
+
+
+_DECIDED: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "aten::eq": operator.eq,
+    "aten::ne": operator.ne,
+    "aten::lt": operator.lt,
+    "aten::le": operator.le,
+    "aten::gt": operator.gt,
+    "aten::ge": operator.ge,
+    "aten::__contains__": operator.contains,
+}
+"""Comparisons that the compiler can make itself."""
+
+
+def constant_bool(value: Value) -> bool | None:
+    """The bool that ``value`` is a constant of, or None."""
+    if value.node.kind == "prim::Constant" and value.type == BOOL:
+        return bool(value.node.attributes["value"])
+    return None

@@ -1,0 +1,160 @@
+"""Generator expressions as the loops that they are, so that what goes over one computes its elements one by one.
+
+.. code-block:: text
+
+    for z in (f(v) for v in xs if v > 0):        for $v in xs:
+        if z > 9:                                    if $v > 0:
+            break                   becomes              z = f($v)
+        use(z)                                           if z > 9:
+                                                             break
+                                                         use(z)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Final
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.statements.error_recovery import names_in, target_names
+from rekindle.syntax.desugaring import hidden, mark_breaks, together
+from rekindle.syntax.tree import Child, Tree
+from rekindle.syntax.views import (
+    Apply,
+    Assign,
+    Break,
+    Comprehension,
+    Expr,
+    FalseLiteral,
+    For,
+    GeneratorExpr,
+    Ident,
+    If,
+    Lambda,
+    Select,
+    Stmt,
+    TupleLiteral,
+    Var,
+    bare,
+)
+
+
+def loop_over_generator(loop: For, generator: GeneratorExpr) -> Stmt:
+    """The loops that a loop over a generator expression is."""
+    range = loop.range
+    element, generators = _with_own_names(generator)
+    body: list[Stmt] = [Assign.create(loop.target.range, [loop.target], element), *loop.body]
+    if len(generators) == 1:
+        return _loops(range, generators, body, None)
+    flag = hidden(range, "left")
+    marked, has_break = mark_breaks([statement.tree for statement in body], flag)
+    if not has_break:
+        return _loops(range, generators, body, None)
+    begun = Assign.create(range, [flag], bare(FalseLiteral, range))
+    return together(range, [begun, _loops(range, generators, [Stmt(tree) for tree in marked], flag)])
+
+
+def _loops(range: SourceRange, generators: Sequence[Comprehension], body: list[Stmt], left: Expr | None) -> Stmt:
+    """Loops over all generators, the first outermost. Where ``left`` is set within one, those around it end too."""
+    for position, generator in reversed(list(enumerate(generators))):
+        for condition in reversed(generator.conditions):
+            body = [If.create(condition.range, condition, body, [])]
+        body = [For.create(range, generator.target, generator.iterable, body)]
+        if left is not None and position > 0:
+            body.append(If.create(range, left, [bare(Break, range)], []))
+    return body[0]
+
+
+def flattened(
+    generators: Sequence[Comprehension], generator_of: Callable[[Expr], GeneratorExpr | None]
+) -> list[Comprehension]:
+    """The generators of a comprehension, with those of the generator expressions that it goes over in their place."""
+    found: list[Comprehension] = []
+    for generator in generators:
+        within = generator_of(generator.iterable)
+        if within is None:
+            found.append(generator)
+            continue
+        element, inner = _with_own_names(within)
+        found += flattened(inner, generator_of)
+        single = TupleLiteral.create(element.range, [element])
+        found.append(Comprehension.create(generator.range, generator.target, single, generator.conditions))
+    return found
+
+
+def names_read_late(expr: GeneratorExpr) -> set[str]:
+    """The variables around a generator that it reads where its elements are asked for."""
+    own = {name for generator in expr.generators for name in target_names(generator.target)}
+    late = [expr.element, *(each.iterable for each in expr.generators[1:])]
+    late += [condition for each in expr.generators for condition in each.conditions]
+    return {name for part in late for name in names_in(part)} - own
+
+
+def _with_own_names(expr: GeneratorExpr) -> tuple[Expr, list[Comprehension]]:
+    """Element and generators, with names for the targets that nothing else has. The first iterable is none of the
+    generator's own."""
+    names = {name for generator in expr.generators for name in target_names(generator.target)}
+    own = {name: f"${expr.range.start}.{name}" for name in names}
+    made = []
+    for position, each in enumerate(expr.generators):
+        iterable = each.iterable if position == 0 else renamed(each.iterable, own)
+        conditions = [renamed(condition, own) for condition in each.conditions]
+        made.append(Comprehension.create(each.range, renamed(each.target, own), iterable, conditions))
+    return renamed(expr.element, own), made
+
+
+def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """``expr`` with other names for variables."""
+    return Expr(_renamed(expr.tree, names))
+
+
+def _renamed(tree: Tree, names: Mapping[str, str]) -> Tree:
+    if tree.kind == Var.KIND:
+        name = Var(tree).name
+        return Var.create(tree.range, Ident.create(name.range, names[name.name])).tree if name.name in names else tree
+    if tree.kind == Lambda.KIND:
+        own = {param.name.name for param in Lambda(tree).params}
+        names = {name: other for name, other in names.items() if name not in own}
+    children: list[Child] = [_renamed(child, names) if isinstance(child, Tree) else child for child in tree.children]
+    if all(new is old for new, old in zip(children, tree.children, strict=True)):
+        return tree
+    return Tree(tree.kind, tree.range, tuple(children))
+
+
+LAZY: Final = ("map", "filter")
+"""Functions whose calls are generators."""
+
+_NAMED: Final = frozenset({Var.KIND, Select.KIND, Lambda.KIND})
+"""Functions that are the same each time they are evaluated."""
+
+
+def as_generator(
+    expr: Expr, functions: Collection[str], is_builtin: Callable[[str, SourceRange], bool]
+) -> GeneratorExpr | None:
+    """The generator expression that ``expr`` is: one, or a call of one of the ``functions`` over one iterable, ``map``
+    or ``filter``; None of others."""
+    if expr.tree.kind == GeneratorExpr.KIND:
+        return GeneratorExpr(expr.tree)
+    if expr.tree.kind != Apply.KIND:
+        return None
+    call = Apply(expr.tree)
+    name = call.callee_name
+    if (
+        name is None
+        or name not in functions
+        or len(call.inputs) != 2
+        or call.attributes
+        or not is_builtin(name, expr.range)
+    ):
+        return None
+    function, iterable = call.inputs
+    item = Var.create(function.range, Ident.create(function.range, f"${expr.range.start}.item"))
+    if name == "filter" and function.tree.kind == "none":
+        asked: Expr = item
+    elif function.tree.kind in _NAMED:
+        asked = Apply.create(function.range, function, [item])
+    else:
+        return None
+    element, conditions = (asked, []) if name == "map" else (item, [asked])
+    generator = Comprehension.create(expr.range, item, iterable, conditions)
+    return GeneratorExpr(GeneratorExpr.create(expr.range, element, [generator]).tree)

@@ -1,0 +1,103 @@
+"""Emit binary operators on values."""
+
+from __future__ import annotations
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.containers.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
+from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.expressions.equality import are_never_equal, give_empty_literals_types
+from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
+from rekindle.frontend.inference.none_error_messages import none_operand
+from rekindle.frontend.sugared_values.base import CallSite
+from rekindle.frontend.sugared_values.special_forms import MagicMethod
+from rekindle.frontend.sugared_values.values import BuiltinFunction
+from rekindle.ir.node import Value
+from rekindle.ir.schema_matching import unpack_tuple
+from rekindle.ir.types import (
+    NONE,
+    ClassType,
+    ListType,
+    StringType,
+    TupleType,
+    join_values,
+    number_beside_tensor,
+    without_none,
+)
+from rekindle.syntax.views import BinOp
+
+
+def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp) -> Value:
+    """``lhs operator rhs``; ``x in y`` asks y."""
+    if operator in ("==", "!=") and rhs.type == NONE and number_beside_tensor(lhs.type) is not None:
+        return emitter.graph.insert_constant(operator == "!=", range=expr.range)
+    if number_beside_tensor(lhs.type) is not None:
+        return emitter.split(lhs, expr.range, lambda part: binary(emitter, operator, part, rhs, expr))
+    if number_beside_tensor(rhs.type) is not None:
+        return emitter.split(rhs, expr.range, lambda part: binary(emitter, operator, lhs, part, expr))
+    kind, method = BINARY_KINDS[operator]
+    if lhs.type.is_optional or rhs.type.is_optional:
+        lhs, rhs = present_operands(emitter, operator, lhs, rhs, expr.range)
+    if operator == "+" and isinstance(lhs.type, TupleType) and isinstance(rhs.type, TupleType):
+        values = [*unpack_tuple(emitter.graph, lhs, expr.range), *unpack_tuple(emitter.graph, rhs, expr.range)]
+        type = TupleType(tuple(value.type for value in values))
+        return emitter.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
+    if operator in COMPARISONS and emitter.graph.none_checks is not None:
+        if operator in ("==", "!=") and are_never_equal(lhs, rhs):
+            return emitter.graph.insert_constant(operator == "!=", range=expr.range)
+        give_empty_literals_types(lhs, rhs)
+    if operator in ("+", "==", "!=") and emitter.graph.none_checks is not None:
+        lhs, rhs = as_one_list(emitter, lhs, rhs, expr.range)
+    if compares_tuples(operator, lhs, rhs):
+        return compare_tuples(emitter, lambda op, a, b: binary(emitter, op, a, b, expr), operator, lhs, rhs, expr.range)
+    if operator == "%" and isinstance(lhs.type, StringType):
+        kind = "aten::percentFormat"
+    for emit in emitter.language.operators:
+        found = emit(emitter, operator, lhs, rhs, expr)
+        if found is not None:
+            return found
+    if operator == "/" and "ComplexType" in (lhs.type.kind, rhs.type.kind):
+        lhs, rhs = _complex(emitter, lhs, expr.lhs.range), _complex(emitter, rhs, expr.rhs.range)
+    arguments = [emitter.argument(lhs, expr.lhs.range), emitter.argument(rhs, expr.rhs.range)]
+    if operator == "in":
+        arguments.reverse()
+    target = MagicMethod(method, BuiltinFunction(kind))
+    return target.call(CallSite(expr.range, emitter.graph, arguments)).as_value(expr.range, emitter.graph)
+
+
+def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:
+    """The operands of a concatenation, which makes a new list, or of a comparison, as lists of what the elements of
+    both join to."""
+    if not isinstance(lhs.type, ListType) or not isinstance(rhs.type, ListType) or lhs.type == rhs.type:
+        return lhs, rhs
+    element = join_values(lhs.type.element, rhs.type.element)
+    if element is None or element == lhs.type.element == rhs.type.element:
+        return lhs, rhs
+    wanted, cast = ListType(element), emitter.environment.cast
+    return cast(lhs, wanted, range), cast(rhs, wanted, range)
+
+
+def present_operands(
+    emitter: Emitter, operator: str, lhs: Value, rhs: Value, range: SourceRange
+) -> tuple[Value, Value]:
+    """The operands without None, where an operator wants them so. Objects of classes may take None."""
+    if operator in ("==", "!=") or emitter.graph.none_checks is None:
+        return lhs, rhs
+    types = without_none(lhs.type), without_none(rhs.type)
+    if any(isinstance(type, ClassType) for type in types) or NONE in types:
+        return lhs, rhs
+    if operator == "%" and isinstance(lhs.type, StringType):
+        return lhs, rhs  # "%s" % None
+    checked = [
+        emitter.present(value, range, none_operand(operator, *types, lhs_is_none=is_lhs))
+        if value.type.is_optional and (operator != "in" or not is_lhs)
+        else value
+        for value, is_lhs in ((lhs, True), (rhs, False))
+    ]
+    return checked[0], checked[1]
+
+
+def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
+    """An int or a float as a complex number: a quotient with one would be said to be a float."""
+    if value.type.kind in ("IntType", "FloatType"):
+        return emitter.insert("aten::Complex", range, value, 0)
+    return value

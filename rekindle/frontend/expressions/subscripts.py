@@ -1,0 +1,492 @@
+"""Subscripts, read and written: ``x[i]``, ``x[1:n, None, mask]``, ``xs[0] = y``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.calls.insertion import constant_int
+from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.expressions.conditions import constant_bool
+from rekindle.frontend.expressions.primaries import from_library
+from rekindle.frontend.expressions.tensor_indexing import IndexedTensor, read_indexed, write_indexed
+from rekindle.frontend.inference.usage_inference import infer_item, learn_numbers
+from rekindle.frontend.python.library import library_function
+from rekindle.frontend.statements.error_recovery import names_in
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import MagicMethod
+from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
+from rekindle.ir.graph import Value
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    TENSOR,
+    ClassType,
+    DictType,
+    ListType,
+    NoneType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    is_open_number,
+    number_beside_tensor,
+    optional,
+    unify_all,
+    without_none,
+)
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Apply, Const, Expr, Select, SliceExpr, Starred, Subscript, TupleLiteral, Var
+
+_SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
+
+
+@dataclass(slots=True)
+class _Index:
+    """One index of a tensor's subscript and the dimension that it applies to; no value stands for a slice."""
+
+    expr: Expr
+    dim: int
+    value: Value | None
+
+
+def emit_subscript(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> SugaredValue:
+    subscript = Subscript(expr.tree)
+    base = emitter.emit_sugared(subscript.value)
+    value = base.value if isinstance(base, SimpleValue) else None
+    indices = indices_of(emitter, subscript, value)
+    if _may_be_mixed(emitter, indices):
+        with _evaluated(emitter, indices, is_complete=True) as trees:
+
+            def item() -> Value:
+                return _item_of(emitter, expr, subscript, base, indices, hint).as_value(expr.range, emitter.graph)
+
+            return SimpleValue(_with_each_index(emitter, trees, expr.range, item))
+    if value is not None and value.type.is_optional:
+        with _evaluated(emitter, indices):
+            value = emitter.present(value, expr.range, "'NoneType' object is not subscriptable")
+            return _item_of(emitter, expr, subscript, SimpleValue(value), indices, hint)
+    return _item_of(emitter, expr, subscript, base, indices, hint)
+
+
+def _may_be_mixed(emitter: Emitter, indices: Sequence[Expr]) -> bool:
+    """Return whether the indices mention a variable that is a Tensor or a number."""
+    frame = emitter.environment.frame
+    if emitter.graph.none_checks is None:
+        return False
+    types = [frame.find_type(frame.variable(name)) for index in indices for name in names_in(index)]
+    return any(type is not None and number_beside_tensor(type) is not None for type in types)
+
+
+def for_each_index(emitter: Emitter, target: Subscript, emit: Callable[[], None]) -> None:
+    """Emit what writes to a subscript; where an index is a Tensor or a number, once for each."""
+    if not _may_be_mixed(emitter, target.indices):
+        emit()
+        return
+
+    def emit_none() -> Value:
+        emit()
+        return emitter.graph.insert_constant(None, range=target.range)
+
+    with _evaluated(emitter, target.indices, is_complete=True) as trees:
+        _with_each_index(emitter, trees, target.range, emit_none)
+
+
+def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange, emit: Callable[[], Value]) -> Value:
+    """Emit what takes the indices, once for each that is a Tensor or a number as the one, and once as the other."""
+    for tree in trees:
+        value = emitter.shared[id(tree)]
+        if value is not None and number_beside_tensor(value.type) is not None:
+
+            def emit_with(part: Value, tree: Tree = tree, whole: Value = value) -> Value:
+                emitter.shared[id(tree)] = part
+                try:
+                    return _with_each_index(emitter, trees, range, emit)
+                finally:
+                    emitter.shared[id(tree)] = whole
+
+            return emitter.split(value, range, emit_with)
+    return emit()
+
+
+@contextmanager
+def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
+    """Within, the indices have been evaluated, before it is known whether there is anything to index.
+
+    With ``is_complete`` also those that are variables.
+    """
+    parts: list[Expr | None] = []
+    for index in indices:
+        if index.tree.kind == SliceExpr.KIND:
+            slice = SliceExpr(index.tree)
+            parts += [slice.start, slice.stop, slice.step]
+        else:
+            parts.append(index)
+    left_out = _EFFECTLESS - {Var.KIND} if is_complete else _EFFECTLESS
+    trees = [part.tree for part in parts if part is not None and part.tree.kind not in left_out]
+    trees = [tree for tree in trees if id(tree) not in emitter.shared]
+    try:
+        for tree in trees:
+            emitter.shared[id(tree)] = None
+            emitter.emit_expression(Expr(tree))
+        yield trees
+    finally:
+        for tree in trees:
+            emitter.shared.pop(id(tree), None)
+
+
+def _item_of(
+    emitter: Emitter, expr: Expr, subscript: Subscript, base: SugaredValue, indices: list[Expr], hint: Type | None
+) -> SugaredValue:
+    value = base.value if isinstance(base, SimpleValue) else None
+    if value is not None and isinstance(value.type, TensorType):
+        return SimpleValue(_index_tensor(emitter, expr.range, value, indices))
+    if any(index.tree.kind == Starred.KIND for index in subscript.indices):
+        raise TypeMismatchError("a star within a subscript makes a tuple, which indexes tensors alone", expr.range)
+    if len(indices) != 1:
+        if value is None:
+            value = base.as_value(subscript.value.range, emitter.graph)
+        if isinstance(value.type, ClassType):
+            return SimpleValue(value).item(expr.range, emitter.graph, _tuple_of(emitter, indices, expr.range))
+        raise TypeMismatchError(
+            f"a value of type {value.type.annotation} takes one index, got {len(indices)}", expr.range
+        )
+    if indices[0].tree.kind == SliceExpr.KIND:
+        return _slice(emitter, expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
+    index = as_position(emitter, emitter.emit_expression(indices[0]), None if value is None else value.type)
+    if value is not None and isinstance(value.type, DictType):
+        infer_item(emitter, subscript.value, index)
+    if value is not None and isinstance(value.type, TupleType):
+        return SimpleValue(_index_tuple(emitter, expr.range, value, index))
+    return base.item(expr.range, emitter.graph, index, hint)
+
+
+def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
+    """The index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
+    if index.type != BOOL or (isinstance(base, DictType) and base.key != INT) or isinstance(base, ClassType):
+        return index
+    known = constant_bool(index)
+    if known is not None:
+        return emitter.literal(int(known), index.node.range)
+    return emitter.insert("aten::Int", index.node.range, index)
+
+
+def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None) -> list[Expr]:
+    """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of a
+    dict are one key, which is a tuple."""
+    indices = subscript.indices
+    if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
+        return [TupleLiteral.create(subscript.range, indices)]
+    if any(index.tree.kind == Starred.KIND for index in indices):
+        indices = [part for index in indices for part in _unstarred(emitter, index)]
+    return [_plain_slice(emitter, index) for index in indices]
+
+
+def _unstarred(emitter: Emitter, index: Expr) -> list[Expr]:
+    """``*t`` within a subscript: the elements of the tuple, one by one."""
+    if index.tree.kind != Starred.KIND:
+        return [index]
+    elements = Starred(index.tree).value
+    if elements.tree.kind not in (Var.KIND, Select.KIND):
+        raise UnsupportedError(
+            "what is starred within a subscript must be a name here", index.range, hint="give it a name before"
+        )
+    count = len(emitter.emit_sugared(elements).as_tuple(index.range, emitter.graph))
+    numbers = [Const.create(index.range, str(position)) for position in _positions(count)]
+    return [Subscript.create(index.range, elements, [number]) for number in numbers]
+
+
+def _plain_slice(emitter: Emitter, index: Expr) -> Expr:
+    if index.tree.kind != Apply.KIND:
+        return index
+    call = Apply(index.tree)
+    if call.callee.tree.kind != Var.KIND or call.attributes or not 1 <= len(call.inputs) <= 3:
+        return index
+    name = Var(call.callee.tree).name
+    if name.name != "slice" or not emitter.environment.is_builtin(name.name, name.range):
+        return index
+    given = [None if part.tree.kind == "none" else part for part in call.inputs]
+    start, stop, step = [None, *given, None] if len(given) == 1 else [*given, None][:3]
+    return SliceExpr.create(index.range, start, stop, step)
+
+
+def _tuple_of(emitter: Emitter, indices: Sequence[Expr], range: SourceRange) -> Value:
+    values = [emitter.emit_expression(index) for index in indices]
+    type = TupleType(tuple(value.type for value in values))
+    return emitter.insert_node("prim::TupleConstruct", range, values, [type]).output
+
+
+# -------------------------------------------------------------------------------- tuples and lists
+
+
+def _index_tuple(emitter: Emitter, range: SourceRange, value: Value, index: Value) -> Value:
+    type = value.type
+    assert isinstance(type, TupleType)
+    if index.type != INT:
+        raise TypeMismatchError(f"the index of a tuple must be an int, got {index.type.annotation}", range)
+    position = constant_int(index)
+    element: Type | None
+    if position is None:
+        element = unify_all(type.elements)
+        if element is None:
+            raise TypeMismatchError(
+                f"the index must be a constant: the elements of {type.annotation} are of different types",
+                range,
+                cause=Cause.DYNAMIC_BEHAVIOUR,
+            )
+    elif -len(type.elements) <= position < len(type.elements):
+        element = type.elements[position]
+    else:
+        raise TypeMismatchError(f"index {position} is out of range for {type.annotation}", range)
+    return emitter.insert_node("prim::TupleIndex", range, [value, index], [element]).output
+
+
+def _slice(
+    emitter: Emitter, range: SourceRange, base: SugaredValue, base_range: SourceRange, slice: SliceExpr
+) -> SugaredValue:
+    static = base.static_length
+    if static is not None and not isinstance(base, SimpleValue):
+        return SugaredTuple(base.as_tuple(base_range, emitter.graph)[_constant_slice(emitter, slice)])
+    value = base.as_value(base_range, emitter.graph)
+    if isinstance(value.type, TupleType):
+        positions = _positions(len(value.type.elements))[_constant_slice(emitter, slice)]
+        items = [_index_tuple(emitter, range, value, emitter.literal(position, range)) for position in positions]
+        type = TupleType(tuple(item.type for item in items))
+        return SimpleValue(emitter.insert_node("prim::TupleConstruct", range, items, [type]).output)
+    taken = emitter.insert("aten::slice", range, value, *_bounds(emitter, slice))
+    if isinstance(value.type, ListType) and value.type.is_tuple:
+        taken.set_type(value.type)
+    return SimpleValue(taken)
+
+
+def _bounds(emitter: Emitter, slice: SliceExpr) -> list[object]:
+    """start, stop and step as operators take them."""
+    bounds: list[object] = [
+        None if part is None else emitter.emit_expression(part) for part in (slice.start, slice.stop)
+    ]
+    bounds.append(emitter.literal(1, slice.range) if slice.step is None else emitter.emit_expression(slice.step))
+    return bounds
+
+
+def _constant_slice(emitter: Emitter, expr: SliceExpr) -> slice:
+    parts: list[int | None] = []
+    for part in (expr.start, expr.stop, expr.step):
+        number = None if part is None else constant_int(emitter.emit_expression(part))
+        if part is not None and number is None:
+            raise UnsupportedError(
+                "the bounds of this slice must be constants: the elements have different types",
+                part.range,
+                cause=Cause.DYNAMIC_BEHAVIOUR,
+            )
+        parts.append(number)
+    return slice(*parts)
+
+
+# ----------------------------------------------------------------------------------------- tensors
+
+
+def _index_tensor(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> Value:
+    return read_indexed(emitter, slice_and_select(emitter, range, value, indices), range)
+
+
+def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices: Sequence[Expr]) -> IndexedTensor:
+    """Apply ints, slices and None, which give views. Returns the view and the Tensors that index it."""
+    found = IndexedTensor(value, is_alone=len(indices) == 1)
+    for index in _dimensions(emitter, indices):
+        dim = emitter.graph.insert_constant(index.dim, range=range) if _needs_dim(index) else None
+        item: Value | None = None
+        if index.value is None:
+            found.view = emitter.insert(
+                "aten::slice", range, found.view, dim, *_bounds(emitter, SliceExpr(index.expr.tree))
+            )
+        elif isinstance(index.value.type, NoneType):
+            found.view = emitter.insert("aten::unsqueeze", range, found.view, dim)
+        elif index.value.type == INT:
+            found.view = emitter.insert("aten::select", range, found.view, dim, index.value)
+            continue
+        elif index.value.type == BOOL:
+            found.view = emitter.insert("aten::unsqueeze", range, found.view, dim)
+            item = _chosen_row(emitter, index.value, found.view, range)
+        else:
+            item = emitter.present(index.value, index.expr.range, "an index that may be None is None")
+        found.add(index.dim, item)
+    return found
+
+
+def _chosen_row(emitter: Emitter, keep: Value, value: Value, range: SourceRange) -> Value:
+    """The indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
+    count = emitter.insert_node(
+        "prim::ListConstruct", range, [as_position(emitter, keep, None)], [ListType(INT)]
+    ).output
+    long = emitter.graph.insert_constant(DTYPE_NUMBERS[torch.int64], range=range)
+    device = emitter.insert("prim::device", range, value)
+    return emitter.insert("aten::zeros", range, count, dtype=long, device=device)
+
+
+def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
+    dots = [i for i, index in enumerate(indices) if index.tree.kind == "dots"]
+    if len(dots) > 1:
+        raise UnsupportedError("a subscript can have one '...' only", indices[dots[1]].range)
+    middle = dots[0] if dots else len(indices)
+    found: list[_Index] = []
+    dim = 0
+    for expr in indices[:middle]:
+        index = _one_index(emitter, expr, dim)
+        dim += 0 if index.value is not None and index.value.type == INT else 1
+        found.append(index)
+    behind: list[_Index] = []
+    dim = -1
+    for expr in reversed(indices[middle + 1 :]):
+        index = _one_index(emitter, expr, dim)
+        is_tensor = index.value is not None and isinstance(index.value.type, (TensorType, OptionalType))
+        if (is_tensor and emitter.graph.none_checks is None) or (index.value is not None and index.value.type == BOOL):
+            what = "a tensor" if is_tensor else "a bool"
+            raise UnsupportedError(f"{what} behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
+        dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
+        behind.append(index)
+    return found + list(reversed(behind))
+
+
+def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
+    if expr.tree.kind == SliceExpr.KIND:
+        return _Index(expr, dim, None)
+    value = emitter.emit_expression(expr)
+    if isinstance(value.type, ListType):
+        # Eager indexes with a list as with the tensor of its elements; bools are a mask.
+        dtype = torch.bool if value.type.element == BOOL else torch.int64
+        number = emitter.graph.insert_constant(DTYPE_NUMBERS[dtype], range=expr.range)
+        value = emitter.insert("aten::tensor", expr.range, value, dtype=number)
+    if is_open_number(value.type) and emitter.graph.none_checks is not None:
+        given = [SimpleValue(emitter.as_number(value, expr.range))]
+        index = library_function("number_as_index").call_with(expr.range, emitter.graph, given, {})
+        value = index.as_value(expr.range, emitter.graph)
+    allowed = value.type in (INT, BOOL, NONE) or value.type.is_subtype_of(optional(TENSOR))
+    if not allowed:
+        raise TypeMismatchError(
+            f"a tensor cannot be indexed with a value of type {value.type.annotation}; "
+            "ints, bools, slices, None, lists and tensors can",
+            expr.range,
+        )
+    return _Index(expr, dim, value)
+
+
+# ----------------------------------------------------------------------------------------- writing
+
+
+def assign_subscript(emitter: Emitter, range: SourceRange, target: Subscript, value: Value) -> None:
+    """``target.value[target.indices] = value``"""
+    base = emitter.emit_expression(target.value)
+    base = emitter.present(base, target.range, "'NoneType' object does not support item assignment")
+    for_each_index(emitter, target, lambda: _assign_to(emitter, range, target, base, value))
+
+
+def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
+    if isinstance(base.type, TensorType):
+        _assign_tensor_or_number(emitter, range, target, base, value)
+        return
+    check_items_can_change(base, target.range)
+    indices = indices_of(emitter, target, base)
+    if len(indices) == 1 and indices[0].tree.kind == SliceExpr.KIND and isinstance(base.type, ListType):
+        assign_slice(emitter, range, Subscript.create(target.range, target.value, indices), base, value)
+        return
+    if len(indices) != 1 or indices[0].tree.kind == SliceExpr.KIND:
+        raise UnsupportedError(
+            f"a slice of a {base.type.annotation} cannot be assigned",
+            target.range,
+            hint="assign the elements in a loop",
+        )
+    index = as_position(emitter, emitter.emit_expression(indices[0]), base.type)
+    if isinstance(base.type, DictType):
+        infer_item(emitter, target.value, index, value)
+    learn_numbers(emitter, target.value, value.type)
+    arguments = [
+        emitter.argument(base, target.value.range),
+        emitter.argument(index, indices[0].range),
+        emitter.argument(value, range),
+    ]
+    MagicMethod("__setitem__", BuiltinFunction("aten::_set_item")).call(
+        CallSite(range, emitter.graph, arguments, targets=0)
+    )
+
+
+def _assign_tensor_or_number(
+    emitter: Emitter, range: SourceRange, target: Subscript, base: Value, value: Value
+) -> None:
+    if number_beside_tensor(value.type) is None:
+        value = emitter.present(value, range, "can't assign a NoneType to a Tensor")
+        _assign_tensor(emitter, range, target, base, value)
+        return
+
+    def assign(part: Value) -> Value:
+        _assign_tensor(emitter, range, target, base, part)
+        return emitter.graph.insert_constant(None, range=range)
+
+    emitter.split(value, range, assign)
+
+
+def _assign_tensor(emitter: Emitter, range: SourceRange, target: Subscript, base: Value, value: Value) -> None:
+    indexed = slice_and_select(emitter, target.range, base, indices_of(emitter, target))
+    if value.type in _SCALARS or is_open_number(value.type):
+        value = _scalar_like(emitter, value, indexed.view, range)
+    write_indexed(emitter, indexed, value, range)
+
+
+def _scalar_like(emitter: Emitter, value: Value, tensor: Value, range: SourceRange) -> Value:
+    """A number as a tensor of the dtype and device of ``tensor``."""
+    dtype = emitter.insert("prim::dtype", range, tensor)
+    device = emitter.insert("prim::device", range, tensor)
+    if is_open_number(value.type):
+        return emitter.insert("aten::scalar_tensor", range, value, dtype=dtype, device=device)
+    made = emitter.insert("aten::tensor", range, value, dtype=dtype, device=device)
+    if emitter.graph.none_checks is not None:
+        made.node.set_attribute("assigned", 1)  # its errors are others than those of ``torch.tensor``
+    return made
+
+
+_EFFECTLESS: Final = frozenset({Var.KIND, Const.KIND, "true", "false", "none", "string_literal", "dots", Starred.KIND})
+"""Indices that may as well be evaluated later."""
+
+_positions = range
+
+_DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)"
+
+
+def check_items_can_change(base: Value, range: SourceRange) -> None:
+    """A tuple would be taken for a list, a copy that nobody sees."""
+    if isinstance(base.type, TupleType):
+        raise TypeMismatchError(
+            f"the items of a {base.type.annotation} cannot be assigned", range, hint="make a new tuple, or use a list"
+        )
+
+
+def _needs_dim(index: _Index) -> bool:
+    """Whether an operator is called with the dimension as an argument."""
+    return index.value is None or isinstance(index.value.type, NoneType) or index.value.type in (INT, BOOL)
+
+
+def assign_slice(
+    emitter: Emitter, range: SourceRange, target: Subscript, base: Value, items: Value, deleted: bool = False
+) -> None:
+    """``xs[a:b:c] = items``; with no items it is ``del xs[a:b]``."""
+    assert isinstance(base.type, ListType)
+    slice = SliceExpr(target.indices[0].tree)
+    bounds = [
+        emitter.graph.insert_constant(None, range=range) if part is None else emitter.emit_expression(part)
+        for part in (slice.start, slice.stop)
+    ]
+    if slice.step is None:
+        from_library(emitter, "assign_slice", range, base, *bounds, items)
+    elif deleted:
+        from_library(emitter, "delete_places", range, base, *bounds, emitter.emit_expression(slice.step))
+    else:
+        from_library(emitter, "assign_places", range, base, *bounds, emitter.emit_expression(slice.step), items)

@@ -1,0 +1,57 @@
+"""The text of what Python has another class for than the IR: tuples of any length, ``torch.Size``, dtypes, layouts."""
+
+from __future__ import annotations
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.containers import set_values
+from rekindle.frontend.python.library import library_function
+from rekindle.frontend.sugared_values.base import CallSite
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.types import IntType, ListType, OptionalType, TupleType, Type
+
+
+def is_shown_otherwise(type: Type) -> bool:
+    """Whether Python's text of such values is not that of what the IR has for them."""
+    if isinstance(type, OptionalType):
+        return isinstance(type.element, (ListType, IntType)) and is_shown_otherwise(type.element)
+    if isinstance(type, ListType):
+        return type.is_tuple
+    if isinstance(type, IntType):
+        return type.python_name != ""
+    return isinstance(type, TupleType) and type.fields is None and any(map(is_shown_otherwise, type.elements))
+
+
+def text_of(graph: Graph, value: Value, range: SourceRange) -> Value:
+    """The text of such a value; what it is made of is taken apart where the compiler can."""
+    function = _function_of(value.type)
+    if function is not None:
+        given = graph.insert("aten::list", [value], range=range) if isinstance(value.type, ListType) else value
+        return library_function(function).call(_call(range, graph, given)).as_value(range, graph)
+    items = unpack_tuple(graph, value, range)
+    template = "({},)" if len(items) == 1 else f"({', '.join(['{}'] * len(items))})"
+    parts = [
+        text_of(graph, item, range)
+        if is_shown_otherwise(item.type)
+        else graph.insert("aten::format", ["{!r}", item], range=range)
+        for item in items
+    ]
+    return graph.insert("aten::format", [template, *parts], range=range)
+
+
+def _function_of(type: Type) -> str | None:
+    if isinstance(type, OptionalType):
+        return f"{_function_of(type.element)}_or_none"
+    if isinstance(type, IntType):
+        return f"text_of_{type.python_name.removeprefix('torch.')}"
+    if isinstance(type, ListType):
+        return "text_of_size" if type.python == "Size" else "text_of_tuple"
+    return None
+
+
+def _call(range: SourceRange, graph: Graph, *values: Value) -> CallSite:
+    return CallSite(range, graph, [NamedValue(value, range=range) for value in values])
+
+
+set_values.text_of = text_of
+set_values.is_shown_otherwise = is_shown_otherwise

@@ -1,0 +1,255 @@
+"""``type(x)`` and ``next(…)``: what of them has a meaning while compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.calls.special_calls import expect_arguments
+from rekindle.frontend.emitter import Emitter, FormHandler
+from rekindle.frontend.expressions.conditions import class_info, negation, static_condition
+from rekindle.frontend.expressions.generators import LAZY
+from rekindle.frontend.expressions.primaries import from_library, join_types
+from rekindle.frontend.inference.none_error_messages import class_name
+from rekindle.frontend.scopes.refinement import CondValue, RefinementSet
+from rekindle.frontend.statements.generator_loops import among_generated, begun, first_of
+from rekindle.frontend.statements.loops import generator_of, list_of
+from rekindle.frontend.sugared_values.base import StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.special_forms import CaughtException, ClassOfCaught
+from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import (
+    ANY,
+    ANY_LIST,
+    ANY_TUPLE,
+    BOOL,
+    INT,
+    NUMBER,
+    STRING,
+    DictType,
+    ListType,
+    TupleType,
+    Type,
+    is_open_named_tuple,
+    may_be_bool,
+    union,
+    union_members,
+)
+from rekindle.syntax.views import Apply, BinOp, Expr, Var
+
+
+class TypeOf(StaticValue):
+    """``type(x)``: its name is known, and comparisons with classes are answered; as a value it is refused."""
+
+    def __init__(self, meaning: SugaredValue, name: Callable[[SourceRange], Value]) -> None:
+        self.meaning = meaning
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return "the class of a value"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise UnsupportedError(
+            "the class of a value is known only while compiling", range, hint="ask isinstance(x, …), or type(x) is …"
+        )
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name not in ("__name__", "__qualname__"):
+            raise UndefinedNameError(f"'{name}' of type(…) is not known here; its __name__ is", range)
+        return SimpleValue(self.name(range))
+
+
+def _type(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    (item,) = expect_arguments(emitter, call, 1, 1)
+    meaning = emitter.emit_sugared(item)
+    if isinstance(meaning, CaughtException):
+        return ClassOfCaught(meaning.value)
+
+    def name(range: SourceRange) -> Value:
+        cls = meaning.class_of_module
+        if cls is not None:
+            return emitter.graph.insert_constant(cls.__name__, range=range)
+        value = meaning.as_value(item.range, emitter.graph)
+        return _name_of(emitter, value, list(union_members(value.type)), range)
+
+    return TypeOf(meaning, name)
+
+
+def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceRange) -> Value:
+    first, *rest = members
+    if first in (ANY, NUMBER) or (is_open_named_tuple(first) and value.node.kind != "prim::TupleConstruct"):
+        raise UnsupportedError(f"the class of a value of type {first.annotation} has no name here", range)
+    said = emitter.graph.insert_constant(_named(first), range=range)
+    if not rest:
+        return said
+    asked = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [_plain(first)]}).output
+    node, _, _ = emitter.branch(
+        range, asked, RefinementSet(), lambda: said, lambda: _name_of(emitter, value, rest, range)
+    )
+    return node.add_output(STRING)
+
+
+def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
+    """``type(x) is int``, ``type(x) != type(y)``, ``x in (y for …)``; None for other comparisons."""
+    if expr.operator == "in":
+        generator = generator_of(emitter, expr.rhs, LAZY)
+        if generator is not None:
+            return CondValue(among_generated(emitter, expr, generator))
+    sides = [_asked_for(emitter, side) for side in (expr.lhs, expr.rhs)]
+    if sides == [None, None] or (expr.operator == "in" and sides[1] is not None):
+        return None
+    positive = expr.operator in ("is", "==", "in")
+    if None not in sides:
+        first, second = (_exact_class(emitter, side) for side in sides if side is not None)
+        return static_condition(emitter, expr.range, (first == second) is positive)
+    asked, classes = (sides[0], expr.rhs) if sides[0] is not None else (sides[1], expr.lhs)
+    assert asked is not None
+    found = _is_exactly(emitter, asked, classes, expr.range)
+    return found if positive else negation(emitter, expr, found)
+
+
+def _asked_for(emitter: Emitter, expr: Expr) -> Expr | None:
+    """The x of ``type(x)``; None for any other expression."""
+    if expr.tree.kind != Apply.KIND:
+        return None
+    call = Apply(expr.tree)
+    if call.callee.tree.kind != Var.KIND or Var(call.callee.tree).name.name != "type" or len(call.inputs) != 1:
+        return None
+    return call.inputs[0] if emitter.environment.is_builtin("type", expr.range) else None
+
+
+def _exact_class(emitter: Emitter, expr: Expr) -> object:
+    meaning = emitter.emit_sugared(expr)
+    if meaning.class_of_module is not None:
+        return meaning.class_of_module
+    type = meaning.as_value(expr.range, emitter.graph).type
+    if len(union_members(type)) > 1 or type in (ANY, NUMBER) or is_open_named_tuple(type):
+        raise UnsupportedError(
+            f"the class of a value of type {type.annotation} is known only when the program runs",
+            expr.range,
+            hint="compare it with classes: type(x) is int",
+        )
+    return _named(type) if isinstance(type, (ListType, TupleType, DictType)) else type.kind + _named(type)
+
+
+def _is_exactly(emitter: Emitter, asked: Expr, classes: Expr, range: SourceRange) -> CondValue:
+    sugared = emitter.emit_sugared(asked)
+    if sugared.class_of_module is not None:
+        named = emitter.emit_sugared(classes)
+        return static_condition(emitter, range, named.python_class(classes.range) is sugared.class_of_module)
+    wanted = [part for type in class_info(emitter, classes) for part in union_members(type)]
+    value = sugared.as_value(asked.range, emitter.graph)
+    members = union_members(value.type)
+    yes = [part for part in members if any(_is_of(part, type) for type in wanted)]
+    maybe = [type for type in wanted if any(_may_be(part, type) for part in members)]
+    no = [part for part in members if part not in yes]
+    names = [Var(asked.tree).name.name] if asked.tree.kind == Var.KIND else []
+    if not no:
+        return static_condition(emitter, range, True, RefinementSet(dict.fromkeys(names, union(yes))))
+    if not yes and not maybe:
+        return static_condition(emitter, range, False, RefinementSet({}, dict.fromkeys(names, value.type)))
+    kinds = [*map(_plain, yes), *maybe]
+    node = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": kinds})
+    refinements = RefinementSet(dict.fromkeys(names, union([*yes, *maybe])), dict.fromkeys(names, union(no)))
+    if INT in kinds and BOOL not in kinds and may_be_bool(value.type):  # prim::isinstance takes True for an int
+        bools: list[Type] = [BOOL]
+        is_bool = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": bools}).output
+        is_other = emitter.insert("aten::__not__", range, is_bool)
+        return CondValue(emitter.insert("aten::__and__", range, node.output, is_other), refinements)
+    return CondValue(node.output, refinements)
+
+
+# ------------------------------------------------------------------------------------------------------------ next
+
+
+def _next(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
+    """The first of ``next(iter(xs))``, ``next(self.parameters())``, ``next((x for x in xs if …), None)``."""
+    items = expect_arguments(emitter, call, 1, 2)
+    taken = _iterated(emitter, items[0])
+    if len(items) == 2:
+        taken = begun(emitter, taken, items[1])
+    generator = generator_of(emitter, taken, LAZY)
+    if generator is not None:
+        other = emitter.emit_expression(items[1]) if len(items) == 2 else None
+        return SimpleValue(first_of(emitter, generator, other))
+    source = emitter.emit_sugared(taken)
+    length = None if isinstance(source, SimpleValue) else source.static_length
+    if length is None and source.must_unroll:
+        length = len(source.as_tuple(call.range, emitter.graph))
+    if length is not None and (length > 0 or len(items) == 2):
+        if length == 0:
+            return emitter.emit_sugared(items[1])
+        return source.as_tuple(call.range, emitter.graph)[0]
+    xs = list_of(emitter, call.range, source, None)
+    if len(items) == 1:
+        return SimpleValue(from_library(emitter, "first_of", call.range, xs))
+    default = emitter.emit_expression(items[1])
+    count = emitter.insert("aten::len", call.range, xs)
+    is_there = emitter.insert("aten::gt", call.range, count, 0)
+    first = emitter.literal(0, call.range)
+    node, found, other = emitter.branch(
+        call.range,
+        is_there,
+        RefinementSet(),
+        lambda: SimpleValue(xs).item(call.range, emitter.graph, first).as_value(call.range, emitter.graph),
+        lambda: default,
+    )
+    return SimpleValue(node.add_output(join_types(emitter, call.range, found, other)))
+
+
+def _iterated(emitter: Emitter, expr: Expr) -> Expr:
+    """The xs of ``iter(xs)``; the expression itself where it is no such call."""
+    if expr.tree.kind == Apply.KIND:
+        call = Apply(expr.tree)
+        named = call.callee.tree.kind == Var.KIND and Var(call.callee.tree).name.name == "iter"
+        if named and len(call.inputs) == 1 and emitter.environment.is_builtin("iter", expr.range):
+            return call.inputs[0]
+        return expr
+    if expr.tree.kind == Var.KIND:
+        raise UnsupportedError(
+            "what has been taken out of an iterator so far is not known here",
+            expr.range,
+            hint="loop over it, or take the first: next(iter(xs))",
+        )
+    return expr
+
+
+FORMS: Final[dict[str, FormHandler]] = {
+    "type": _type,
+    "next": _next,
+}
+
+
+def _named(type: Type) -> str:
+    if isinstance(type, ListType) and type.python:
+        return type.python.partition(":")[0]
+    if isinstance(type, DictType) and type.python:
+        return type.python.partition(":")[0]
+    if isinstance(type, TupleType) and type.name is not None:
+        return type.name.rpartition(".")[2]
+    if isinstance(type, TupleType) and type.python_class is not None:
+        return type.python_class.__name__
+    return "dtype" if type.annotation == "torch.dtype" else class_name(type)
+
+
+def _plain(type: Type) -> Type:
+    """The type by which the run knows it."""
+    return ListType(type.element) if isinstance(type, ListType) else type
+
+
+def _may_be(part: Type, asked: Type) -> bool:
+    """Whether it depends on the value, of type ``part``, whether it is an ``asked``: a Scalar may hold a bool, too."""
+    return part in (ANY, NUMBER) and (part.accepts(asked) or asked == BOOL)
+
+
+def _is_of(part: Type, asked: Type) -> bool:
+    """Whether values of ``part`` are of the class ``asked`` itself, not of one that derives from it."""
+    if asked == ANY_LIST:
+        return isinstance(part, ListType) and not part.python
+    if asked == ANY_TUPLE:
+        return (isinstance(part, TupleType) and part.fields is None) or (
+            isinstance(part, ListType) and part.python == "tuple"
+        )
+    return part.kind == asked.kind and (part == asked or part.is_subtype_of(asked))

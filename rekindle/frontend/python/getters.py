@@ -1,0 +1,93 @@
+"""``operator.itemgetter``, ``attrgetter`` and ``methodcaller``, and ``functools.cmp_to_key``: functions of what they
+are made with."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import TupleType
+
+
+class Getter(StaticValue):
+    """A function of one argument that takes items or attributes of it."""
+
+    def __init__(self, name: str, keys: Sequence[object]) -> None:
+        self.name = name
+        self.keys = tuple(keys)
+
+    @property
+    def description(self) -> str:
+        return f"operator.{self.name}"
+
+    @property
+    def identity(self) -> Hashable:
+        return self.name, self.keys
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        return True
+
+    def call(self, call: CallSite) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        return self.call_with(call.range, call.graph, values, {})
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if len(args) != 1 or kwargs:
+            raise TypeMismatchError(f"what {self.description} makes takes one argument", range)
+        take = _item if self.name == "itemgetter" else _attribute
+        found = [take(args[0], key, range, graph) for key in self.keys]
+        return found[0] if len(found) == 1 else SugaredTuple(found)
+
+
+def _item(value: SugaredValue, key: object, range: SourceRange, graph: Graph) -> SugaredValue:
+    if isinstance(value, SimpleValue) and isinstance(value.value.type, TupleType) and isinstance(key, int):
+        elements = value.as_tuple(range, graph)
+        if not -len(elements) <= key < len(elements):
+            raise TypeMismatchError(f"index {key} is out of range for {len(elements)} elements", range)
+        return elements[key]
+    return value.item(range, graph, graph.insert_constant(key, range=range))
+
+
+def _attribute(value: SugaredValue, name: object, range: SourceRange, graph: Graph) -> SugaredValue:
+    for part in str(name).split("."):
+        value = value.attribute(range, graph, part)
+    return value
+
+
+class MethodCaller(Getter):
+    """``operator.methodcaller(name, *args)``"""
+
+    def __init__(self, method: str, args: Sequence[SugaredValue], kwargs: Keywords) -> None:
+        super().__init__("methodcaller", (method,))
+        self.args = list(args)
+        self.kwargs = dict(kwargs)
+
+    @property
+    def identity(self) -> Hashable:
+        return self
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        method = super().call_with(range, graph, args, kwargs, targets)
+        return method.call_with(range, graph, self.args, self.kwargs, targets)
+
+
+class ComparedBy(StaticValue):
+    """``functools.cmp_to_key(f)``: a key for sorting alone."""
+
+    def __init__(self, function: SugaredValue) -> None:
+        self.function = function
+
+    @property
+    def description(self) -> str:
+        return "functools.cmp_to_key(…)"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        raise UnsupportedError(f"{self.description} can only be the key of 'sorted' or 'sort' here", call.range)

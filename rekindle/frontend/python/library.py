@@ -1,0 +1,115 @@
+"""Functions of Python's library, written as programs: each is compiled for what its calls give it.
+
+They are what Python's are but for the classes of their errors where the operators that they use raise others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Sequence
+from functools import cache, lru_cache
+from typing import Final
+
+from rekindle.errors import LIBRARY, InternalError, Source, SourceRange
+from rekindle.frontend.calls.generic import GenericFunction
+from rekindle.frontend.library_sources import TEXTS, made_of_several
+from rekindle.frontend.signatures import literal_value
+from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Graph
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+_OPERATORS: Final = {
+    "put": "aten::_set_item",
+    "drop": "aten::Delete",
+    "members": "aten::keys",
+    "removed": "aten::pop",
+    "put_at": "aten::insert",
+    "isinf": "aten::isinf",
+    "isnan": "aten::isnan",
+    "infinite": "prim::infinite",
+    "phase": "aten::angle",
+    "norm": "python::norm",
+    "nextafter": "python::nextafter",
+    "exact_sum": "python::fsum",
+    "float_power": "aten::pow",
+    "int_of_tensor": "aten::IntImplicit",
+    "indexed": "aten::index",
+    "put_indexed": "aten::index_put_",
+}
+"""What the texts call operators: those of dicts that sets do not have, and of Python's library, and
+of subscripts."""
+
+
+@lru_cache(maxsize=1)
+def _sources() -> dict[str, str]:
+    """The text of each function. It is read when it is first asked for."""
+    found: dict[str, str] = {}
+    for text in TEXTS:
+        for part in re.split(r"^(?=def )", text, flags=re.MULTILINE):
+            name = re.match(r"def (\w+)", part)
+            if name is not None:
+                found[name[1]] = part.rstrip() + "\n"
+    return found
+
+
+@cache
+def _function(name: str) -> GenericFunction:
+    source = _sources().get(name) or made_of_several(name)
+    if source is None:
+        raise InternalError(f"the library has no function '{name}'")
+    (statement,) = parse_module(Source(source, LIBRARY))
+    return GenericFunction(name, Def(statement.tree), _LibraryResolver(), library_name=name)
+
+
+def library_function(name: str) -> LibraryFunction:
+    return LibraryFunction(name)
+
+
+class LibraryFunction(StaticValue):
+    """A function of :mod:`rekindle.frontend.library_sources`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def function(self) -> GenericFunction:
+        return _function(self.name)
+
+    @property
+    def description(self) -> str:
+        return f"the function '{self.name}'"
+
+    @property
+    def identity(self) -> Hashable:
+        return self.name
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        return True
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        defaults: dict[str, SugaredValue] = {}
+        for param in self.function.definition.params:
+            if param.default is not None:
+                constant = graph.insert_constant(literal_value(param.default), range=range)
+                defaults[param.name.name] = SimpleValue(constant)
+        bound = self.function.bind(range, graph, args, kwargs, defaults)
+        return self.function.call_compiled(range, graph, bound)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
+
+
+class _LibraryResolver(EmptyResolver):
+    """The functions of the texts know each other."""
+
+    def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
+        if name in _OPERATORS:
+            return BuiltinFunction(_OPERATORS[name])
+        return library_function(name) if name in _sources() else None

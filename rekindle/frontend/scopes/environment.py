@@ -1,0 +1,689 @@
+"""What each name means at a place in the program: a stack of frames, one for each block of control flow.
+
+A variable that holds a value of the graph is not bound to the value itself: assigning emits
+``prim::Store[name=x](%v)``, reading emits ``prim::Load[name=x]()``, and the conversion to SSA finds out which store
+reaches which load. Sugared values, which have no place in the graph, are kept in a table of their own and cannot be
+assigned again.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from rekindle.errors import (
+    CascadingError,
+    Cause,
+    Edit,
+    MissingName,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
+from rekindle.frontend.inference.type_inference import FirstAssignment, TypeEvidence, learn_from_conflict
+from rekindle.frontend.scopes.frames import EnvironmentFrame, LoopScope
+from rekindle.frontend.ssa.assignedness import FLAG, Partial, join, stored_types, unassigned_text
+from rekindle.frontend.statements.cells import TryBody
+from rekindle.frontend.statements.error_recovery import assigned_names, deleted_names, tries_that_assign
+from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.graph import Block, Graph, Value
+from rekindle.ir.schema_matching import convert_value, unpack_tuple
+from rekindle.ir.types import (
+    BOOL,
+    TENSOR,
+    InterfaceType,
+    ListType,
+    TupleType,
+    Type,
+    is_open_number,
+    join_assigned,
+    join_numbers,
+    lost_class,
+    mismatch_note,
+    number_beside_tensor,
+    number_members,
+    unify,
+    union_members,
+    unshaped,
+    without_none,
+)
+from rekindle.syntax.views import Expr, Stmt, Var
+
+
+class Environment:
+    """The stack of frames of one function, and the resolver for names that none of them knows."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        resolver: Resolver,
+        builtins: Callable[[str], SugaredValue | None],
+        evidence: TypeEvidence,
+    ) -> None:
+        self.graph = graph
+        self.evidence = evidence
+        self.resolver = resolver
+        self.builtins = builtins
+        self.frame = EnvironmentFrame(graph.block)
+        self.tried: TryBody | None = None
+        """The body of the ``try`` that is being compiled, if one is."""
+        self.narrowed: dict[str, Type] = {}
+        """The types that variables had before a check showed that they are not None."""
+        self.own_names: Callable[[], set[str]] = set
+        """The names that the function assigns anywhere: to it they never mean what is around it."""
+        self.private_names: Callable[[], frozenset[str]] = frozenset
+        """The variables that alone hold their containers."""
+        self.checks_assignment = False
+        """Whether a variable that was not assigned raises where it is read, as in Python. Else it is refused."""
+        self.guarded: set[str] = set()
+        """The variables of which a read has a guard."""
+        self.has_flags = False
+        """Whether flags are cleared, by ``del``."""
+        self.loops: list[LoopScope] = []
+        """The loops around this place, outermost first."""
+        self._hidden_count = 0
+
+    @property
+    def block(self) -> Block:
+        return self.frame.block
+
+    def push(self, block: Block) -> EnvironmentFrame:
+        self.frame = EnvironmentFrame(block, self.frame)
+        return self.frame
+
+    def push_hiding(self, names: Iterable[str], *, is_function: bool) -> EnvironmentFrame:
+        """A frame within which ``names`` are variables of their own. ``is_function``: Python runs what is within as a
+        function."""
+        frame = self.push(self.block)
+        frame.is_function = is_function
+        self._hidden_count += 1
+        frame.prefix = f"${self._hidden_count}."
+        frame.hidden.update((name, f"{frame.prefix}{name}") for name in names)
+        return frame
+
+    def hidden_variable(self, name: str) -> str:
+        """A variable that no name of the program means."""
+        self._hidden_count += 1
+        return f"${self._hidden_count}.{name}"
+
+    def pop(self) -> EnvironmentFrame:
+        """Leave the innermost frame; returns it."""
+        frame = self.frame
+        assert frame.parent is not None
+        self.frame = frame.parent
+        return frame
+
+    # ----------------------------------------------------------------------------------------- reading
+
+    def lookup(self, name: str, range: SourceRange) -> SugaredValue:
+        """What ``name`` means here.
+
+        Raises:
+            UndefinedNameError: nothing.
+            CascadingError: what could not be compiled.
+        """
+        found = self.find_local(name)
+        if found is None:
+            found = self._find_guarded(name, range)
+        is_own = found is None and self.is_own(name)
+        if found is None and not is_own:
+            found = self.resolver.resolve_value(name, range, self.graph) or self.builtins(name)
+        if found is not None:
+            return found
+        reason = self.frame.find_reason(name)
+        if reason is not None:
+            raise UndefinedNameError(f"'{name}' is not defined here: {reason}", range)
+        if is_own:
+            self._want_of_later_turn(name, range)
+            error, said = _unassigned(name, range), unassigned_text(name, is_free=False)
+            error.missing = MissingName(*said, self.graph.insert_point.owning_block)
+            raise error
+        similar = difflib.get_close_matches(name, self._variables(), n=1, cutoff=0.75)
+        hint, edit = (f"did you mean '{similar[0]}'?", Edit(range, similar[0])) if similar else (None, None)
+        error = UndefinedNameError(f"the name '{name}' is not defined", range, hint=hint, edit=edit)
+        said = f"name '{name}' is not defined", "builtins.NameError"
+        error.missing = MissingName(*said, self.graph.insert_point.owning_block)
+        raise error
+
+    def _variables(self) -> list[str]:
+        """The names that have been assigned so far."""
+        found: list[str] = []
+        frame: EnvironmentFrame | None = self.frame
+        while frame is not None:
+            found += [name for name in (*frame.types, *frame.sugared) if is_meaningful(name)]
+            frame = frame.parent
+        return found
+
+    def is_builtin(self, name: str, range: SourceRange) -> bool:
+        """Whether ``name`` means here what Python itself has under it."""
+        if self.is_own(name):
+            return False
+        return self.find_local(name) is None and self.resolver.resolve_value(name, range, self.graph) is None
+
+    # --------------------------------------------------------------------------- what may not be assigned
+
+    def is_private(self, variable: str) -> bool:
+        """Whether no other variable holds the container that this one does, and no other container."""
+        return variable in self.private_names()
+
+    def is_own(self, name: str) -> bool:
+        """Whether ``name`` means a variable of the function, whatever it means around it."""
+        return self.checks_assignment and (self.frame.variable(name) != name or name in self.own_names())
+
+    def may_be_unassigned(self, name: str, variable: str) -> bool:
+        """Whether a variable that nothing has surely assigned is one of the function."""
+        if self.frame.find_partial(variable) is not None:
+            return True
+        return self.checks_assignment and (variable != name or name in self.own_names())
+
+    def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
+        """The variable ``name``, which may not have been assigned; raises where it has not. None for others."""
+        variable = self.frame.variable(name)
+        partial = self.frame.find_partial(variable)
+        return None if partial is None else SimpleValue(self.guard(name, variable, partial, range))
+
+    def guard(self, name: str, variable: str, partial: Partial, range: SourceRange) -> Value:
+        """The value of a variable that may not have been assigned. What is emitted raises where it has not."""
+        self.evidence.watch(variable, partial.tries)
+        self._carry_across_tries(name, variable, partial)
+        self.guarded.add(variable)
+        graph = self.graph
+        flag = graph.create("prim::Load", types=[BOOL], attributes={"name": FLAG + variable}, range=range)
+        node = graph.create("prim::If", [graph.insert_node(flag).output], outputs=0, range=range)
+        graph.insert_node(node).add_block()
+        with graph.inserting_at_end(node.add_block()):
+            said = unassigned_text(name, is_free=self._is_free(variable))
+            inputs = [graph.insert_constant(text, range=range) for text in said]
+            graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
+        value = self.load(variable, partial.type, name)
+        number = _joined_number(partial.type)
+        if number is not None and number != partial.type:
+            value = self.cast(value, number, range)
+            self._insert_store(variable, range, value)
+        if graph.insert_point.owning_block is self.block:
+            self.frame.types[variable] = value.type
+        return value
+
+    def _is_free(self, variable: str) -> bool:
+        """Whether Python reads the variable from a function within the one that assigns it."""
+        frame: EnvironmentFrame | None = self.frame
+        while frame is not None and not (frame.prefix is not None and variable.startswith(frame.prefix)):
+            if frame.is_function:
+                return True
+            frame = frame.parent
+        return False
+
+    @contextmanager
+    def in_loop(self, statement: Stmt) -> Iterator[None]:
+        """Within, the body and the condition of a loop are emitted, which may run again after what the loop assigns and
+        deletes."""
+        if not self.checks_assignment:
+            yield
+            return
+        loop = LoopScope(statement.tree, assigned_names([statement]), self.frame, tries_that_assign(statement))
+        for name in loop.names:
+            found = self.evidence.carried.get((id(statement.tree), name))
+            if found is not None and self.frame.find_type(self.frame.variable(name)) is None:
+                self.make_partial(name, Partial(found, loop.tries.get(name, frozenset())))
+        for name in deleted_names(statement):
+            type = self.frame.find_type(self.frame.variable(name))
+            if type is not None:
+                self.make_partial(name, Partial(type))
+        self.loops.append(loop)
+        try:
+            yield
+        finally:
+            self.loops.pop()
+
+    def leave_loop(self, body: Block, statement: Stmt) -> None:
+        """Behind a loop, what its body assigns may have been assigned.
+
+        Raises:
+            RestartEmission: the types of variables that one iteration assigns for the next have turned out.
+        """
+        loop = self.loops[-1]
+        outer = self.frame
+        stored = stored_types(body)
+        for name, range in loop.wanted.items():
+            variable = outer.variable(name)
+            if variable in stored:
+                self._carry(loop, name, stored[variable])
+            raise _unassigned(name, range)
+        for name in loop.names:
+            variable = outer.variable(name)
+            if variable not in stored or outer.find(variable) is not None:
+                continue
+            before = outer.find_partial(variable)
+            after = Partial(stored[variable], loop.tries.get(name, frozenset()))
+            after = after if before is None else after.joined(before)
+            if before is not None and not after.type.is_subtype_of(before.type) and variable in self.guarded:
+                self._carry(loop, name, after.type)
+            outer.set_partial(variable, after)
+
+    def leave_comprehension(self, body: Block) -> None:
+        """After the loop of a comprehension, what assignment expressions in its body assign may have been assigned."""
+        if not self.checks_assignment:
+            return
+        for variable, type in stored_types(body).items():
+            if self.frame.variable(variable.rpartition(".")[2]) == variable and self.frame.find(variable) is None:
+                before = self.frame.find_partial(variable)
+                self.frame.set_partial(variable, Partial(type) if before is None else Partial(type).joined(before))
+
+    def _carry(self, loop: LoopScope, name: str, type: Type) -> None:
+        key = (id(loop.tree), name)
+        before = self.evidence.carried.get(key)
+        type = unshaped(type) if before is None else join(before, unshaped(type))
+        if type != before and len(str(type)) < _LONGEST_TYPE:
+            self.evidence.learn_carried(loop.tree, name, type)
+
+    def _carry_across_tries(self, name: str, variable: str, partial: Partial) -> None:
+        """A variable is read after the body of a ``try``, which may have raised before it assigned the variable: then
+        it holds what an earlier iteration of a loop around the ``try`` has assigned.
+
+        Raises:
+            RestartEmission: the loop did not carry it.
+        """
+        for loop in self.loops:
+            is_within = not loop.tries.get(name, frozenset()).isdisjoint(partial.tries)
+            if is_within and loop.frame.variable(name) == variable and loop.frame.find_partial(variable) is None:
+                self._carry(loop, name, partial.type)
+
+    def keep_nonlocals(self, frame: EnvironmentFrame) -> None:
+        """The function has run in place of which ``frame`` was: what it has assigned to variables around it counts."""
+        for name, type in frame.types.items():
+            if frame.prefix is not None and not name.startswith(frame.prefix) and self.frame.find(name) is None:
+                self.frame.types[name] = type
+
+    def set_flag(self, variable: str, assigned: Value, range: SourceRange) -> None:
+        """Say whether the variable has been assigned, after it was stored."""
+        self._insert_store(FLAG + variable, range, assigned)
+        self.has_flags = True
+
+    def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
+        """Here the body of a function begins that runs in place: none of its variables has been assigned."""
+        if not self.checks_assignment:
+            return
+        false = self.graph.insert_constant(False, range=range)
+        for name in sorted(names):
+            self._insert_store(FLAG + self.frame.variable(name), range, false)
+            self.has_flags = True
+
+    def _want_of_later_turn(self, name: str, range: SourceRange) -> None:
+        """A variable that nothing has assigned yet, but that a loop around this place assigns further on.
+
+        Raises:
+            CascadingError: its type is to be found out.
+        """
+        variable = self.frame.variable(name)
+        for loop in self.loops:
+            if name in loop.names and loop.frame.variable(name) == variable:
+                loop.wanted.setdefault(name, range)
+                raise CascadingError(f"what '{name}' holds is told further on in the loop")
+
+    def make_partial(self, name: str, partial: Partial) -> None:
+        self.frame.set_partial(self.frame.variable(name), partial)
+
+    def find_local(self, name: str) -> SugaredValue | None:
+        """What an assignment in the program has made of ``name``."""
+        return self.find_variable(self.frame.variable(name), name)
+
+    def find_variable(self, variable: str, name: str) -> SugaredValue | None:
+        """What the variable, which the program calls ``name``, holds here; None where nothing has assigned it."""
+        frame = self.frame.find(variable)
+        if frame is None:
+            return None
+        if variable in frame.types:
+            return SimpleValue(self.load(variable, frame.types[variable], name))
+        if frame.sugared[variable] is ERROR_VALUE:
+            raise CascadingError(f"what '{name}' means could not be compiled")
+        return frame.sugared[variable]
+
+    def find_static(self, name: str) -> SugaredValue | None:
+        """What an assignment in the program has made of ``name``, where that is no value of the graph."""
+        variable = self.frame.variable(name)
+        frame = self.frame.find(variable)
+        return None if frame is None else frame.sugared.get(variable)
+
+    def lookup_value(self, name: str, range: SourceRange) -> Value:
+        return self.lookup(name, range).as_value(range, self.graph)
+
+    def load(self, variable: str, type: Type, name: str) -> Value:
+        node = self.graph.create("prim::Load", types=[type], attributes={"name": variable})
+        output = self.graph.insert_node(node).output
+        if is_meaningful(name):
+            output.set_name(name)
+        return output
+
+    # --------------------------------------------------------------------------------------- assigning
+
+    def assign(self, name: str, range: SourceRange, value: SugaredValue, annotated: Type | None = None) -> None:
+        """Let ``name`` mean ``value`` from here on. ``annotated`` is the type that the assignment declares.
+
+        Raises:
+            TypeMismatchError: the variable has another type.
+            UnsupportedError: a sugared value would be assigned again.
+        """
+        if not isinstance(value, SimpleValue) and self._is_interface(name, annotated):
+            value = SimpleValue(value.as_value(range, self.graph))  # a module, of which others may take the place
+        simple = value.value if isinstance(value, SimpleValue) else None
+        if (
+            simple is not None
+            and not simple.has_name
+            and is_meaningful(name)
+            and simple.node.owning_block is self.block
+        ):
+            simple.set_name(name)
+        name = self.frame.variable(name)
+        outer = self.frame.parent.find(name) if self.frame.parent is not None else None
+        if outer is not None and not self.frame.has_given_up(name) and not self._is_lenient(outer):
+            simple = self._check_reassignment(name, range, value, simple, annotated, outer)
+        if simple is None:
+            self.frame.sugared[name] = value
+            self.frame.types.pop(name, None)
+            return
+        if annotated is not None:
+            self.frame.annotated.add(name)
+            self.frame.origins.pop(name, None)
+            if number_members(annotated) is not None or number_beside_tensor(simple.type) is not None:
+                simple = convert_value(self.graph, simple, annotated, range)
+        if annotated is not None and not simple.type.is_subtype_of(annotated):
+            raise TypeMismatchError(
+                f"'{name}' is annotated as {annotated.annotation}, but the value is {simple.type.annotation}"
+                + mismatch_note(simple.type, annotated),
+                range,
+            )
+        type = simple.type if annotated is None else annotated
+        _check_class(name, simple.type, type, range)
+        self.store(name, range, simple, type)
+        if self.tried is not None:
+            self.tried.note(self.graph, name, simple, type, range)
+
+    def _is_interface(self, name: str, annotated: Type | None) -> bool:
+        """Whether the variable is declared as an interface, here or where it was assigned before."""
+        type = annotated or self.frame.find_type(self.frame.variable(name))
+        return type is not None and isinstance(without_none(type), InterfaceType)
+
+    def _check_reassignment(
+        self,
+        name: str,
+        range: SourceRange,
+        value: SugaredValue,
+        simple: Value | None,
+        annotated: Type | None,
+        outer: EnvironmentFrame,
+    ) -> Value:
+        """An assignment within a branch or a loop to a variable from outside: the type must stay, or the two must have
+        one in common."""
+        expected = outer.types.get(name)
+        spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
+        if simple is None or expected is None:
+            what = value.description if simple is None else outer.sugared[name].description
+            raise UnsupportedError(
+                f"'{spelled}' cannot be assigned again within a branch or a loop: {what} exists only while compiling",
+                range,
+            )
+        if annotated is not None and annotated != expected:
+            raise UnsupportedError(
+                f"'{spelled}' is declared outside of this block and cannot be annotated again", range
+            )
+        expected = unshaped(expected)
+        may_change = self._may_change_number(name, annotated) and (_is_value(expected) or _is_value(simple.type))
+        number = join_assigned(expected, unshaped(simple.type)) if may_change else None
+        if number is not None and (number != expected or simple.type != expected):
+            return self._widen_number(name, number, simple, range)
+        simple = convert_value(self.graph, simple, expected, range)
+        _check_class(spelled, simple.type, expected, range)
+        if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
+            origin = self.find_origin(name)
+            if origin is not None:
+                learn_from_conflict(self.evidence, origin, expected, simple.type)
+            raise TypeMismatchError(
+                f"variable '{spelled}' is {expected.annotation}, "
+                f"but is assigned a value of type {simple.type.annotation} here{mismatch_note(simple.type, expected)}",
+                range,
+                hint=_reassignment_hint(spelled, expected, simple.type),
+                cause=Cause.DEFAULT_TYPE_ASSUMED if _is_assumed_list(expected, simple.type) else None,
+            )
+        return simple
+
+    def _may_change_number(self, variable: str, annotated: Type | None) -> bool:
+        """Return whether the variable, which holds a number, may hold one of another type later, as in Python."""
+        return self.graph.none_checks is not None and annotated is None and not self.frame.is_annotated(variable)
+
+    def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange) -> Value:
+        """Assign ``number`` to a variable from an enclosing block that holds a number of another type.
+
+        Where control flow merges, the variable is of the type that both join to. The loops around the assignment
+        carry it as such, whatever their bodies have assigned to it before.
+
+        Raises:
+            RestartEmission: the loop was entered with another type.
+        """
+        outermost: EnvironmentFrame | None = None
+        frame = self.frame
+        while frame.parent is not None:
+            if frame.is_loop_body and frame.loop is not None:
+                entered = frame.parent.find_type(variable)
+                if entered is not None and not number.type.is_subtype_of(entered):
+                    outermost = frame
+            frame = frame.parent
+        if outermost is not None:
+            assert outermost.loop is not None
+            assert outermost.parent is not None
+            entered = outermost.parent.find_type(variable)
+            wider = None if entered is None else join_assigned(entered, unshaped(number.type))
+            if wider is not None and wider != entered:
+                self.evidence.learn_widened(outermost.loop, variable, wider)
+        is_plain = not isinstance(joined, TupleType) and number.type.is_subtype_of(joined)
+        return number if is_plain else self.cast(number, joined, range)
+
+    def widen_carried(self, loop: SourceRange) -> None:
+        """Give the variables that the loop carries the types that its body has been found to need."""
+        for variable, type in self.evidence.widened.get((loop.start, loop.end), {}).items():
+            known = self.frame.find_type(variable)
+            if known is not None and known != type:
+                self.store(variable, loop, self.cast(self.load(variable, known, variable), type, loop), type)
+
+    def cast(self, value: Value, type: Type, range: SourceRange) -> Value:
+        """Insert an unchecked cast: the value is known to be of ``type``."""
+        if isinstance(type, TupleType) and isinstance(value.type, TupleType):
+            parts = zip(unpack_tuple(self.graph, value, range), type.elements, strict=True)
+            items = [item if unshaped(item.type) == part else self.cast(item, part, range) for item, part in parts]
+            return self.graph.insert_node(
+                self.graph.create("prim::TupleConstruct", items, types=[type], range=range)
+            ).output
+        return self.graph.insert_node(
+            self.graph.create("prim::unchecked_cast", [value], types=[type], range=range)
+        ).output
+
+    def find_origin(self, variable: str) -> FirstAssignment | None:
+        """How the variable was first assigned, where that does not tell what it is to hold."""
+        frame: EnvironmentFrame | None = self.frame
+        found: FirstAssignment | None = None
+        while frame is not None:
+            found = frame.origins.get(variable, found)  # the outermost
+            frame = frame.parent
+        return found
+
+    def origin_of(self, expr: Expr) -> FirstAssignment | None:
+        """How the variable was first assigned that ``expr`` names, if it names one, and if that does not tell all."""
+        if expr.tree.kind != Var.KIND:
+            return None
+        return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
+
+    def keep_origins(self, frames: Sequence[EnvironmentFrame]) -> None:
+        """Variables that blocks have begun, which end with ``frames``, have the origins here that they have there."""
+        for name in {name for frame in frames for name in frame.origins}:
+            if self.frame.find(name) is not None:
+                continue
+            known = self.find_origin(name)
+            for frame in frames:
+                origin = frame.origins.get(name)
+                if origin is not None:
+                    known = origin if known is None else known.joined(origin)
+            if known is not None and all(name in frame.origins or name not in frame.types for frame in frames):
+                self.frame.origins[name] = known
+
+    def _is_lenient(self, outer: EnvironmentFrame) -> bool:
+        """Whether a block that was not understood stands around this place, within ``outer``."""
+        frame: EnvironmentFrame | None = self.frame
+        while frame is not None and frame is not outer:
+            if frame.allows_any_type:
+                return True
+            frame = frame.parent
+        return False
+
+    def _may_widen(self, name: str, type: Type) -> bool:
+        """Whether a variable that had a narrower type so far may get a value of ``type`` in a branch: behind the branch
+        it has the type that both have in common.
+
+        Around a loop nothing may change, because the loop has been entered with what was known there: within
+        ``while x is not None`` x may become None again where it is Optional outside.
+        """
+        frame = self.frame
+        near: Type | None = None
+        while frame.parent is not None:
+            inner, frame = frame, frame.parent
+            known = frame.types.get(name)
+            if inner.is_loop_body:
+                limit = frame.find_type(name)
+                if limit is not None and not type.is_subtype_of(limit):
+                    return False
+                if near is None:
+                    return False
+            near = near or known
+        return near is not None and unify(near, type) is not None
+
+    def store(self, name: str, range: SourceRange, value: Value, type: Type) -> None:
+        name = self.frame.variable(name)
+        self._insert_store(name, range, value)
+        self.frame.types[name] = type
+        self.frame.sugared.pop(name, None)
+        self.frame.partial.pop(name, None)
+        self.narrowed.pop(name, None)
+        self.frame.known_none.discard(name)
+
+    def _insert_store(self, variable: str, range: SourceRange, value: Value) -> None:
+        attributes: dict[str, AttributeValue] = {"name": variable}
+        self.graph.insert_node(self.graph.create("prim::Store", [value], outputs=0, attributes=attributes, range=range))
+
+    def is_known_none(self, variable: str) -> bool:
+        return self.frame.knows_none(variable)
+
+    def narrow(self, variable: str, range: SourceRange, value: Value) -> None:
+        """From here on the variable is known to hold ``value``, which is what it held before and not None."""
+        before = self.frame.find_type(variable)
+        if before is None:
+            return
+        if is_meaningful(variable):
+            value.set_name(variable)
+        self._insert_store(variable, range, value)
+        self.frame.types[variable] = value.type
+        self.narrowed.setdefault(variable, before)
+
+    def forget_checks(self, names: Iterable[str], range: SourceRange) -> None:
+        """The variables may be None again, as they were before checks: a loop may assign None to them."""
+        for name in sorted(names):
+            variable = self.frame.variable(name)
+            before = self.narrowed.pop(variable, None)
+            known = self.frame.find_type(variable)
+            if before is None or known is None or known == before:
+                continue
+            value = self.load(variable, known, name)
+            cast = self.graph.create("prim::unchecked_cast", [value], types=[before], range=range)
+            self._insert_store(variable, range, self.graph.insert_node(cast).output)
+            self.frame.types[variable] = before
+
+    def assign_value(self, name: str, range: SourceRange, value: Value) -> None:
+        self.assign(name, range, SimpleValue(value))
+
+    def give_up(self, name: str) -> None:
+        """``name`` was to be given a meaning by what could not be compiled."""
+        name = self.frame.variable(name)
+        self.frame.types.pop(name, None)
+        self.frame.sugared[name] = ERROR_VALUE
+
+    def define_static(self, name: str, value: SugaredValue) -> None:
+        """Let ``name`` mean ``value`` in this block, whatever it means around it."""
+        name = self.frame.variable(name)
+        self.frame.types.pop(name, None)
+        self.frame.sugared[name] = value
+
+    def forget(self, name: str, range: SourceRange) -> None:
+        """``del name``"""
+        name = self.frame.variable(name)
+        type = self.frame.find_type(name)
+        if self.checks_assignment and type is not None:
+            self._insert_store(FLAG + name, range, self.graph.insert_constant(False, range=range))
+            self.has_flags = True
+            self.frame.set_partial(name, Partial(type))
+            return
+        self.frame.types.pop(name, None)
+        self.frame.sugared.pop(name, None)
+        self.frame.undefined_reason[name] = "it was deleted"
+
+
+_LONGEST_TYPE: Final = 500
+"""How long the text of a type may become that a loop makes of itself: ``x = [x]``."""
+
+
+def _unassigned(name: str, range: SourceRange) -> UndefinedNameError:
+    return UndefinedNameError(
+        f"'{name}' is not defined here: no path to this place assigns it, but the function does elsewhere",
+        range,
+        hint="assign it before; what the name means around the function does not count where the function assigns it",
+    )
+
+
+def _is_value(type: Type) -> bool:
+    """Return whether values of ``type`` may be numbers, or tuples of such: they can have a wider type."""
+    if isinstance(type, TupleType):
+        return any(map(_is_value, type.elements))
+    return number_members(without_none(type)) is not None or number_beside_tensor(type) is not None
+
+
+def _joined_number(type: Type) -> Type | None:
+    """Return what the members of a Union of numbers join to; None for any other type."""
+    if not is_open_number(type):
+        return None
+    return functools.reduce(lambda one, other: join_numbers(one, other) or one, union_members(type))
+
+
+def _check_class(name: str, actual: Type, wanted: Type, range: SourceRange) -> None:
+    lost = lost_class(actual, wanted)
+    if lost is not None:
+        raise TypeMismatchError(
+            f"variable '{name}' is {wanted.annotation}, and {lost}", range, hint="give it another name"
+        )
+
+
+def _reassignment_hint(name: str, expected: Type, actual: Type) -> str | None:
+    if _is_assumed_list(expected, actual):
+        return (
+            "an empty list without an annotation is a List[Tensor]; "
+            f"write {name}: {actual.annotation} = [] where it is made"
+        )
+    if actual.is_optional or expected.kind == "NoneType":
+        return f"declare the variable as Optional where it is first assigned: {name}: Optional[…] = …"
+    return None
+
+
+def _is_assumed_list(expected: Type, actual: Type) -> bool:
+    """Whether a list was probably made empty, without an annotation, to hold something else."""
+    return isinstance(expected, ListType) and expected.element == TENSOR and isinstance(actual, ListType)
+
+
+def is_meaningful(name: str) -> bool:
+    """Whether a value may be named so: not a temporary of the compiler, not ``_`` or ``_1``, which mean nothing to a
+    reader."""
+    if not name or name[0] == "$":
+        return False
+    if name == "_":
+        return False
+    return name[0] != "_" or not name[1:].isdigit()

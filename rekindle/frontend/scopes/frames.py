@@ -1,0 +1,153 @@
+"""Frames: what is known of the names of one block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.inference.type_inference import FirstAssignment
+from rekindle.frontend.ssa.assignedness import Partial
+from rekindle.frontend.sugared_values.base import ERROR_VALUE, SugaredValue
+from rekindle.ir.graph import Block
+from rekindle.ir.types import Type
+from rekindle.syntax.tree import Tree
+
+
+@dataclass(slots=True)
+class LoopScope:
+    """A loop around the place that is being compiled."""
+
+    tree: Tree
+    names: set[str]
+    """What its statement assigns."""
+    frame: EnvironmentFrame
+    """What is known around it."""
+    tries: dict[str, frozenset[int]]
+    """The ``try`` statements in it, by the names that their bodies assign."""
+    wanted: dict[str, SourceRange] = field(default_factory=dict)
+    """The variables that the loop reads before it assigns them, of types that are not known yet."""
+
+
+@dataclass(slots=True)
+class EnvironmentFrame:
+    """The names of one block."""
+
+    block: Block
+    parent: EnvironmentFrame | None = None
+    sugared: dict[str, SugaredValue] = field(default_factory=dict)
+    types: dict[str, Type] = field(default_factory=dict)
+    undefined_reason: dict[str, str] = field(default_factory=dict)
+    """Why a name that was assigned on some paths has no meaning here."""
+    partial: dict[str, Partial] = field(default_factory=dict)
+    """Variables that only some of the paths to this place have assigned."""
+    is_function: bool = False
+    """Whether the frame is that of a function within the one that is being compiled, or of what Python runs as one."""
+    prefix: str | None = None
+    """How the variables begin that are the frame's own."""
+    origins: dict[str, FirstAssignment] = field(default_factory=dict)
+    """The variables whose first assignment, here, does not tell what they are to hold."""
+    allows_any_type: bool = False
+    """Whether variables from outside may become anything: what the block is was not understood."""
+    known_none: set[str] = field(default_factory=set)
+    """Variables that are None here, though their types say more."""
+    annotated: set[str] = field(default_factory=set)
+    """The variables that the program annotates here: they keep the type that they are declared with."""
+    loop: tuple[int, int] | None = None
+    """Of the body of a loop, where the loop is in its source."""
+    hidden: dict[str, str] = field(default_factory=dict)
+    """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
+
+    def find(self, name: str) -> EnvironmentFrame | None:
+        """The innermost frame that knows ``name``; None where it may not have been assigned."""
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.types or name in frame.sugared:
+                return frame
+            if name in frame.partial:
+                return None
+            frame = frame.parent
+        return None
+
+    def find_partial(self, name: str) -> Partial | None:
+        """What is known of a variable that may not have been assigned; None for others."""
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.types or name in frame.sugared:
+                return None
+            if name in frame.partial:
+                return frame.partial[name]
+            if name in frame.undefined_reason:
+                return None
+            frame = frame.parent
+        return None
+
+    def set_partial(self, name: str, partial: Partial) -> None:
+        """From here on ``name`` may not have been assigned."""
+        self.types.pop(name, None)
+        self.sugared.pop(name, None)
+        self.undefined_reason.pop(name, None)
+        self.known_none.discard(name)
+        self.partial[name] = partial
+
+    def find_type(self, name: str) -> Type | None:
+        """The type of the variable ``name``, if it is one that holds a value of the graph."""
+        frame = self.find(name)
+        return None if frame is None else frame.types.get(name)
+
+    def has_given_up(self, name: str) -> bool:
+        """Whether the statement that gave ``name`` its meaning here could not be compiled."""
+        frame = self.find(name)
+        return frame is not None and frame.sugared.get(name) is ERROR_VALUE
+
+    def knows_none(self, name: str) -> bool:
+        """Whether the variable ``name`` is known to be None."""
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.known_none:
+                return True
+            if name in frame.types or name in frame.partial or frame.is_loop_body:
+                return False  # it has been assigned since, or may be before the body runs again
+            frame = frame.parent
+        return False
+
+    @property
+    def is_loop_body(self) -> bool:
+        """Whether the frame is that of a loop's body: what it assigns is there when the body runs again."""
+        owner = self.block.owning_node
+        same = self.parent is not None and self.parent.block is self.block
+        return owner is not None and owner.kind == "prim::Loop" and not same
+
+    def is_annotated(self, name: str) -> bool:
+        """Return whether the program declares the type of the variable ``name``."""
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.annotated:
+                return name not in frame.origins  # otherwise its uses have shown the type
+            frame = frame.parent
+        return False
+
+    def variable(self, name: str) -> str:
+        """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.hidden:
+                return frame.hidden[name]
+            frame = frame.parent
+        return name
+
+    def find_reason(self, name: str) -> str | None:
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.undefined_reason:
+                return frame.undefined_reason[name]
+            frame = frame.parent
+        return None
+
+
+class LoopKind(Enum):
+    """What kind of loop a statement stands in."""
+
+    NONE = 0
+    LOOP = 1
+    UNROLLED = 2

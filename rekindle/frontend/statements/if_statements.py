@@ -1,0 +1,151 @@
+"""Branches: of two blocks one runs, and what they assign is known behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rekindle.errors import SourceRange, TypeMismatchError
+from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.inference.type_inference import learn_from_branches
+from rekindle.frontend.scopes.frames import EnvironmentFrame
+from rekindle.frontend.scopes.refinement import CondValue
+from rekindle.frontend.ssa.assignedness import Partial, join
+from rekindle.frontend.sugared_values.base import ERROR_VALUE
+from rekindle.ir.graph import Node
+from rekindle.ir.types import ANY, Type, UnionBase, join_values, unify, union
+
+
+@dataclass(slots=True, frozen=True)
+class BranchBody:
+    """What a branch does: ``emit`` emits it. ``range`` is where it stands."""
+
+    emit: Callable[[], object]
+    range: SourceRange
+
+
+def emit_if_else(
+    emitter: Emitter, range: SourceRange, condition: CondValue, if_true: BranchBody, if_false: BranchBody
+) -> None:
+    """One of the two branches; only that one is compiled where the compiler knows which."""
+    refinements = condition.refinements
+    if condition.static is not None:
+        emitter.refine(refinements.if_true if condition.static else refinements.if_false, range)
+        (if_true if condition.static else if_false).emit()
+        return
+    node = emitter.insert_node("prim::If", range, [condition.value], [])
+    true_block, false_block = node.add_block(), node.add_block()
+    frames: list[EnvironmentFrame] = []
+    for block, types, branch in (
+        (true_block, refinements.if_true, if_true),
+        (false_block, refinements.if_false, if_false),
+    ):
+        with emitter.inside(block, types, branch.range) as frame:
+            branch.emit()
+        frames.append(frame)
+    true_exits, false_exits = true_block in emitter.exited, false_block in emitter.exited
+    if true_exits and false_exits:
+        emitter.mark_exited()
+        return
+    _merge_branches(emitter, range, node, frames, (true_exits, false_exits))
+
+
+def _merge_branches(
+    emitter: Emitter, range: SourceRange, node: Node, frames: list[EnvironmentFrame], exits: tuple[bool, bool]
+) -> None:
+    """What the names that the branches assign mean behind the ``if``.
+
+    A name is defined if both branches define it, or knew it before; a branch that exits does not count.
+    """
+    words = ("if the condition holds", "if the condition does not hold")
+    emitter.environment.keep_origins([frame for frame, exited in zip(frames, exits, strict=True) if not exited])
+    lost = {
+        name
+        for frame, exited in zip(frames, exits, strict=True)
+        for name in {*frames[0].types, *frames[0].sugared, *frames[1].types, *frames[1].sugared}
+        if not exited and frame.has_given_up(name)
+    }
+    for name in lost:
+        emitter.environment.give_up(name)
+    named = {*frames[0].types, *frames[1].types, *frames[0].partial, *frames[1].partial}
+    for name in sorted(named - lost):
+        known = [frame.find_type(name) for frame in frames]
+        if exits[0] or exits[1]:
+            side = 1 if exits[0] else 0
+            _merge_with_exit(emitter, name, frames[side])
+            continue
+        types = [type for type in known if type is not None]
+        if len(types) < len(known):
+            if emitter.environment.checks_assignment:
+                _merge_partial(emitter, name, frames)
+                continue
+            missing = 0 if known[0] is None else 1
+            place = f"line {range.line}" if range.is_known else "above"
+            emitter.environment.frame.undefined_reason[name] = (
+                f"the if statement of {place} does not assign it {words[missing]}"
+            )
+            continue
+        before = emitter.environment.frame.find_type(name)
+        takes_any = isinstance(before, UnionBase) or before == ANY
+        unified = unify(types[0], types[1], default_to_union=takes_any)
+        if unified is None and emitter.graph.none_checks is not None:
+            number = join_values(types[0], types[1])
+            if number is not None:
+                _merge_numbers(emitter, name, types, number, range)
+                continue
+            if before is None:
+                learn_from_branches(emitter.evidence, [frame.origins.get(name) for frame in frames], types)
+                unified = join(types[0], types[1])
+        if unified is None:
+            reason = (
+                f"the if statement of line {range.line} makes it {types[0].annotation} {words[0]} "
+                f"and {types[1].annotation} {words[1]}"
+            )
+            if before is not None:
+                emitter.diagnostics.add(TypeMismatchError(f"variable '{name}' has no one type: {reason}", range))
+                emitter.environment.give_up(name)
+                continue
+            emitter.environment.frame.undefined_reason[name] = reason
+            continue
+        emitter.environment.frame.types[name] = unified
+    for frame, exited in zip(frames, exits, strict=True):
+        for name, value in frame.sugared.items():
+            if value is ERROR_VALUE or exited:
+                continue
+            emitter.environment.frame.partial.pop(name, None)
+            emitter.environment.frame.undefined_reason[name] = (
+                f"{value.description} exists only while compiling, so that no branch can give it"
+            )
+
+
+def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: Type, range: SourceRange) -> None:
+    """Let ``name`` be a number of the type ``joined`` after the ``if``, whose branches assign different types."""
+    environment = emitter.environment
+    merged = union(types)
+    environment.frame.types[name] = merged
+    if merged != joined:
+        environment.store(name, range, environment.cast(environment.load(name, merged, name), joined, range), joined)
+
+
+def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFrame]) -> None:
+    """A name that only one of the branches has surely assigned."""
+    found: Partial | None = None
+    for frame in frames:
+        type = frame.find_type(name)
+        if type is None and frame.find(name) is not None:
+            return  # one that exists only while compiling
+        known = Partial(type) if type is not None else frame.find_partial(name)
+        if known is not None:
+            found = known if found is None else found.joined(known)
+    if found is not None:
+        emitter.environment.frame.set_partial(name, found)
+
+
+def _merge_with_exit(emitter: Emitter, name: str, frame: EnvironmentFrame) -> None:
+    """A name behind an ``if`` of which one branch exits, and the other one ends with ``frame``."""
+    type = frame.find_type(name)
+    partial = frame.find_partial(name)
+    if type is not None:
+        emitter.environment.frame.types[name] = type
+    elif partial is not None:
+        emitter.environment.frame.set_partial(name, partial)

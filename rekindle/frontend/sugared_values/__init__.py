@@ -1,0 +1,6 @@
+"""Sugared values: what names and expressions mean while a program is compiled.
+
+``base`` defines :class:`~rekindle.frontend.sugared_values.base.SugaredValue`, ``values`` the ones that stand for
+values of the graph. The other files hold one kind each: classes, interfaces, functions, iterables, special forms
+of the language.
+"""

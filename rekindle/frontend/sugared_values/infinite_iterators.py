@@ -1,0 +1,111 @@
+"""Iterables that are no lists: ``itertools.count``, ``cycle``, ``repeat``, and what ``islice`` takes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.types import Type
+
+MAX_TRIP_COUNT: Final = 2**63 - 1
+
+
+def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Value:
+    arguments = [NamedValue(value, range=range) for value in values]
+    return BuiltinFunction(kind).call(CallSite(range, graph, arguments)).as_value(range, graph)
+
+
+class InfiniteIterator(SugaredValue):
+    """What goes on without end. Beside a list, in ``zip``, it ends with the list."""
+
+    name = ""
+
+    @property
+    def description(self) -> str:
+        return f"itertools.{self.name}"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise UnsupportedError(
+            f"{self.description} has no end; it cannot be used as a value",
+            range,
+            hint="go over it in a loop that ends, beside a list in zip, or over itertools.islice(…) of it",
+        )
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return graph.insert_constant(MAX_TRIP_COUNT, range=range)
+
+
+class CountValue(InfiniteIterator):
+    """``itertools.count(start, step)``"""
+
+    name = "count"
+
+    def __init__(self, start: Value, step: Value) -> None:
+        self.start = start
+        self.step = step
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        passed = _insert(range, graph, "aten::mul", self.step, index)
+        return SimpleValue(_insert(range, graph, "aten::add", self.start, passed))
+
+
+class RepeatValue(InfiniteIterator):
+    """``itertools.repeat(x)``"""
+
+    name = "repeat"
+
+    def __init__(self, value: SugaredValue) -> None:
+        self.value = value
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        return self.value
+
+
+class CycleValue(InfiniteIterator):
+    """``itertools.cycle(xs)``; of nothing it is nothing."""
+
+    name = "cycle"
+
+    def __init__(self, xs: Value) -> None:
+        self.xs = xs
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        one = graph.insert_constant(1, range=range)
+        some = _insert(range, graph, "prim::min", _insert(range, graph, "aten::len", self.xs), one)
+        return _insert(range, graph, "aten::mul", some, super().length(range, graph))
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        length = _insert(range, graph, "aten::len", self.xs)
+        place = _insert(range, graph, "aten::remainder", index, length)
+        return SimpleValue(self.xs).item(range, graph, place)
+
+
+class IsliceValue(SugaredValue):
+    """``itertools.islice(source, start, stop, step)`` of what is no list."""
+
+    def __init__(self, source: SugaredValue, bounds: Sequence[Value]) -> None:
+        self.source = source
+        self.start, self.stop, self.step = bounds
+
+    @property
+    def description(self) -> str:
+        return "itertools.islice"
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        end = _insert(range, graph, "prim::min", self.stop, self.source.length(range, graph))
+        return graph.insert("aten::__range_length", [self.start, end, self.step], range=range)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        place = graph.insert("aten::__derive_index", [index, self.start, self.step], range=range)
+        return self.source.item(range, graph, place)

@@ -1,0 +1,95 @@
+"""Interfaces as they are written: classes whose methods have a signature and no body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.signatures import TypeOrError, declare_schema
+from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import InterfaceType, Type
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Apply, Def, ExprStmt, Raise, Stmt, Var
+
+_NO_BODY: Final = ("pass", "string_literal", "dots")
+
+
+def interface_schema(
+    owner: InterfaceType,
+    definition: Def,
+    resolver: Resolver,
+    *,
+    defaults: Mapping[str, object] | None = None,
+    parameter_types: Mapping[str, TypeOrError] | None = None,
+    return_type: TypeOrError | None = None,
+) -> FunctionSchema:
+    """The schema of a method of an interface, whose first parameter is an object of it.
+
+    Raises:
+        UnsupportedError: the method has a body, takes no self, or does not say what it returns.
+        CompileError: an annotation is not a type.
+    """
+    name, range = definition.name.name, definition.name.range
+    if not definition.params:
+        raise UnsupportedError(f"the method '{name}' takes no self", range, cause=Cause.INVALID_CLASS)
+    if return_type is None and definition.return_type is None:
+        raise UnsupportedError(
+            f"the method '{name}' of the interface '{basename(owner)}' does not say what it returns",
+            range,
+            hint=f"annotate the result: def {name}(self, …) -> Tensor",
+            cause=Cause.INVALID_CLASS,
+        )
+    for statement in definition.body:
+        if not _says_nothing(statement):
+            raise UnsupportedError(
+                f"the method '{name}' of the interface '{basename(owner)}' has a body, which nothing would run",
+                statement.range,
+                hint="write 'pass' for it, and the body in the classes that have the method",
+                cause=Cause.INVALID_CLASS,
+            )
+    schema = declare_schema(
+        definition, resolver, defaults=defaults, parameter_types=parameter_types, return_type=return_type
+    )
+    itself = Argument(definition.params[0].name.name, owner)
+    return FunctionSchema(name, "", (itself, *schema.arguments[1:]), schema.returns)
+
+
+def basename(interface: InterfaceType) -> str:
+    """The name without what stands before its last dot."""
+    return interface.name.rpartition(".")[2]
+
+
+def _says_nothing(statement: Stmt) -> bool:
+    """``pass``, ``...``, a docstring, ``raise NotImplementedError``."""
+    tree = statement.tree
+    if tree.kind == Raise.KIND:
+        return _is_not_implemented(Raise(tree).value.tree)
+    if tree.kind == ExprStmt.KIND:
+        tree = ExprStmt(tree).expr.tree
+    return tree.kind in _NO_BODY
+
+
+def _is_not_implemented(tree: Tree) -> bool:
+    if tree.kind == Apply.KIND:
+        tree = Apply(tree).callee.tree
+    return tree.kind == Var.KIND and Var(tree).name.name == "NotImplementedError"
+
+
+class InterfaceValue(SugaredValue):
+    """An interface by its name: a type, of which no objects can be made."""
+
+    def __init__(self, type: InterfaceType) -> None:
+        self.type = type
+
+    @property
+    def description(self) -> str:
+        return f"the interface '{basename(self.type)}'"
+
+    def as_type(self, range: SourceRange) -> Type:
+        return self.type
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise TypeMismatchError(f"{self.description} cannot be used as a value", range)

@@ -1,0 +1,121 @@
+"""What a loop can go over besides values of the graph: ``range``, ``zip``, ``enumerate``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
+from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import INT, ListType, Type
+
+
+class RangeValue(SugaredValue):
+    """``range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``
+
+    ``static_length`` is set where a range runs beside something whose length is known (``enumerate`` of a module list).
+    """
+
+    def __init__(
+        self, range: SourceRange, graph: Graph, inputs: Sequence[Value], static_length: int | None = None
+    ) -> None:
+        for index, value in enumerate(inputs):
+            if value.type != INT:
+                raise TypeMismatchError(f"range takes ints, argument {index + 1} is {value.type.annotation}", range)
+        if not 1 <= len(inputs) <= 3:
+            raise TypeMismatchError(f"range takes 1 to 3 arguments, got {len(inputs)}", range)
+        self.only_stop = len(inputs) == 1
+        self._static_length = static_length
+        self.start = graph.insert_constant(0, range=range) if self.only_stop else inputs[0]
+        self.stop = inputs[0] if self.only_stop else inputs[1]
+        self.step = inputs[2] if len(inputs) == 3 else graph.insert_constant(1, range=range)
+
+    @property
+    def description(self) -> str:
+        return "a range"
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+    @property
+    def static_length(self) -> int | None:
+        return self._static_length
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        if self._static_length is not None:
+            return graph.insert_constant(self._static_length, range=range)
+        if self.only_stop:
+            return self.stop
+        return graph.insert("aten::__range_length", [self.start, self.stop, self.step], range=range)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        if self.only_stop:
+            return SimpleValue(index)
+        return SimpleValue(graph.insert("aten::__derive_index", [index, self.start, self.step], range=range))
+
+
+class IterableTree(SugaredValue):
+    """Several iterables side by side: ``zip`` and ``enumerate``, which may nest.
+
+    A loop over it is unrolled if one of the children must be; then all need a static length.
+    """
+
+    def __init__(self, range: SourceRange, graph: Graph, children: Sequence[SugaredValue]) -> None:
+        self.children = list(children)
+        self._unrolled = any(child.must_unroll for child in children)
+        self._static_length: int | None = None
+        if not self._unrolled:
+            return
+        lengths = [child.static_length for child in children]
+        known = [length for length in lengths if length is not None]
+        if len(known) != len(lengths):
+            raise UnsupportedError(
+                "modules or tuples cannot be iterated over beside something "
+                "whose length is known only when the program runs",
+                range,
+            )
+        self._static_length = min(known)
+
+    @property
+    def description(self) -> str:
+        return "zip or enumerate"
+
+    @property
+    def gone_over(self) -> list[Value]:
+        return [value for child in self.children for value in child.gone_over]
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+    @property
+    def static_length(self) -> int | None:
+        return self._static_length
+
+    @property
+    def must_unroll(self) -> bool:
+        return self._unrolled
+
+    def _leaves(self) -> list[SugaredValue]:
+        leaves: list[SugaredValue] = []
+        for child in self.children:
+            leaves.extend(child._leaves() if isinstance(child, IterableTree) else [child])
+        return leaves
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        if self._static_length is None:
+            return super().as_tuple(range, graph, size_hint)
+        count = self._static_length
+        positions = [graph.insert_constant(i, range=range) for i in _indices(count)]
+        return [self.item(range, graph, position) for position in positions]
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        lengths = [leaf.length(range, graph) for leaf in self._leaves()]
+        node = graph.insert_node(graph.create("prim::ListConstruct", lengths, types=[ListType(INT)], range=range))
+        return graph.insert("prim::min", [node.output], range=range)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        return SugaredTuple([child.item(range, graph, index) for child in self.children])
+
+
+_indices = range

@@ -1,0 +1,162 @@
+"""Generators and other iterators that are kept in variables: ``g = (f(v) for v in xs)``, ``pairs = zip(xs, ys)``.
+
+The first iterable of a generator is evaluated where the generator is made, everything else where its elements are asked
+for, as in Python. Who goes over an iterator uses it up: the compiler knows of one who does, and refuses others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.scopes.frames import EnvironmentFrame
+from rekindle.frontend.statements.error_recovery import names_in
+from rekindle.frontend.sugared_values.base import StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.syntax.views import Apply, GeneratorExpr
+
+if TYPE_CHECKING:
+    from rekindle.frontend.emitter import Emitter
+
+
+class KeptIterator(StaticValue):
+    """What a variable holds that is used up by the first who goes over it: ``zip(xs, ys)``."""
+
+    def __init__(self, emitter: Emitter, name: str, meaning: SugaredValue) -> None:
+        self.emitter = emitter
+        self.name = name
+        self.meaning = meaning
+        self.made_in = emitter.environment.frame
+        self.taken: SourceRange | None = None
+
+    @property
+    def description(self) -> str:
+        return "an iterator"
+
+    def use(self, range: SourceRange) -> None:
+        """Someone goes over it.
+
+        Raises:
+            UnsupportedError: another one may have done so.
+        """
+        if self.taken not in (None, range) or self._is_within_a_loop():
+            raise UnsupportedError(
+                f"'{self.name}' is {self.description}, which is used up by the first who goes over it",
+                range,
+                hint=f"keep a list: {self.name} = list(…)",
+            )
+        self.taken = range
+
+    def _is_within_a_loop(self) -> bool:
+        """Whether a loop that began after it was made asks for its elements again and again."""
+        frame: EnvironmentFrame | None = self.emitter.environment.frame
+        while frame is not None and frame is not self.made_in:
+            if frame.is_loop_body:
+                return True
+            frame = frame.parent
+        return False
+
+    @property
+    def static_length(self) -> int | None:
+        return self.meaning.static_length
+
+    @property
+    def must_unroll(self) -> bool:
+        return self.meaning.must_unroll
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        self.use(range)
+        return self.meaning.as_value(range, graph)
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        self.use(range)
+        return self.meaning.iterator(range, graph)
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        self.use(range)
+        return self.meaning.as_tuple(range, graph, size_hint)
+
+
+class KeptGenerator(KeptIterator):
+    """A generator that a variable holds."""
+
+    def __init__(self, emitter: Emitter, name: str, generator: GeneratorExpr) -> None:
+        super().__init__(emitter, name, _NOTHING)
+        self.generator = generator
+        self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
+
+    @property
+    def description(self) -> str:
+        return "a generator"
+
+    def take(self, range: SourceRange) -> GeneratorExpr:
+        """The generator, for the one who goes over it.
+
+        Raises:
+            UnsupportedError: another one may have done so, or it reads other variables here.
+        """
+        self.use(range)
+        frame = self.emitter.environment.frame
+        if any(frame.variable(name) != variable for name, variable in self.variables.items()):
+            raise UnsupportedError(
+                f"'{self.name}' is a generator that reads variables around it, which mean something else here",
+                range,
+                hint=f"keep a list: {self.name} = [… for …]",
+            )
+        return self.generator
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.emitter.emit_expression(self.take(range))
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return SimpleValue(self.as_value(range, graph))
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        return SimpleValue(self.as_value(range, graph)).as_tuple(range, graph, size_hint)
+
+
+class KeptCall(KeptIterator):
+    """An iterator of ``itertools`` that a variable holds: the call, whose arguments have been evaluated, is made where
+    the elements are asked for."""
+
+    def __init__(self, emitter: Emitter, name: str, call: Apply) -> None:
+        super().__init__(emitter, name, _NOTHING)
+        self.call_kept = call
+        self.variables = {name: self.made_in.variable(name) for name in names_in(call)}
+
+    def use(self, range: SourceRange) -> None:
+        is_first = self.taken is None
+        super().use(range)
+        frame = self.emitter.environment.frame
+        if any(frame.variable(name) != variable for name, variable in self.variables.items()):
+            raise UnsupportedError(
+                f"'{self.name}' is an iterator that reads variables around it, which mean something else here",
+                range,
+                hint=f"keep a list: {self.name} = list(…)",
+            )
+        if is_first:
+            self.meaning = self.emitter.emit_sugared(self.call_kept)
+
+    @property
+    def static_length(self) -> int | None:
+        return None
+
+    @property
+    def must_unroll(self) -> bool:
+        return False
+
+
+_NOTHING: Final = SugaredValue()
+
+ITERATORS: Final = frozenset({"zip", "enumerate", "reversed", "iter"})
+"""Builtins whose results are used up by the first who goes over them."""
+
+ITERTOOLS: Final = frozenset(
+    {
+        *("accumulate", "chain", "chain_from_iterable", "product", "combinations", "combinations_with_replacement"),
+        *("permutations", "islice", "pairwise", "repeat", "takewhile", "dropwhile", "compress", "filterfalse"),
+        *("groupby", "starmap", "zip_longest"),
+    }
+)
+"""Those of ``itertools``, by their forms. What ``count`` and ``cycle`` make has no end: loops go on with it."""

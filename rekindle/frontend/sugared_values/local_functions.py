@@ -1,0 +1,249 @@
+"""Functions within functions, and lambdas: they read the variables around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.calls.generic import GenericFunction
+from rekindle.frontend.statements.error_recovery import assigned_names, walk_scope
+from rekindle.frontend.statements.results import as_declared
+from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue, parts_of_all
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.graph import Graph
+from rekindle.syntax.tree import Tree
+from rekindle.syntax.views import Def, Ident, Lambda, Nonlocal, Return, Stmt, Var
+
+if TYPE_CHECKING:
+    from rekindle.frontend.emitter import Emitter
+
+
+def definition_of_lambda(expr: Lambda) -> Def:
+    """A definition that does what the lambda does."""
+    range = expr.range
+    body: list[Stmt] = [Return.create(expr.body.range, expr.body)]
+    return Def.create(range, Ident.create(range, "_lambda"), expr.params, None, body)
+
+
+def local_names(definition: Def) -> set[str]:
+    """The variables of the function itself."""
+    names = {param.name.name for param in definition.params} | assigned_names(definition.body)
+    return names.difference(nonlocal_names(definition))
+
+
+def nonlocal_names(definition: Def) -> set[str]:
+    """The variables around the function that it says it assigns."""
+    trees = (tree for statement in definition.body for tree in walk_scope(statement.tree))
+    return {name for tree in trees if tree.kind == Nonlocal.KIND for name in Nonlocal(tree).names}
+
+
+def free_names(definition: Def) -> set[str]:
+    """The names that the function reads and does not assign."""
+    return set(_free(definition.tree))
+
+
+def _free(tree: Tree) -> Iterator[str]:
+    """The names that a definition or a lambda reads from around it."""
+    definition = definition_of_lambda(Lambda(tree)) if tree.kind == Lambda.KIND else Def(tree)
+    own = local_names(definition)
+    yield from nonlocal_names(definition)
+    for statement in definition.body:
+        for part in walk_scope(statement.tree):
+            if part.kind == Var.KIND:
+                names: Iterator[str] = iter((Var(part).name.name,))
+            elif part.kind in (Def.KIND, Lambda.KIND):
+                names = _free(part)
+            else:
+                continue
+            yield from (name for name in names if name not in own)
+
+
+def runs_in_place(definition: Def) -> bool:
+    """Whether the body can stand where the function is called: it returns at its end only."""
+    returns = [tree for statement in definition.body for tree in walk_scope(statement.tree) if tree.kind == Return.KIND]
+    last = definition.body[-1].tree
+    return not returns or (len(returns) == 1 and returns[0] is last)
+
+
+def default_of(name: str) -> str:
+    """What the default of the parameter ``name`` is called within a function that calls itself."""
+    return f"${name}"
+
+
+def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction | None:
+    """What the name of a local function means within itself, once what it is given has been assigned; None where it
+    does not name itself."""
+    definition = function.definition
+    free = free_names(definition)
+    if definition.name.name not in free:
+        return None
+    defaults: dict[str, SugaredValue] = {}
+    for param in definition.params:
+        name = param.name.name
+        found = emitter.environment.find_variable(default_of(name), name)
+        if found is not None:
+            defaults[name] = found
+    return LocalFunction(function, emitter, {name: name for name in free}, defaults)
+
+
+class LocalFunction(SugaredValue):
+    """A function that was defined within the one that is being compiled, or within one that has passed it on.
+
+    ``variables`` are those around it that it reads: the name of each, and what the emitter calls it.
+    """
+
+    def __init__(
+        self,
+        function: GenericFunction,
+        emitter: Emitter,
+        variables: Mapping[str, str],
+        defaults: Mapping[str, SugaredValue],
+    ) -> None:
+        self.function = function
+        self.emitter = emitter
+        self.variables = variables
+        self.defaults = defaults
+
+    @property
+    def description(self) -> str:
+        return f"the function '{self.function.name}'"
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        return True
+
+    def call(self, call: CallSite) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        bound = self.function.bind(range, graph, args, kwargs, self.defaults)
+        definition = self.function.definition
+        if not self.calls_itself and runs_in_place(definition):
+            return run_in_place(self.emitter, self, bound, range)
+        changed = sorted(nonlocal_names(definition))
+        if changed:
+            raise UnsupportedError(
+                f"{self.description} assigns the nonlocal variable '{changed[0]}', so that it must return at its end "
+                "only, and must not call itself",
+                range,
+                hint="return the new value, and assign it where the function is called",
+            )
+        defaults = {default_of(name): value for name, value in self.defaults.items()} if self.calls_itself else {}
+        return self.function.call_compiled(range, graph, {**self.captured(range), **defaults, **bound})
+
+    @property
+    def calls_itself(self) -> bool:
+        return self.function.definition.name.name in self.variables
+
+    def captured(self, range: SourceRange) -> dict[str, SugaredValue]:
+        """What the variables around the function mean by now; names that are no variables are left out.
+
+        Raises:
+            UnsupportedError: a variable may not have been assigned.
+        """
+        found: dict[str, SugaredValue] = {}
+        environment = self.emitter.environment
+        for name, variable in self.variables.items():
+            meaning = environment.find_variable(variable, name)
+            if meaning is None and environment.may_be_unassigned(name, variable):
+                raise UnsupportedError(
+                    f"{self.description} reads '{name}', which may not have been assigned here",
+                    range,
+                    hint="assign it before, or let the function return at its end only and call it by its name",
+                )
+            if meaning is not None and not (isinstance(meaning, LocalFunction) and meaning.function is self.function):
+                found[name] = meaning  # itself it knows in any case
+        return found
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        changed = sorted(nonlocal_names(self.function.definition))
+        if changed:
+            raise UnsupportedError(
+                f"{self.description} assigns the nonlocal variable '{changed[0]}', and cannot be passed to a function: "
+                "that would assign a variable of its own",
+                range,
+                hint="return the new value, and assign it where the function is called",
+            )
+        captured, defaults = self.captured(range), self.defaults
+        names = tuple(captured)
+
+        def join(values: list[SugaredValue]) -> SugaredValue:
+            around = dict(zip(names, values, strict=False))
+            given = dict(zip(defaults, values[len(names) :], strict=True))
+            return PassedFunction(self.function, around, given)
+
+        items = [*captured.values(), *defaults.values()]
+        inner = parts_of_all(LocalFunction, range, graph, items, join, (self.function, names))
+
+        def rebuild(values: Sequence[object], emitter: Emitter) -> SugaredValue:
+            passed = inner.unflatten(values, emitter)  # type: ignore[arg-type]
+            assert isinstance(passed, PassedFunction)
+            return passed.within(emitter)
+
+        return FlattenedValue(inner.key, inner.values, rebuild)
+
+
+class PassedFunction(SugaredValue):
+    """A local function on its way into another one, with what the variables around it mean there."""
+
+    def __init__(
+        self, function: GenericFunction, around: Mapping[str, SugaredValue], defaults: Mapping[str, SugaredValue]
+    ) -> None:
+        self.function = function
+        self.around = around
+        self.defaults = defaults
+
+    def within(self, emitter: Emitter) -> LocalFunction:
+        """The function as a local one of ``emitter``, with variables of its own around it."""
+        variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
+        range = self.function.definition.name.range
+        for name, meaning in self.around.items():
+            emitter.environment.assign(variables[name], range, meaning)
+        return LocalFunction(self.function, emitter, variables, self.defaults)
+
+
+def run_in_place(
+    emitter: Emitter, function: LocalFunction, meanings: Mapping[str, SugaredValue], range: SourceRange
+) -> SugaredValue:
+    """Emit the body of a local function where it is called; ``meanings`` are those of its parameters."""
+    definition = function.function.definition
+    environment = emitter.environment
+    saved = emitter.resolver
+    own = local_names(definition)
+    result: SugaredValue
+    frame = environment.push_hiding(own, is_function=True)
+    frame.hidden.update(function.variables)
+    environment.begin_function(own.difference(meanings), range)
+    emitter.resolver = environment.resolver = function.function.resolver
+    try:
+        for name, meaning in meanings.items():
+            environment.assign(name, range, meaning)
+        *body, last = definition.body
+        if last.tree.kind != Return.KIND:
+            emitter.emit_statements(definition.body)
+            result = SimpleValue(emitter.graph.insert_constant(None, range=range))
+        else:
+            emitter.emit_statements(body)
+            result = _result_in_place(emitter, Return(last.tree), definition)
+    finally:
+        outer = environment.frame = frame.parent or frame
+        emitter.resolver = environment.resolver = saved
+    environment.keep_nonlocals(frame)
+    if not isinstance(result, SimpleValue):
+        # It may be a function, which reads the variables of the one that has made it.
+        outer.types.update(frame.types)
+        outer.sugared.update(frame.sugared)
+    return result
+
+
+def _result_in_place(emitter: Emitter, statement: Return, definition: Def) -> SugaredValue:
+    if definition.return_type is None:
+        return emitter.emit_sugared(statement.value)
+    declared = parse_type_expression(definition.return_type, emitter.resolver)
+    return SimpleValue(as_declared(emitter, emitter.emit_expression(statement.value, declared), declared, statement))

@@ -1,0 +1,407 @@
+"""The builtins of the language: casts, operators under Python's names, and forms whose arguments are not simply
+evaluated."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.frontend.calls.iterated_arguments import with_iterated
+from rekindle.frontend.containers.set_values import shown
+from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    STRING,
+    ClassType,
+    DictType,
+    ListType,
+    StringType,
+    TupleType,
+    Type,
+)
+from rekindle.ops.exceptions import exception_class
+
+
+class SpecialForm(StaticValue):
+    """A callable whose call the emitter handles itself, by its name: ``isinstance``, ``range``, ``annotate`` …"""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"'{self.name}'"
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        form = _ALTERNATIVES.get(f"{self.name}.{name}")
+        return super().attribute(range, graph, name) if form is None else SpecialForm(form)
+
+
+_ALTERNATIVES: Final = {"chain.from_iterable": "chain_from_iterable", "dict.fromkeys": "fromkeys"}
+"""Class methods that make what the class makes."""
+
+_MIRRORED: Final = {
+    "__eq__": "__eq__",
+    "__ne__": "__ne__",
+    "__lt__": "__gt__",
+    "__gt__": "__lt__",
+    "__le__": "__ge__",
+    "__ge__": "__le__",
+}
+"""Comparisons that ask the operand on the right have no names of their own."""
+
+
+class MagicMethod(StaticValue):
+    """A function that objects answer with a method: ``len(x)`` is ``x.__len__()`` for objects of classes, else
+    ``base``."""
+
+    def __init__(self, method: str, base: SugaredValue) -> None:
+        self.method = method
+        self.base = base
+
+    @property
+    def description(self) -> str:
+        return self.base.description
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.args and isinstance(call.args[0].type, ClassType):
+            fallback = self._fallback(call.range, call.graph, call.args)
+            if fallback is not None:
+                return fallback
+            method = SimpleValue(call.args[0].materialise(call.graph)).attribute(call.range, call.graph, self.method)
+            return method.call(replace(call, args=call.args[1:]))
+        if (
+            len(call.args) == 2
+            and isinstance(call.args[1].type, ClassType)
+            and self._reflected in call.args[1].type.methods
+        ):
+            method = SimpleValue(call.args[1].materialise(call.graph)).attribute(
+                call.range, call.graph, self._reflected
+            )
+            return method.call(replace(call, args=call.args[:1]))
+        return self.base.call(call)
+
+    @property
+    def _reflected(self) -> str:
+        """The method by which the operand on the right answers where the one on the left does not."""
+        return _MIRRORED.get(self.method, f"__r{self.method[2:]}")
+
+    def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
+        """What Python does where an object does not have the method; None where it has it, or nothing is left to do."""
+        owner = args[0].type
+        if not isinstance(owner, ClassType) or owner.is_module or self.method in owner.methods:
+            return None
+        if self.method == "__ne__" and "__eq__" in owner.methods:
+            equal = MagicMethod("__eq__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
+            return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
+        if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
+            kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
+            values = [item.materialise(graph) for item in args]
+            return SimpleValue(graph.insert(kind, values, range=range))
+        if self.method == "__str__" and "__repr__" in owner.methods:
+            return MagicMethod("__repr__", self.base).call(CallSite(range, graph, args))
+        if self.method == "__bool__" and "__len__" in owner.methods:
+            length = MagicMethod("__len__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
+            return SimpleValue(graph.insert("aten::ne", [length, 0], range=range))
+        return SimpleValue(graph.insert_constant(True, range=range)) if self.method == "__bool__" else None
+
+    def as_type(self, range: SourceRange) -> Type | None:
+        return self.base.as_type(range)
+
+
+class Cast(BuiltinFunction):
+    """``int(x)``, ``float(x)``, ``bool(x)`` …: the operator, unless the value is of the type already."""
+
+    def __init__(self, type: Type, kind: str) -> None:
+        super().__init__(kind)
+        self.type = type
+
+    @property
+    def description(self) -> str:
+        return f"the type '{self.type.annotation}'"
+
+    def as_type(self, range: SourceRange) -> Type | None:
+        return self.type
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if not call.args and not call.kwargs:
+            empty: dict[Type, object] = {INT: 0, FLOAT: 0.0, BOOL: False, STRING: "", COMPLEX: 0j}
+            return SimpleValue(call.graph.insert_constant(empty[self.type], range=call.range))
+        if len(call.args) == 1 and not call.kwargs:
+            value = call.args[0].materialise(call.graph)
+            if value.type.is_subtype_of(self.type):
+                return SimpleValue(value)
+            if self.type == BOOL and isinstance(value.type, TupleType):
+                return SimpleValue(call.graph.insert_constant(bool(value.type.elements), range=call.range))
+            if self.type == BOOL and isinstance(value.type, (ListType, StringType, DictType)):
+                length = SimpleValue(value).length(call.range, call.graph)
+                return SimpleValue(
+                    call.graph.insert("aten::gt", [length, call.graph.insert_constant(0)], range=call.range)
+                )
+        return super().call(call)
+
+
+class StrCast(Cast):
+    """``str(x)``"""
+
+    def __init__(self) -> None:
+        super().__init__(STRING, "aten::str")
+
+
+class PrintValue(StaticValue):
+    """``print(…)``"""
+
+    @property
+    def description(self) -> str:
+        return "'print'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.kwargs:
+            raise UnsupportedError(f"print does not take '{call.kwargs[0].name}' here", call.range)
+        args = shown("prim::Print", call.args, call.graph, call.range)
+        inputs = [item.materialise(call.graph) for item in args]
+        call.graph.insert_node(call.graph.create("prim::Print", inputs, outputs=0, range=call.range))
+        return none_value(call.range, call.graph)
+
+
+def none_value(range: SourceRange, graph: Graph) -> SugaredValue:
+    return SimpleValue(graph.insert_constant(None, range=range))
+
+
+class ExceptionClass(StaticValue):
+    """An exception class. Called, it gives an exception that can be raised."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        """The qualified name, by which the runtime finds the class: ``builtins.ValueError``."""
+
+    @property
+    def description(self) -> str:
+        return f"the exception class '{self.name}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        for item in call.kwargs:
+            item.materialise(call.graph)  # what the program raises is made of the positional arguments alone
+        if not call.args:
+            message = call.graph.insert_constant("", range=call.range)
+        elif len(call.args) == 1:
+            message = call.args[0].materialise(call.graph)
+        else:
+            values = [item.materialise(call.graph) for item in call.args]
+            type = TupleType(tuple(value.type for value in values))
+            message = call.graph.insert_node(
+                call.graph.create("prim::TupleConstruct", values, types=[type], range=call.range)
+            ).output
+        name = call.graph.insert_constant(self.name, range=call.range)
+        return ExceptionInstance(message, name, len(call.args))
+
+
+class ExceptionInstance(SugaredValue):
+    """``ValueError("message")``: the message and the name of the class, as values."""
+
+    def __init__(self, message: Value, class_name: Value, count: int = 1) -> None:
+        self.message = message
+        self.class_name = class_name
+        self.count = count
+        """The number of arguments; the message is the tuple of several, and an empty text for none."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the message alone says what the arguments are: an empty one may be no argument, too."""
+        if self.count == 0:
+            return True
+        known = self.message.to_python()
+        if isinstance(known, str):
+            return bool(known)
+        found = exception_class(str(self.class_name.to_python()))
+        shows_empty = found is not None and issubclass(found, KeyError)  # its text is the repr of its argument
+        return self.message.type == STRING and not shows_empty
+
+    @property
+    def description(self) -> str:
+        return "an exception"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise UnsupportedError("an exception can only be raised", range)
+
+
+class CaughtException(SugaredValue):
+    """``e`` of ``except ValueError as e``. As a value it is of any type; its text is Python's."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def description(self) -> str:
+        return "an exception that was caught"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.value
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name == "__class__":
+            return ClassOfCaught(self.value)
+        raise UnsupportedError(
+            f"'{name}' of an exception that was caught is not known: its class is any that the handler takes",
+            range,
+            hint="str(e) is its text, and isinstance(e, …) asks for its class",
+        )
+
+
+class ClassOfCaught(StaticValue):
+    """``type(e)`` of an exception that was caught: only its name can be used as a value."""
+
+    def __init__(self, exception: Value) -> None:
+        self.exception = exception
+
+    @property
+    def description(self) -> str:
+        return "the class of an exception that was caught"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise UnsupportedError(
+            "the class of an exception that was caught cannot be used as a value",
+            range,
+            hint="ask isinstance(e, …); type(e).__name__ is its name",
+        )
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        if name != "__name__":
+            raise UndefinedNameError(f"'{name}' of type(…) is not known here; its __name__ is", range)
+        node = graph.create("prim::exception_name", [self.exception], types=[STRING], range=range)
+        return SimpleValue(graph.insert_node(node).output)
+
+
+class NewStyleString(SugaredValue):
+    """``"…".format``: the template and what is put into it."""
+
+    def __init__(self, template: Value) -> None:
+        self.template = template
+
+    @property
+    def description(self) -> str:
+        return "the method 'format'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.kwargs:
+            raise UnsupportedError(
+                "format takes no keyword arguments here", call.range, hint="number the fields instead: '{0}'"
+            )
+        template = NamedValue(self.template, range=call.range)
+        given = shown("aten::format", [template, *call.args], call.graph, call.range)
+        return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::format", given, []))
+
+
+class ToList(SugaredValue):
+    """``x.tolist`` of a tensor; the emitter handles the call, because the type that is wanted counts."""
+
+    def __init__(self, tensor: Value) -> None:
+        self.tensor = tensor
+
+    @property
+    def description(self) -> str:
+        return "the method 'tolist'"
+
+
+class PythonBuiltin(BuiltinFunction):
+    """An operator under the name that Python has for it."""
+
+    def call(self, call: CallSite) -> SugaredValue:
+        return super().call(replace(call, args=with_iterated(call.range, call.graph, self.kind, call.args)))
+
+
+def _operator(kind: str, method: str | None = None) -> SugaredValue:
+    builtin = PythonBuiltin(kind)
+    return builtin if method is None else MagicMethod(method, builtin)
+
+
+def _exceptions() -> dict[str, SugaredValue]:
+    return {
+        name: ExceptionClass(f"builtins.{name}")
+        for name, value in vars(builtins).items()
+        if isinstance(value, type) and issubclass(value, BaseException)
+    }
+
+
+_FORMS: Final = (
+    *(
+        "range",
+        "zip",
+        "enumerate",
+        "isinstance",
+        "getattr",
+        "hasattr",
+        "setattr",
+        "list",
+        "dict",
+        "tuple",
+        "reversed",
+        "set",
+        "frozenset",
+        "type",
+        "next",
+    ),
+    *(
+        "annotate",
+        "uninitialized",
+        "unchecked_cast",
+        "super",
+        "map",
+        "filter",
+        "$has_length",
+        "$positional",
+        "$without",
+    ),
+)
+
+GLOBALS: Final[dict[str, SugaredValue]] = {
+    **_exceptions(),
+    **{name: SpecialForm(name) for name in _FORMS},
+    "print": PrintValue(),
+    "int": MagicMethod("__int__", Cast(INT, "aten::Int")),
+    "float": MagicMethod("__float__", Cast(FLOAT, "aten::Float")),
+    "complex": MagicMethod("__complex__", Cast(COMPLEX, "aten::Complex")),
+    "bool": MagicMethod("__bool__", Cast(BOOL, "aten::Bool")),
+    "str": MagicMethod("__str__", StrCast()),
+    "len": _operator("aten::len", "__len__"),
+    "hash": _operator("aten::hash", "__hash__"),
+    "abs": _operator("prim::abs", "__abs__"),
+    "round": _operator("aten::round", "__round__"),
+    "hex": _operator("aten::hex", "__hex__"),
+    "oct": _operator("aten::oct", "__oct__"),
+    "bin": _operator("aten::bin"),
+    "ord": _operator("aten::ord"),
+    "chr": _operator("aten::chr"),
+    "pow": _operator("aten::pow"),
+    "divmod": _operator("aten::divmod"),
+    "min": _operator("prim::min"),
+    "max": _operator("prim::max"),
+    "sum": _operator("aten::sum"),
+    "all": _operator("aten::all"),
+    "any": _operator("aten::any"),
+    "sorted": _operator("aten::sorted"),
+    "id": _operator("prim::id"),
+    "rangelist": _operator("prim::rangelist"),
+}
+"""What Python's own names mean."""
+
+FORK: Final = SpecialForm("fork")
+"""``fork``, which is no name of Python's."""
+
+AWAITABLE: Final = SpecialForm("awaitable")
+"""``awaitable``: as ``fork``, but the call is made by whoever waits first."""
+
+ANNOTATE: Final = GLOBALS["annotate"]
+UNINITIALIZED: Final = GLOBALS["uninitialized"]
+UNCHECKED_CAST: Final = GLOBALS["unchecked_cast"]
+ISINSTANCE: Final = GLOBALS["isinstance"]

@@ -1,0 +1,703 @@
+"""Sugared values that stand for values of the graph, and what their attributes and methods are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
+from typing import cast
+
+import torch
+
+from rekindle.errors import (
+    CascadingError,
+    Cause,
+    SchemaError,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
+from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.frontend.calls.insertion import (
+    constant_int,
+    insert_empty,
+    insert_function_constant,
+    insert_get_attribute,
+    insert_method_call,
+    is_method_operator,
+    is_prim_method,
+)
+from rekindle.frontend.calls.python_signatures import call_as_python_does, takes_other_default
+from rekindle.frontend.containers.number_containers import NUMBER_KINDS, as_containers_of_numbers
+from rekindle.frontend.containers.set_values import SET_AWARE_KINDS, convert_set_arguments, refuse_order, set_attribute
+from rekindle.frontend.inference.none_error_messages import ATTRIBUTE_ERROR, TYPE_ERROR
+from rekindle.frontend.python.result_types import as_python_has_it, gives_nothing
+from rekindle.frontend.sugared_values.attribute_errors import missing_attribute
+from rekindle.frontend.sugared_values.attribute_questions import ask_type, type_has
+from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
+from rekindle.ir.registry import Operator
+from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
+from rekindle.ir.types import (
+    DEVICE,
+    INT,
+    STRING,
+    TENSOR,
+    AwaitType,
+    ClassType,
+    DictType,
+    EnumType,
+    FunctionType,
+    InterfaceType,
+    ListType,
+    StringType,
+    TensorType,
+    TupleType,
+    Type,
+    is_open_number,
+    is_python_key,
+    lost_class,
+    mismatch_note,
+    unshaped,
+)
+from rekindle.ops.torchbind_objects import methods_of
+
+_OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
+_DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
+_COMPLEX_PROPERTIES = {"real": "aten::real", "imag": "aten::imag"}
+
+
+class SimpleValue(SugaredValue):
+    """A value of the graph."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    @property
+    def description(self) -> str:
+        return f"a value of type {self.value.type.annotation}"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.value
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        return FlattenedValue(unshaped(self.value.type), (self.value,), lambda values, emitter: SimpleValue(values[0]))
+
+    # -------------------------------------------------------------------------------------- attributes
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        found = self._find_attribute(range, graph, name)
+        if found is not None:
+            return found
+        type = self.value.type
+        if isinstance(type, ClassType) and type.is_incomplete:
+            raise CascadingError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
+        present = self._present(range, graph, f"'NoneType' object has no attribute '{name}'", ATTRIBUTE_ERROR)
+        if present is not None:
+            return present.attribute(range, graph, name)
+        if isinstance(type, AwaitType):
+            result = graph.insert("prim::awaitable_wait", [self.value], range=range)
+            return SimpleValue(result).attribute(range, graph, name)
+        found = None if python_attribute is None else python_attribute(range, graph, self.value, name)
+        if found is not None:
+            return found
+        raise missing_attribute(range, type, name)
+
+    def _present(self, range: SourceRange, graph: Graph, message: str, error: str = TYPE_ERROR) -> SimpleValue | None:
+        """The value without None, where programs check that it is not; ``error(message)`` is what they raise."""
+        checks = graph.none_checks
+        if checks is None or not checks.can_check(self.value):
+            return None
+        return SimpleValue(checks.check(self.value, range, error, message))
+
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        type = self.value.type
+        if isinstance(type, ClassType):
+            own = (type.attributes, type.methods, type.constants, type.properties)
+            tables = (*own, type.static_methods, type.class_methods)
+            return any(name in table for table in tables) or _is_left_to_python(self.value, type, name)
+        if graph.none_checks is None:
+            return isinstance(type, TupleType) and type.fields is not None and name in type.fields
+        return type_has(type, name)
+
+    def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
+        return None if graph.none_checks is None else ask_type(self.value, name, range, graph)
+
+    def _find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        value, type = self.value, self.value.type
+        if isinstance(type, DictType) and type.is_set:
+            return set_attribute(range, value, type, name)
+        if isinstance(type, TensorType) and name in TENSOR_PROPERTIES:
+            kind = _OPERATOR_OF_PROPERTY.get(name, f"{TENSOR_PROPERTIES[name]}::{name}")
+            if name == "shape":
+                kind = "aten::size"
+            elif name == "ndim":
+                kind = "aten::dim"
+            return SimpleValue(as_python_has_it(kind, graph.insert(kind, [value], range=range)))
+        if type == DEVICE and name in _DEVICE_PROPERTIES:
+            return SimpleValue(graph.insert(_DEVICE_PROPERTIES[name], [value], range=range))
+        if type.kind == "ComplexType" and name in _COMPLEX_PROPERTIES:
+            read = BuiltinFunction(_COMPLEX_PROPERTIES[name], NamedValue(value, range=range))
+            return read.call(CallSite(range, graph))
+        if type.kind == "ComplexType" and name == "conjugate":
+            return BuiltinFunction("aten::complex_conjugate", NamedValue(value, range=range))
+        if isinstance(type, TupleType) and type.fields is not None and name in type.fields:
+            return SimpleValue(self._tuple_element(range, graph, type.fields.index(name)))
+        if isinstance(type, TensorType) and name in TENSOR_CASTS:
+            return TensorCast(value, TENSOR_CASTS[name])
+        if isinstance(type, TensorType) and name in PYTHON_METHODS:
+            return BoundCall(PYTHON_METHODS[name](), NamedValue(value, range=range))
+        if isinstance(type, ClassType):
+            found = class_attribute(range, graph, value, type, name)
+            return LibraryMethod(value, type, name) if found is None and type.is_torchbind_class else found
+        if isinstance(type, InterfaceType) and name in type.methods:
+            return InterfaceMethodValue(value, name)
+        if isinstance(type, EnumType) and name in ("name", "value"):
+            kind, result = ("prim::EnumName", STRING) if name == "name" else ("prim::EnumValue", type.value_type)
+            return SimpleValue(graph.insert_node(graph.create(kind, [value], types=[result], range=range)).output)
+        if is_method_operator(type, name):
+            return BuiltinFunction(f"aten::{name}", NamedValue(value, range=range))
+        if is_prim_method(type, name):
+            return BuiltinFunction(f"prim::{name}", NamedValue(value, range=range))
+        return None
+
+    def _tuple_element(self, range: SourceRange, graph: Graph, index: int) -> Value:
+        type = self.value.type
+        assert isinstance(type, TupleType)
+        position = graph.insert_constant(index, range=range)
+        element = type.elements[index]
+        return graph.insert_node(
+            graph.create("prim::TupleIndex", [self.value, position], types=[element], range=range)
+        ).output
+
+    def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
+        type = self.value.type
+        present = self._present(range, graph, f"'NoneType' object has no attribute '{name}'", ATTRIBUTE_ERROR)
+        if present is not None:
+            present.set_attribute(range, graph, name, value)
+            return
+        if not isinstance(type, ClassType):
+            raise UnsupportedError(f"an attribute of a value of type {type.annotation} cannot be assigned", range)
+        self.check_not_frozen(range, type, name)
+        setter = type.properties.get(name)
+        if setter is not None and setter.setter is not None:
+            MethodValue(self.value, setter.setter).call(CallSite(range, graph, [NamedValue(value, range=range)]))
+            return
+        expected = type.attribute_type(name)
+        if expected is None:
+            if type.is_incomplete:
+                raise CascadingError(f"'{name}' may be an attribute of '{type.basename}', which could not be compiled")
+            if name in type.constants:
+                raise UnsupportedError(f"'{name}' is a constant of '{type.basename}' and cannot be assigned", range)
+            raise UndefinedNameError(
+                f"'{type.basename}' has no attribute '{name}' to assign",
+                range,
+                hint=f"give it a value in __init__: self.{name} = …",
+            )
+        if graph.none_checks is not None:
+            rely_on(type, name)
+            if not type.attributes[name].is_assumed or shows_elements(value, expected):
+                widen_attribute(type, name, value.type)
+                expected = type.attributes[name].type
+        converted = convert_value(graph, value, expected, range)
+        if not converted.type.is_subtype_of(expected):
+            raise TypeMismatchError(
+                f"attribute '{name}' of '{type.basename}' is {expected.annotation}, got {converted.type.annotation}"
+                + mismatch_note(converted.type, expected),
+                range,
+                hint=type.attributes[name].note,
+                cause=_cause_of(type.attributes[name].note),
+            )
+        lost = lost_class(converted.type, expected)
+        if lost is not None:
+            raise TypeMismatchError(f"attribute '{name}' of '{type.basename}': {lost}", range)
+        graph.insert_node(
+            graph.create("prim::SetAttr", [self.value, converted], outputs=0, attributes={"name": name}, range=range)
+        )
+
+    def check_not_frozen(self, range: SourceRange, type: ClassType, name: str) -> None:
+        if type.is_frozen:
+            raise UnsupportedError(
+                f"attribute '{name}' of '{type.basename}' cannot be assigned: the dataclass is frozen", range
+            )
+
+    def attribute_type(self, name: str) -> Type | None:
+        if not isinstance(self.value.type, ClassType):
+            return None
+        rely_on(self.value.type, name)
+        return self.value.type.attribute_type(name)
+
+    def may_widen_attribute(self, name: str) -> bool:
+        return isinstance(self.value.type, ClassType) and self.value.type.may_widen(name)
+
+    # ----------------------------------------------------------------------------------------- calling
+
+    def call(self, call: CallSite) -> SugaredValue:
+        type = self.value.type
+        if isinstance(type, FunctionType):
+            return FunctionValue(type.function).call(call)
+        if isinstance(type, (ClassType, InterfaceType)):
+            name = "forward" if type.is_module else "__call__"
+            return self.attribute(call.range, call.graph, name).call(call)
+        present = self._present(call.range, call.graph, "'NoneType' object is not callable")
+        return super().call(call) if present is None else present.call(call)
+
+    # -------------------------------------------------------------------------------------- containers
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        type = self.value.type
+        if isinstance(type, TupleType):
+            return [SimpleValue(item) for item in unpack_tuple(graph, self.value, range)]
+        if isinstance(type, ListType):
+            if size_hint is None:
+                raise UnsupportedError(
+                    f"a {type.annotation} cannot be unpacked here: its length is known only when the program runs",
+                    range,
+                    hint="unpack it to a fixed number of names, or index it",
+                    cause=Cause.DYNAMIC_BEHAVIOUR,
+                )
+            types = [type.element] * size_hint
+            node = graph.insert_node(graph.create("prim::ListUnpack", [self.value], types=types, range=range))
+            return [SimpleValue(output) for output in node.outputs]
+        if isinstance(type, TensorType) and size_hint is not None:
+            items = graph.insert("aten::unbind", [self.value, 0], range=range)
+            return SimpleValue(items).as_tuple(range, graph, size_hint)
+        no_iterable = (
+            "'NoneType' object is not iterable" if size_hint is None else "cannot unpack non-iterable NoneType object"
+        )
+        present = self._present(range, graph, no_iterable)
+        if present is not None:
+            return present.as_tuple(range, graph, size_hint)
+        raise TypeMismatchError(f"a value of type {type.annotation} cannot be unpacked", range)
+
+    @property
+    def gone_over(self) -> list[Value]:
+        return [self.value]
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        type = self.value.type
+        if isinstance(type, (ListType, StringType, TensorType)):
+            return self
+        if isinstance(type, DictType) and type.is_set:
+            raise refuse_order(range)
+        if isinstance(type, DictType) and is_python_key(type.key):
+            return self._by_operator("aten::keys", range, graph)
+        if isinstance(type, DictType):
+            return SimpleValue(graph.insert("aten::keys", [self.value], range=range))
+        if isinstance(type, TupleType):
+            return SugaredTuple(self.as_tuple(range, graph))
+        present = self._present(range, graph, "'NoneType' object is not iterable")
+        if present is not None:
+            return present.iterator(range, graph)
+        raise TypeMismatchError(f"a value of type {type.annotation} cannot be iterated over", range)
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        type = self.value.type
+        if isinstance(type, TupleType):
+            return graph.insert_constant(len(type.elements), range=range)
+        if isinstance(type, (ListType, StringType, DictType, TensorType)):
+            if isinstance(type, DictType) and is_python_key(type.key):
+                return self._by_operator("aten::len", range, graph).as_value(range, graph)
+            return graph.insert("aten::len", [self.value], range=range)
+        if isinstance(type, ClassType) and "__len__" in type.methods:
+            return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
+        present = self._present(range, graph, "object of type 'NoneType' has no len()")
+        if present is not None:
+            return present.length(range, graph)
+        raise TypeMismatchError(f"a value of type {type.annotation} has no length", range)
+
+    def _by_operator(self, kind: str, range: SourceRange, graph: Graph, *others: NamedValue) -> SugaredValue:
+        return BuiltinFunction(kind).call(CallSite(range, graph, [NamedValue(self.value, range=range), *others]))
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        type = self.value.type
+        key = NamedValue(index, range=range)
+        if isinstance(type, DictType) and type.python == "Counter":
+            zero = NamedValue(graph.insert_constant(0, range=range), range=range)
+            return self._by_operator("aten::get", range, graph, key, zero)
+        if isinstance(type, DictType) and type.python == "defaultdict":
+            # The values of defaultdict(int) alone get another type.
+            made = insert_empty(graph, INT if is_open_number(type.value) else type.value, range)
+            empty = NamedValue(made, range=range)
+            return self._by_operator("aten::setdefault", range, graph, key, empty)
+        if isinstance(type, DictType) and (is_python_key(type.key) or is_open_number(index.type)):
+            return self._by_operator("aten::__getitem__", range, graph, key)
+        if isinstance(type, DictType) and type.python.startswith("defaultdict:"):
+            assert item_or_made is not None
+            return item_or_made(range, graph, self.value, index)
+        if isinstance(type, (ListType, StringType, DictType)):
+            return SimpleValue(graph.insert("aten::__getitem__", [self.value, index], range=range))
+        if isinstance(type, TensorType):
+            return SimpleValue(graph.insert("aten::select", [self.value, 0, index], range=range))
+        if isinstance(type, ClassType):
+            if type.is_module and "__getitem__" not in type.methods and type_hint is not None:
+                # An item of a container of modules, whose type an archive declares.
+                taken = graph.create("prim::ModuleContainerIndex", [self.value, index], types=[type_hint], range=range)
+                return SimpleValue(graph.insert_node(taken).output)
+            method = self.attribute(range, graph, "__getitem__")
+            return method.call(CallSite(range, graph, [NamedValue(index, range=range)]))
+        present = self._present(range, graph, "'NoneType' object is not subscriptable")
+        if present is not None:
+            return present.item(range, graph, index, type_hint)
+        raise TypeMismatchError(f"a value of type {type.annotation} cannot be indexed", range)
+
+
+class BoundCall(SugaredValue):
+    """A function with its first argument."""
+
+    def __init__(self, function: SugaredValue, first: NamedValue) -> None:
+        self.function = function
+        self.first = first
+
+    @property
+    def description(self) -> str:
+        return self.function.description
+
+    @property
+    def is_passed_sugared(self) -> bool:
+        return True
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        first = SimpleValue(self.first.materialise(graph))
+        return parts_of_all(
+            BoundCall, range, graph, [self.function, first], lambda both: BoundCall(both[0], _argument(both[1], range))
+        )
+
+    def call(self, call: CallSite) -> SugaredValue:
+        return self.function.call(replace(call, args=[self.first, *call.args]))
+
+
+def _argument(value: SugaredValue, range: SourceRange) -> NamedValue:
+    assert isinstance(value, SimpleValue)
+    return NamedValue(value.value, range=range)
+
+
+def parts_of_all(
+    kind: type[SugaredValue],
+    range: SourceRange,
+    graph: Graph,
+    items: Sequence[SugaredValue],
+    join: Callable[[list[SugaredValue]], SugaredValue],
+    key: Hashable = None,
+) -> FlattenedValue:
+    """What ``join`` makes of ``items``, one of ``kind``, taken apart, each of the items for itself."""
+    parts = [item.flatten(range, graph) for item in items]
+
+    def rebuild(values: Sequence[Value], emitter: object) -> SugaredValue:
+        found: list[SugaredValue] = []
+        at = 0
+        for count, build in builds:
+            found.append(build(values[at : at + count], emitter))
+            at += count
+        return join(found)
+
+    builds = [(len(part.values), part.unflatten) for part in parts]
+    keys = tuple(part.key for part in parts)
+    return FlattenedValue((kind, key, keys), [value for part in parts for value in part.values], rebuild)
+
+
+class TensorCast(SugaredValue):
+    """``x.float``, ``x.long`` …: called, a tensor of another dtype."""
+
+    def __init__(self, tensor: Value, dtype: torch.dtype) -> None:
+        self.tensor = tensor
+        self.dtype = dtype
+
+    @property
+    def description(self) -> str:
+        return "a method that casts a tensor"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.args:
+            raise UnsupportedError("the cast of a tensor takes no positional arguments", call.range)
+        dtype = NamedValue(constant=self.dtype, range=call.range, name="dtype")
+        itself = NamedValue(self.tensor, range=call.range)
+        return SimpleValue(insert_builtin_call(call.range, call.graph, "aten::to", [], [dtype, *call.kwargs], itself))
+
+
+def _cause_of(note: str | None) -> Cause | None:
+    """What the note on an attribute tells of its type: whether it was assumed."""
+    assumed = note is not None and ("no annotation" in note or "without an annotation" in note)
+    return Cause.DEFAULT_TYPE_ASSUMED if assumed else None
+
+
+def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
+    found = None
+    if python_method is not None and type.python_class is not None and not type.is_module:
+        found = python_method(value, type.python_class, name)
+    return found is not None
+
+
+PythonMethod = Callable[[Value, type, str], SugaredValue | None]
+
+python_method: PythonMethod | None = None
+"""A slot: a method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such
+method. :mod:`rekindle.scripting` fills it."""
+
+
+item_or_made: Callable[[SourceRange, Graph, Value, Value], SugaredValue] | None = None
+"""A slot: an item of a dict whose factory the program has. :mod:`rekindle.frontend.containers.default_factories` fills
+it."""
+
+python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
+"""A slot: what Python's values have that is no operator. :mod:`rekindle.frontend.python.methods` fills it."""
+
+
+def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:
+    """Attribute ``name`` of an object of class ``type``: a slot, a constant, a method or a property."""
+    if name in type.generic_methods:
+        return cast("SugaredValue", type.generic_methods[name](value))
+    if name in type.methods:
+        return MethodValue(value, type.methods[name])
+    if name in type.static_methods:
+        return FunctionValue(type.static_methods[name])
+    if name in type.class_methods:
+        return FunctionValue(type.class_methods[name])
+    if name in type.properties:
+        return MethodValue(value, type.properties[name].getter).call(CallSite(range, graph))
+    attribute = type.attributes.get(name)
+    if attribute is not None:
+        return SimpleValue(insert_get_attribute(range, graph, value, name, attribute.type))
+    if name in type.constants:
+        return SimpleValue(graph.insert_constant(type.constants[name], range=range))
+    if python_method is not None and type.python_class is not None and not type.is_module:
+        return python_method(value, type.python_class, name)
+    return None
+
+
+class SugaredTuple(SugaredValue):
+    """Several sugared values side by side. As a value it is a tuple, if all of them are values."""
+
+    def __init__(self, elements: Sequence[SugaredValue]) -> None:
+        self.elements = list(elements)
+
+    @property
+    def description(self) -> str:
+        return "a tuple"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        values = [element.as_value(range, graph) for element in self.elements]
+        type = TupleType(tuple(value.type for value in values))
+        return graph.insert_node(graph.create("prim::TupleConstruct", values, types=[type], range=range)).output
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        return self.elements
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        return parts_of_all(SugaredTuple, range, graph, self.elements, SugaredTuple)
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+    @property
+    def static_length(self) -> int | None:
+        return len(self.elements)
+
+    @property
+    def must_unroll(self) -> bool:
+        return True
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return graph.insert_constant(len(self.elements), range=range)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        position = constant_int(index)
+        if position is None:
+            raise UnsupportedError(
+                "the elements of a tuple can only be taken by a constant index", range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
+        if not -len(self.elements) <= position < len(self.elements):
+            raise TypeMismatchError(f"index {position} is out of range for {len(self.elements)} elements", range)
+        return self.elements[position]
+
+
+class BuiltinFunction(SugaredValue):
+    """An operator by its kind, with the self that it is a method of, if any, and what is tried first."""
+
+    def __init__(
+        self,
+        kind: str,
+        self_value: NamedValue | None = None,
+        preferred: Sequence[Operator | GraphFunction] = (),
+    ) -> None:
+        self.kind = kind
+        self.self_value = self_value
+        self.preferred = preferred
+
+    @property
+    def description(self) -> str:
+        return f"the operator '{self.kind}'"
+
+    @property
+    def is_passed_sugared(self) -> bool:
+        return True
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        kind, preferred = self.kind, self.preferred
+        if self.self_value is None:
+            return FlattenedValue((type(self), kind, tuple(preferred)), (), lambda values, emitter: self)
+        itself = self.self_value.materialise(graph)
+        return FlattenedValue(
+            (type(self), kind, itself.type),
+            (itself,),
+            lambda values, emitter: BuiltinFunction(kind, NamedValue(values[0], range=range), preferred),
+        )
+
+    def call(self, call: CallSite) -> SugaredValue:
+        kind, itself = self.kind, self.self_value
+        args = call.args
+        if kind in NUMBER_KINDS and call.graph.none_checks is not None:
+            kind, itself, args = as_containers_of_numbers(kind, itself, args, call.graph, call.range)
+            found = None if call.kwargs else takes_other_default(call.range, call.graph, kind, args, itself)
+            if found is not None:
+                return SimpleValue(found)
+        if kind in SET_AWARE_KINDS:
+            args = convert_set_arguments(kind, args, call.graph, call.range)
+        try:
+            made = insert_builtin_call(call.range, call.graph, kind, args, call.kwargs, itself, self.preferred)
+            if call.targets and gives_nothing(kind, made, itself):
+                made = call.graph.insert_constant(None, range=call.range)
+            return SimpleValue(as_python_has_it(kind, made))
+        except SchemaError:
+            found = call_as_python_does(call.range, call.graph, kind, args, call.kwargs, itself)
+            if found is None:
+                raise
+            return SimpleValue(as_python_has_it(found.node.kind, found))
+
+
+class FunctionValue(StaticValue):
+    """A compiled function; several, where it is overloaded."""
+
+    def __init__(self, *functions: GraphFunction) -> None:
+        self.functions = functions
+
+    @property
+    def description(self) -> str:
+        return f"the function '{self.functions[0].basename}'"
+
+    @property
+    def identity(self) -> Hashable:
+        return self.functions
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        if len(self.functions) != 1:
+            return super().as_value(range, graph)
+        return insert_function_constant(range, graph, self.functions[0])
+
+    def call(self, call: CallSite) -> SugaredValue:
+        for function in self.functions:
+            function.ensure_defined(call.range)
+        schemas = [function.schema for function in self.functions]
+        index, plan = match_schemas(self.functions[0].basename, schemas, call.range, call.args, call.kwargs)
+        inputs = plan.inputs(call.graph, call.range)
+        callee = insert_function_constant(call.range, call.graph, self.functions[index])
+        node = call.graph.create("prim::CallFunction", [callee, *inputs], types=plan.return_types, range=call.range)
+        return SimpleValue(call.graph.insert_node(node).output)
+
+
+class MethodValue(SugaredValue):
+    """A compiled method of an object; several, where it is overloaded."""
+
+    def __init__(self, object: Value, *methods: GraphFunction) -> None:
+        self.object = object
+        self.methods = methods
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.methods[0].basename}'"
+
+    @property
+    def is_passed_sugared(self) -> bool:
+        return True
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        methods = self.methods
+        return FlattenedValue(
+            (MethodValue, methods), (self.object,), lambda values, emitter: MethodValue(values[0], *methods)
+        )
+
+    def call(self, call: CallSite) -> SugaredValue:
+        for method in self.methods:
+            method.ensure_defined(call.range)
+        schemas = [method.schema for method in self.methods]
+        arguments = [NamedValue(self.object, range=call.range), *call.args]
+        index, plan = match_schemas(self.methods[0].basename, schemas, call.range, arguments, call.kwargs)
+        return SimpleValue(
+            insert_method_call(
+                call.range,
+                call.graph,
+                self.methods[index].basename,
+                plan.inputs(call.graph, call.range),
+                plan.return_types,
+            )
+        )
+
+
+class LibraryMethod(SugaredValue):
+    """A method of an object that is written in C++. Where nothing is known of its class, what it gives is taken for
+    Tensors, unless its place says otherwise."""
+
+    def __init__(self, object: Value, type: ClassType, name: str) -> None:
+        self.object = object
+        self.type = type
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.name}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        known = methods_of(self.type)
+        if known is not None:
+            return self._call_known(call.range, call.graph, call.args, call.kwargs, known)
+        if call.kwargs:
+            raise UnsupportedError(
+                f"{self.description} of a class written in C++ takes no arguments by name", call.range
+            )
+        inputs = [self.object, *(argument.materialise(call.graph) for argument in call.args)]
+        type: Type = TENSOR if call.targets == 1 else TupleType((TENSOR,) * call.targets)
+        result = insert_method_call(call.range, call.graph, self.name, inputs, [type])
+        return SimpleValue(result) if call.targets else SimpleValue(call.graph.insert_constant(None, range=call.range))
+
+    def _call_known(
+        self,
+        range: SourceRange,
+        graph: Graph,
+        args: Sequence[NamedValue],
+        kwargs: Sequence[NamedValue],
+        known: Mapping[str, FunctionSchema],
+    ) -> SugaredValue:
+        if self.name not in known:
+            raise UndefinedNameError(
+                f"'{self.type.basename}' has no method '{self.name}'", range, hint=f"its methods are {', '.join(known)}"
+            )
+        myself = NamedValue(self.object, range=range)
+        _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
+        return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))
+
+
+class InterfaceMethodValue(SugaredValue):
+    """A method of an object of which only the interface is known."""
+
+    def __init__(self, object: Value, name: str) -> None:
+        self.object = object
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.name}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        type = self.object.type
+        assert isinstance(type, InterfaceType)
+        arguments = [NamedValue(self.object, range=call.range), *call.args]
+        _, plan = match_schemas(self.name, [type.methods[self.name]], call.range, arguments, call.kwargs)
+        return SimpleValue(
+            insert_method_call(
+                call.range, call.graph, self.name, plan.inputs(call.graph, call.range), plan.return_types
+            )
+        )

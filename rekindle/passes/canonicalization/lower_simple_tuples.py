@@ -1,0 +1,65 @@
+"""Tuples that are taken apart where they were made are not made.
+
+.. code-block:: text
+
+    %t : (Tensor, int) = prim::TupleConstruct(%x, %n)
+    %a : Tensor, %b : int = prim::TupleUnpack(%t)        becomes    return (%x)
+    return (%a)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import TupleType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_int
+from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+
+
+@dataclass(slots=True)
+class LowerSimpleTuples:
+    """See the module. Dead code is eliminated too, the tuples with it."""
+
+    name: ClassVar[str] = "lower_simple_tuples"
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        for node in list(graph.all_nodes()):
+            changed |= _lower(node)
+        return run_nested(DeadCodeElimination(), graph) or changed
+
+
+def _lower(node: Node) -> bool:
+    if node.kind not in ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"):
+        return False
+    made = node.inputs[0].node
+    if made.kind != "prim::TupleConstruct" or not node.has_uses or not may_change("see through", node):
+        return False
+    elements = list(made.inputs)
+    if node.kind == "prim::TupleUnpack":
+        return _replace(node, elements)
+    if node.kind == "prim::TupleIndex":
+        index = constant_int(node.inputs[1])
+        if index is None or not -len(elements) <= index < len(elements):
+            return False
+        return _replace(node, [elements[index]])
+    first, end = node["beg"], node["end"]
+    assert isinstance(first, int), "an attribute of prim::TupleSlice is not an int"
+    assert isinstance(end, int), "an attribute of prim::TupleSlice is not an int"
+    part = elements[first:end]
+    graph = node.graph
+    type = TupleType(tuple(value.type for value in part))
+    tuple_ = graph.create("prim::TupleConstruct", part, types=[type], range=node.range).insert_before(node)
+    return _replace(node, [tuple_.output])
+
+
+def _replace(node: Node, values: list[Value]) -> bool:
+    changed = False
+    for output, value in zip(node.outputs, values, strict=True):
+        changed |= output.has_uses
+        output.replace_all_uses_with(value)
+    return changed

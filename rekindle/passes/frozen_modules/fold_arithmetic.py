@@ -1,0 +1,142 @@
+"""What is added to, or multiplied with, what a convolution gives belongs to its weights.
+
+.. code-block:: text
+
+    %c : Tensor = aten::conv2d(%x, %w, %b, …)
+    %m : Tensor = aten::mul(%c, %scale)          becomes     %a : Tensor = aten::conv2d(%x, %w2, %b2, …)
+    %a : Tensor = aten::add(%m, %shift, %1)
+
+The other operand is a constant: a number, or a tensor with one entry for each channel, or a single one. It must not
+make the result larger, nor of another dtype. A negation is a product with -1. Convolutions, transposed ones and linear
+maps are treated alike. The answer is the same up to rounding; where the new weights would not be finite, nothing is
+done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import is_constant, value_of
+from rekindle.passes.frozen_modules.foldable import MAPS, Foldable, fixed_tensor, foldable
+
+_Weights = tuple[torch.Tensor, torch.Tensor]
+
+
+@dataclass(slots=True)
+class FoldArithmetic:
+    """See the module. The constants of before are left to :class:`DeadCodeElimination`."""
+
+    name: ClassVar[str] = "fold_arithmetic"
+    is_frozen: bool = False
+    """Whether nobody but the graph knows its constants: no caller passes one of them to be written to."""
+
+    def run(self, graph: Graph) -> bool:
+        if not any(node.kind in MAPS for node in graph.all_nodes()):
+            return False
+        aliases = AliasDb(graph, is_frozen=self.is_frozen)
+        ranks = Ranks() if ranks_are_fixed(graph) else None
+        changed = False
+        for node in in_order(graph, ranks):
+            if node.kind in _FOLDS:
+                changed |= _fold(node, aliases, ranks)
+        return changed
+
+
+def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
+    for place in range(min(len(node.inputs), 2)):
+        map = foldable(node.inputs[place], aliases)
+        if map is None or map.node.owning_block is not node.owning_block:
+            continue
+        if node.kind == "aten::neg":
+            other: torch.Tensor | None = torch.tensor([-1.0], dtype=torch.float64, device=map.weight.device)
+        else:
+            other = _channels(node.inputs[1 - place], map, aliases, ranks)
+        folded = None if other is None else _FOLDS[node.kind](node, map, other, place == 0)
+        if folded is None or not map.fits(*folded) or not may_change("fold into its operand", node):
+            continue
+        map.replace(*folded, "folded")
+        node.output.replace_all_uses_with(map.node.output)
+        node.destroy()
+        return True
+    return False
+
+
+def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None) -> torch.Tensor | None:
+    """What ``value``, a constant, is for each channel of the map's result, in float64, or for all of them alike."""
+    if not is_constant(value):
+        return None
+    found = value_of(value.node)
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        return torch.tensor([found], dtype=torch.float64, device=map.weight.device)
+    tensor = fixed_tensor(value, aliases)
+    if tensor is None or tensor.is_complex() or tensor.device != map.weight.device:
+        return None
+    if torch.result_type(tensor, map.weight) != map.weight.dtype:
+        return None
+    shape = list(tensor.shape)
+    if len(shape) > map.spatial + 1:
+        # With a dimension of its own for the batch it would give one to what has none.
+        fewest = 0 if ranks is None else ranks.of(map.node.inputs[0])[0]
+        if len(shape) > fewest or any(size != 1 for size in shape[: -(map.spatial + 1)]):
+            return None
+    if map.spatial and any(size != 1 for size in shape[-map.spatial :]):
+        return None
+    if tensor.numel() not in (1, map.channels) or (tensor.numel() > 1 and len(shape) < map.spatial + 1):
+        return None
+    return tensor.reshape(-1).to(torch.float64)
+
+
+def _times(node: Node, map: Foldable, other: torch.Tensor, is_first: bool) -> _Weights | None:
+    return map.scaled(other), map.shift() * other
+
+
+def _divided(node: Node, map: Foldable, other: torch.Tensor, is_first: bool) -> _Weights | None:
+    if not is_first or len(node.inputs) != 2:
+        return None  # something by the result, or one that rounds
+    return map.scaled(1 / other), map.shift() / other
+
+
+def _plus(node: Node, map: Foldable, other: torch.Tensor, is_first: bool) -> _Weights | None:
+    alpha = _alpha(node)
+    if alpha is None or (alpha != 1 and not is_first):
+        return None
+    return map.weight.to(torch.float64), map.shift() + alpha * other
+
+
+def _minus(node: Node, map: Foldable, other: torch.Tensor, is_first: bool) -> _Weights | None:
+    alpha = _alpha(node)
+    if alpha is None:
+        return None
+    if is_first:
+        return map.weight.to(torch.float64), map.shift() - alpha * other
+    minus = torch.tensor([-float(alpha)], dtype=torch.float64, device=map.weight.device)
+    return map.scaled(minus), other - alpha * map.shift()
+
+
+def _minus_reversed(node: Node, map: Foldable, other: torch.Tensor, is_first: bool) -> _Weights | None:
+    return _minus(node, map, other, not is_first)
+
+
+def _alpha(node: Node) -> int | float | None:
+    found = value_of(node.inputs[2].node) if len(node.inputs) == 3 and is_constant(node.inputs[2]) else None
+    return found if isinstance(found, (int, float)) and not isinstance(found, bool) else None
+
+
+_FOLDS: Final[dict[str, Callable[[Node, Foldable, torch.Tensor, bool], _Weights | None]]] = {
+    "aten::mul": _times,
+    "aten::neg": _times,
+    "aten::div": _divided,
+    "aten::add": _plus,
+    "aten::sub": _minus,
+    "aten::rsub": _minus_reversed,
+}
+"""What becomes of weight and bias, in float64; None where that cannot be told. The last argument says whether the map
+is the first operand."""

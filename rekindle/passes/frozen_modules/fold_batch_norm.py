@@ -1,0 +1,164 @@
+"""Normalising what a convolution or a linear map gives is another convolution, another linear map.
+
+.. code-block:: text
+
+    %c : Tensor = aten::conv2d(%x, %w, %b, …)
+    %n : Tensor = aten::batch_norm(%c, %gamma, %beta,         becomes     %n : Tensor = aten::conv2d(%x, %w2, %b2, …)
+                      %mean, %var, %false, …, %eps, …)
+
+Weights and statistics are constants, the statistics are not taken of the batch, and nothing else uses the convolution.
+The answer is the same up to rounding; where the new weights would not be finite, nothing is done.
+
+A convolution takes an image without a batch too, and a normalisation takes its rows for channels then. Where the graph
+does not tell that there is a batch, an error is raised if there is none, as the modules for normalisation do. Behind a
+linear map the channels come last, which is the second place for a batch of rows only: where it is not known to be one,
+the graph is asked when it runs.
+
+.. code-block:: text
+
+    %d : int = aten::dim(%x)
+    %flat : bool = aten::eq(%d, %2)
+    %l : Tensor = prim::If(%flat)
+      block0():
+        %1 : Tensor = aten::linear(%x, %w2, %b2)
+        -> (%1)
+      block1():
+        %2 : Tensor = aten::linear(%x, %w, %b)
+        -> (%2)
+    %n : Tensor = prim::If(%flat)
+      block0():
+        -> (%l)
+      block1():
+        %3 : Tensor = aten::batch_norm(%l, …)
+        -> (%3)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.types import BOOL, INT, STRING, NoneType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_bool, is_constant, value_of
+from rekindle.passes.frozen_modules.foldable import Foldable, fixed_tensor, foldable
+
+_NOTE = "fused_bn"
+
+
+@dataclass(slots=True)
+class FoldBatchNorm:
+    """See the module. The constants of before are left to :class:`DeadCodeElimination`."""
+
+    name: ClassVar[str] = "fold_batch_norm"
+    is_frozen: bool = False
+    """Whether nobody but the graph knows its constants: no caller passes one of them to be written to."""
+
+    def run(self, graph: Graph) -> bool:
+        if not graph.find_nodes("aten::batch_norm"):
+            return False
+        aliases = AliasDb(graph, is_frozen=self.is_frozen)
+        ranks = Ranks() if ranks_are_fixed(graph) else None
+        changed = False
+        for node in in_order(graph, ranks):
+            if node.kind == "aten::batch_norm":
+                changed |= _fold(node, aliases, ranks)
+        return changed
+
+
+def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
+    map = foldable(node.inputs[0], aliases)
+    if map is None or map.node.owning_block is not node.owning_block or constant_bool(node.inputs[5]) is not False:
+        return False
+    folded = _folded(node, map, aliases)
+    if folded is None:
+        return False
+    rank = None if ranks is None else ranks.exactly(map.node.inputs[0])
+    if map.node.kind == "aten::linear" and rank is None:
+        return _may_fold(node) and _branch(node, map, folded)
+    if rank not in (None, map.spatial + 2) or not _may_fold(node):
+        return False
+    if rank is None:
+        _insert_check(map)
+        if ranks is not None:
+            ranks.learn(map.node.inputs[0], map.spatial + 2)
+    map.replace(*folded, _NOTE)
+    node.output.replace_all_uses_with(map.node.output)
+    node.destroy()
+    return True
+
+
+def _may_fold(node: Node) -> bool:
+    return may_change("fold into what it normalises", node)
+
+
+def _insert_check(map: Foldable) -> None:
+    """Raise an error in front of a convolution if there is no batch."""
+    graph, node, rank = map.node.graph, map.node, map.spatial + 2
+    with graph.inserting_before(node):
+        asked = graph.insert_node(graph.create("aten::dim", [node.inputs[0]], types=[INT], range=node.range))
+        wanted, text, kind = (
+            graph.insert_constant(value)
+            for value in (rank, f"expected {rank}D input (got {{}}D input)", "builtins.ValueError")
+        )
+        other = graph.create("aten::ne", [asked.output, wanted], types=[BOOL], range=node.range)
+        check = graph.create("prim::If", [graph.insert_node(other).output], outputs=0, range=node.range)
+        graph.insert_node(check)
+    wrong = check.add_block()
+    check.add_block()
+    message = graph.create("aten::format", [text, asked.output], types=[STRING], range=node.range)
+    wrong.append(message)
+    wrong.append(graph.create("prim::RaiseException", [message.output, kind], outputs=0, range=node.range))
+
+
+def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, torch.Tensor] | None:
+    """The weight and the bias of the map that gives what the normalisation gives, in float64."""
+    scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in node.inputs[1:5])
+    epsilon = value_of(node.inputs[7].node) if is_constant(node.inputs[7]) else None
+    if mean is None or variance is None or not isinstance(epsilon, float):
+        return None
+    for value, found in ((node.inputs[1], scale), (node.inputs[2], shift)):
+        if found is None and not isinstance(value.type, NoneType):
+            return None
+    given = [tensor for tensor in (scale, shift, mean, variance) if tensor is not None]
+    if any(t.dtype != map.weight.dtype or t.device != map.weight.device for t in given):
+        return None
+    if any(t.shape != (map.channels,) for t in given):
+        return None
+    factor = torch.rsqrt(variance.to(torch.float64) + epsilon)
+    if scale is not None:
+        factor = factor * scale.to(torch.float64)
+    bias = (map.shift() - mean.to(torch.float64)) * factor
+    if shift is not None:
+        bias = bias + shift.to(torch.float64)
+    weight = map.scaled(factor)
+    return (weight, bias) if map.fits(weight, bias) else None
+
+
+def _branch(node: Node, map: Foldable, folded: tuple[torch.Tensor, torch.Tensor]) -> bool:
+    graph, linear = node.graph, map.node
+    with graph.inserting_before(linear):
+        rank = graph.insert_node(graph.create("aten::dim", [linear.inputs[0]], types=[INT], range=node.range))
+        two = graph.insert_constant(2)
+        flat = graph.insert_node(graph.create("aten::eq", [rank.output, two], types=[BOOL], range=node.range)).output
+        mapped = graph.insert_node(graph.create("prim::If", [flat], outputs=1, range=linear.range))
+    with graph.inserting_before(node):
+        normalised = graph.insert_node(graph.create("prim::If", [flat], outputs=1, range=node.range))
+    first, second = mapped.add_block(), mapped.add_block()
+    copy = first.append(graph.create_clone(linear, lambda value: value))
+    Foldable(copy, map.weight, map.bias, 0).replace(*folded, _NOTE)
+    first.add_output(copy.output)
+    linear.output.replace_all_uses_with(mapped.output)
+    linear.move_before(second.return_node)
+    second.add_output(linear.output)
+    node.output.replace_all_uses_with(normalised.output)
+    normalised.add_block().add_output(mapped.output)
+    other = normalised.add_block()
+    node.move_before(other.return_node)
+    other.add_output(node.output)
+    return True

@@ -1,0 +1,87 @@
+"""Attributes of modules whose values are known, and that nothing writes to, become constants.
+
+.. code-block:: text
+
+    %lin : Linear = prim::GetAttr[name="lin"](%self)
+    %w : Tensor = prim::GetAttr[name="weight"](%lin)            %self.lin.weight : Tensor = prim::Constant[value=…]()
+    %y : Tensor = aten::linear(%x, %w, %none)         becomes   %y : Tensor = aten::linear(%x, %self.lin.weight, %none)
+
+The values are given by the class of the module and the name of the attribute, so that a class stands for one module.
+Whoever gives them knows that nothing writes to them: :mod:`rekindle.analysis.attribute_writes` tells.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import torch
+
+from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
+from rekindle.ir.attributes import infer_type
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import ANY, NONE, AnyType, NumberType, TensorType, Type, UnionType, without_none
+from rekindle.passes.changes import may_change
+from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+
+
+@dataclass(slots=True)
+class Freezing:
+    """See the module. Reads of parts that nobody uses any more go away too."""
+
+    name: ClassVar[str] = "freezing"
+    values: Mapping[AttributeKey, Any] = field(default_factory=dict)
+    """What the attributes hold that become constants; of those that :func:`can_be_constant` says can."""
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        for node in list(nodes_within(graph)):
+            if node.kind == "prim::GetAttr" and slot_of(node) in self.values and may_change("make a constant of", node):
+                _replace(node, self.values[slot_of(node)])
+                changed = True
+        if changed:
+            run_nested(DeadCodeElimination(), graph)
+        return changed
+
+
+def _replace(node: Node, value: Any) -> None:
+    constant = node.graph.create_constant(value, constant_type(value, node.output.type), node.range)
+    constant.callstack = node.callstack
+    first = node.graph.return_node.next
+    constant.insert_before(first if first is not node.graph.return_node else node)
+    constant.output.set_name(_path(node.output))
+    node.output.replace_all_uses_with(constant.output)
+    node.destroy()
+
+
+def _path(value: Value) -> str:
+    """``self.layers.0.weight`` → a name that the text form allows, for what is read from a part of a part."""
+    names: list[str] = []
+    while value.node.kind == "prim::GetAttr":
+        names.append(value.node.get_string("name"))
+        value = value.node.inputs[0]
+    return ".".join((value.base_name or "self", *reversed(names)))
+
+
+def can_be_constant(value: Any) -> bool:
+    """Whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and lists,
+    dicts and tuples of such."""
+    if isinstance(value, (list, tuple)):
+        return all(can_be_constant(item) for item in value)
+    if isinstance(value, dict):
+        return all(can_be_constant(key) and can_be_constant(item) for key, item in value.items())
+    simple = (bool, int, float, complex, str, torch.Tensor, torch.device, enum.Enum, torch.dtype)
+    return value is None or isinstance(value, simple)
+
+
+def constant_type(value: Any, declared: Type) -> Type:
+    """The type of a constant that takes the place of what was declared to be ``declared``: all that ``value`` tells."""
+    if value is None:
+        return NONE
+    type = without_none(declared)
+    if isinstance(type, (UnionType, AnyType, NumberType)):
+        type = infer_type(value) or ANY
+    return TensorType.of(value) if isinstance(value, torch.Tensor) and isinstance(type, TensorType) else type

@@ -1,0 +1,258 @@
+"""Convolutions and linear maps of constant weights go to oneDNN, with the activation behind them.
+
+.. code-block:: text
+
+    %c : Tensor = aten::conv2d(%x, %w, %b, …)
+    %r : Tensor = aten::relu_(%c)
+    %d : Tensor = aten::conv2d(%r, %w2, %b2, …)
+    %v : Tensor = aten::view(%d, %sizes)
+
+becomes
+
+.. code-block:: text
+
+    %r : Tensor = prim::packed_convolution[…, activation="relu"](%x, %w, %b)
+    %d : Tensor = prim::packed_convolution[…, activation="none"](%r, %w2, %b2)
+    %e : Tensor = aten::contiguous(%d, %0)
+    %v : Tensor = aten::view(%e, %sizes)
+
+An addition to what a convolution alone gives (``x + conv(y)``, the way round a block) is put into it, too, as
+``prim::packed_convolution_add``.
+
+Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
+mind. What looks at the order of a result in memory gets it in the order that it had.
+
+What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.onednn_ops`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import may_write
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.graph import Graph, Node, Use, Value
+from rekindle.ir.types import NoneType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_int, is_constant, value_of
+from rekindle.passes.frozen_modules.foldable import fixed_tensor
+
+CONVOLUTION: Final = "prim::packed_convolution"
+ADDING: Final = "prim::packed_convolution_add"
+LINEAR: Final = "prim::packed_linear"
+
+
+@dataclass(slots=True)
+class PackWeights:
+    """See the module."""
+
+    name: ClassVar[str] = "pack_weights"
+    smallest_linear: int = 1 << 16
+    """Linear maps of fewer weights stay as they are: what PyTorch does then takes less than the way to oneDNN."""
+
+    def run(self, graph: Graph) -> bool:
+        aliases = AliasDb(graph, is_frozen=True)
+        changed = False
+        for node in list(graph.all_nodes()):
+            if node.kind == "aten::conv2d":
+                changed |= _pack_convolution(node, aliases)
+            elif node.kind == "aten::linear":
+                changed |= _pack_linear(node, aliases, self.smallest_linear)
+        if changed:
+            for node in list(graph.find_nodes(CONVOLUTION)):
+                _take_addition(node, graph)
+            _Order(graph).keep()
+        return changed
+
+
+def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
+    lists = [_ints(value) for value in node.inputs[3:6]]
+    groups = constant_int(node.inputs[6])
+    if groups is None or not _has_fixed_weights(node, aliases, 4):
+        return False
+    stride, padding, dilation = lists
+    if stride is None or padding is None or dilation is None or not may_change("pack the weights of", node):
+        return False
+    attributes: dict[str, AttributeValue] = {
+        "stride": stride,
+        "padding": padding,
+        "dilation": dilation,
+        "groups": groups,
+    }
+    _replace(node, CONVOLUTION, attributes)
+    return True
+
+
+def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
+    if not _has_fixed_weights(node, aliases, 2):
+        return False
+    weight = value_of(node.inputs[1].node)
+    assert isinstance(weight, torch.Tensor)
+    if weight.numel() < smallest or not may_change("pack the weights of", node):
+        return False
+    _replace(node, LINEAR, {})
+    return True
+
+
+def _has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
+    weight, bias = fixed_tensor(node.inputs[1], aliases), fixed_tensor(node.inputs[2], aliases)
+    if weight is None or not (bias is not None or isinstance(node.inputs[2].type, NoneType)):
+        return False
+    given = [weight] if bias is None else [weight, bias]
+    return weight.dim() == rank and all(t.dtype is torch.float32 and t.device.type == "cpu" for t in given)
+
+
+def _ints(value: Value) -> list[int] | None:
+    """A pair of ints that is known; None where it is not."""
+    if value.node.kind == "prim::ListConstruct":
+        found = [constant_int(item) for item in value.node.inputs]
+    else:
+        held = value_of(value.node) if is_constant(value) else None
+        found = [item if isinstance(item, int) else None for item in held] if isinstance(held, list) else []
+    known = [item for item in found if item is not None]
+    return known * 2 if len(found) == len(known) == 1 else known if len(found) == len(known) == 2 else None
+
+
+def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
+    """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
+    last = _activation_behind(node) or node
+    activation = "none" if last is node else "relu"
+    made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
+    made.set_range(node.range)
+    made.callstack = node.callstack
+    made.insert_before(node)
+    made.output.copy_metadata(last.output)
+    made.output.type = node.output.type
+    last.output.replace_all_uses_with(made.output)
+    if last is not node:
+        last.destroy()
+    node.destroy()
+
+
+def _activation_behind(node: Node) -> Node | None:
+    """The activation that alone uses the result of ``node``, if there is one that oneDNN knows."""
+    user = _only_user(node)
+    return user if user is not None and user.kind in ("aten::relu", "aten::relu_") else None
+
+
+def _only_user(node: Node) -> Node | None:
+    """The node of the same block that alone uses the result of ``node``, once."""
+    uses = node.output.uses
+    return uses[0].user if len(uses) == 1 and uses[0].user.owning_block is node.owning_block else None
+
+
+def _take_addition(node: Node, graph: Graph) -> None:
+    """Put the addition behind a convolution, and the activation behind that, into it."""
+    add = _only_user(node)
+    if add is None or node.get_string("activation") != "none" or add.kind not in ("aten::add", "aten::add_"):
+        return
+    schema = add.schema
+    if schema is None or schema.overload != "Tensor" or constant_int(add.inputs[2]) != 1:
+        return
+    other = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
+    is_in_place = add.kind == "aten::add_"
+    if other is node.output or (is_in_place and add.inputs[0] is not node.output):
+        return
+    aliases = AliasDb(graph, is_frozen=True)
+    if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):
+        return  # what it reads may be written to meanwhile
+    last = _activation_behind(add) or add
+    attributes: dict[str, AttributeValue] = {name: node[name] for name in ("stride", "padding", "dilation", "groups")}
+    attributes |= {
+        "activation": "none" if last is add else "relu",
+        "is_in_place": int(is_in_place),
+        "may_overwrite": int(_is_read_last_by(other, add, node)),
+    }
+    made = graph.create(ADDING, [*node.inputs, other], attributes=attributes)
+    made.set_range(node.range)
+    made.callstack = node.callstack
+    made.insert_before(add)
+    made.output.copy_metadata(last.output)
+    made.output.type = last.output.type
+    last.output.replace_all_uses_with(made.output)
+    for gone in (last, add, node) if last is not add else (add, node):
+        gone.destroy()
+
+
+def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
+    """Whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions before."""
+    if value.node.kind not in (CONVOLUTION, ADDING) or value.node.owning_block is not add.owning_block:
+        return False
+    others = [use.user for use in value.uses if use.user is not add]
+    return convolution not in others and all(
+        each.kind in (CONVOLUTION, ADDING, *_ASKING) and each.owning_block is add.owning_block and each.is_before(add)
+        for each in others
+    )
+
+
+# ------------------------------------------------------------------------------------------------- the order in memory
+
+_IN_PLACE: Final = frozenset({"aten::relu_", "aten::hardtanh_", "aten::silu_", "aten::hardswish_"})
+_NOT_MINDING: Final = frozenset(
+    {
+        *_IN_PLACE,
+        *(CONVOLUTION, ADDING, "aten::relu", "aten::hardtanh", "aten::silu", "aten::sigmoid", "aten::hardswish"),
+        *("aten::hardsigmoid", "aten::add", "aten::sub", "aten::mul", "aten::max_pool2d", "aten::avg_pool2d"),
+        *("aten::adaptive_avg_pool2d", "aten::batch_norm", "aten::cat"),
+    }
+)
+"""Kinds that give the same in whatever order their operands are, but for the order of the result."""
+_ASKING: Final = frozenset({"aten::dim", "aten::size"})
+
+
+class _Order:
+    """Finds what may be in channels-last order, and gives it to those who would mind in the usual one."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.aliases = AliasDb(graph, is_frozen=True)
+        self.written = 0
+        """What is written to by others than those that work in place and do not mind."""
+        for node in graph.all_nodes():
+            if not node.blocks and may_write(node) and node.kind not in _IN_PLACE:
+                self.written |= self.aliases.writes_to(node)
+        self.other_order: set[Value] = set()
+
+    def keep(self) -> None:
+        for node in list(self.graph.all_nodes()):
+            if node.kind in (CONVOLUTION, ADDING) or (node.kind in _NOT_MINDING and self._has_other_order(node)):
+                self._decide(node.output)
+
+    def _has_other_order(self, node: Node) -> bool:
+        first = node.inputs[0].node
+        operands = first.inputs if first.kind == "prim::ListConstruct" else node.inputs
+        return any(value in self.other_order for value in operands)
+
+    def _decide(self, value: Value) -> None:
+        uses = list(value.uses)
+        works_in_place = any(use.user.kind in _IN_PLACE for use in uses)
+        if self.aliases.reachable(value) & self.written or (works_in_place and len(uses) > 1):
+            self._reorder(value, uses)
+            return
+        minding = [use for use in uses if not _does_not_mind(use)]
+        self._reorder(value, minding)
+        if len(minding) < len(uses):
+            self.other_order.add(value)
+
+    def _reorder(self, value: Value, uses: list[Use]) -> None:
+        if not uses:
+            return
+        graph, node = self.graph, value.node
+        with graph.inserting_after(node):
+            usual = graph.insert_constant(0)
+            copy = graph.insert_node(graph.create("aten::contiguous", [value, usual], range=node.range))
+        for use in uses:
+            use.user.replace_input(use.offset, copy.output)
+
+
+def _does_not_mind(use: Use) -> bool:
+    user = use.user
+    if user.kind in (CONVOLUTION, ADDING):
+        return use.offset in (0, 3)
+    if user.kind == "prim::ListConstruct":
+        return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
+    return user.kind in _NOT_MINDING or user.kind in _ASKING

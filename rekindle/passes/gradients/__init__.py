@@ -1,0 +1,1 @@
+"""Passes on backward graphs: computations that depend on whether a gradient is defined."""

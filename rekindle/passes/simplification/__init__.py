@@ -1,0 +1,1 @@
+"""Passes that compute less: constant folding, common subexpressions, dead code, peephole rules, removal of mutation."""

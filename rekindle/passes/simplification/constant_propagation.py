@@ -1,0 +1,259 @@
+"""What can be computed when the program is compiled is: constants, branches on them, what loops carry without a change.
+
+.. code-block:: text
+
+    %1 : int = prim::Constant[value=3]()
+    %2 : int = aten::mul(%1, %1)
+    %3 : bool = aten::gt(%2, %1)
+    %4 : Tensor = prim::If(%3)                 becomes     %2 : int = prim::Constant[value=9]()
+      block0():                                            %4 : Tensor = aten::mul(%x, %2)
+        %5 : Tensor = aten::mul(%x, %2)
+        -> (%5)
+      block1():
+        -> (%x)
+
+Only values that nobody can write to are computed: numbers, strings, None, devices and tuples of such. A node that
+raises an error is left to raise it when the program runs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rekindle.analysis.constant_folding import may_fold
+from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic
+from rekindle.errors import GraphError
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.registry import is_foreign
+from rekindle.ir.types import Type
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_bool, constant_int, constant_key, is_constant, value_of
+from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination, remove_carried
+
+_LEFT_ALONE = frozenset(
+    {"prim::Constant", "prim::Uninitialized", "prim::Guard", "prim::BailOut", "prim::unchecked_unwrap_optional"}
+)
+
+
+@dataclass(slots=True)
+class ConstantPropagation:
+    """See the module. Where anything changed, dead code is eliminated too."""
+
+    name: ClassVar[str] = "constant_propagation"
+
+    def run(self, graph: Graph) -> bool:
+        changed = _propagate(graph.block)
+        if changed:
+            run_nested(DeadCodeElimination(), graph)
+        return changed
+
+
+def _propagate(block: Block) -> bool:
+    changed = False
+    for node in block.nodes:
+        if node.kind == "prim::If":
+            changed |= _propagate_if(node)
+        elif node.kind == "prim::Loop":
+            changed |= _propagate_loop(node)
+        elif node.blocks:
+            for inner in node.blocks:
+                changed |= _propagate(inner)
+        elif _can_be_computed(node):
+            changed |= _compute(node)
+    return changed
+
+
+# --------------------------------------------------------------------------------------------------------- single nodes
+
+
+def _can_be_computed(node: Node) -> bool:
+    if (
+        is_foreign(node.kind)  # it may do anything, and a program that is merely loaded must not run it
+        or node.kind in _LEFT_ALONE
+        or not node.outputs
+        or not all(is_constant(value) for value in node.inputs)
+    ):
+        return False
+    if not all(is_immutable(value.type) for value in (*node.inputs, *node.outputs)):
+        return False
+    operator = node.operator
+    if operator is None or (operator.schema.is_vararg and node.kind not in _VARARG_KINDS):
+        return False
+    return not has_side_effects(node) and not is_nondeterministic(node)
+
+
+_VARARG_KINDS = frozenset({"prim::TupleConstruct"})
+
+
+def _compute(node: Node) -> bool:
+    """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
+    operator = node.operator
+    assert operator is not None
+    values = [value_of(value.node) for value in node.inputs]
+    if _may_be_huge(node) or not may_fold(operator, values):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = operator.operation_of(node)(*values)
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:
+        # Whatever it is, the program is to raise it when it runs, if it comes here at all.
+        return False
+    if _is_huge(result):
+        return False
+    results = [result] if len(node.outputs) == 1 else list(result) if isinstance(result, (tuple, list)) else []
+    if len(results) != len(node.outputs):
+        return False
+    if not may_change("compute", node):
+        return False
+    changed = False
+    for output, value in zip(node.outputs, results, strict=True):
+        changed |= _replace_by_constant(output, value)
+    if not any(output.has_uses for output in node.outputs):
+        node.destroy()  # it does not raise, which dead code elimination cannot know
+        changed = True
+    return changed
+
+
+_MOST_BITS = 63
+"""Ints of more bits than this are not made constants: the text form, archives and kernels know 64."""
+
+
+_LONGEST_TEXT = 1000
+"""Texts of more characters are neither made nor computed with: a program would double one in every line."""
+
+
+def _may_be_huge(node: Node) -> bool:
+    """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``,
+    ``"".ljust(10**9)``. The program may never come here."""
+    values = [value_of(value.node) for value in node.inputs]
+    if any(isinstance(value, str) for value in values):
+        return node.kind in _GROWING or any(
+            len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
+            for value in values
+        )
+    if node.kind == "aten::factorial":
+        return any(isinstance(value, int) and value > _MOST_BITS for value in values)
+    if node.kind not in _GROWING or len(values) < 2:
+        return False
+    left, right = values[:2]
+    return (
+        isinstance(left, int)
+        and isinstance(right, int)
+        and _GROWING[node.kind](left.bit_length(), right) > 2 * _MOST_BITS
+    )
+
+
+_GROWING: dict[str, Callable[[int, int], int]] = {
+    "aten::pow": lambda bits, power: bits * max(power, 0),
+    "aten::__lshift__": lambda bits, places: bits + places,
+    "aten::mul": lambda bits, factor: bits + factor.bit_length(),
+}
+"""Operators that make large numbers of small ones, and how many bits the result has at most."""
+
+
+def _is_huge(result: object) -> bool:
+    if isinstance(result, tuple):
+        return any(_is_huge(item) for item in result)
+    if isinstance(result, str):
+        return len(result) > _LONGEST_TEXT
+    return isinstance(result, int) and not -(1 << _MOST_BITS) <= result < 1 << _MOST_BITS
+
+
+def _replace_by_constant(output: Value, value: object) -> bool:
+    graph = output.graph
+    if value is None and not output.type.is_optional:
+        return False  # a cast behind what raises where it is None
+    keep_type = value is None or isinstance(value, tuple)
+    type: Type | None = output.type if keep_type else None
+    try:
+        constant = graph.create_constant(value, type, output.node.range)
+    except GraphError:
+        return False
+    if not constant.output.type.is_subtype_of(output.type):
+        return False  # a bool that was cast to a Scalar: its own type would not fit where it is used
+    constant.callstack = output.node.callstack
+    constant.insert_before(output.node)
+    output.replace_all_uses_with(constant.output)
+    return True
+
+
+# --------------------------------------------------------------------------------------------------------- control flow
+
+
+def _propagate_if(node: Node) -> bool:
+    condition = constant_bool(node.input)
+    if condition is not None and may_change("choose a branch of", node):
+        chosen = node.blocks[0 if condition else 1]
+        _propagate(chosen)
+        _inline_block(node, chosen)
+        return True
+    changed = False
+    for block in node.blocks:
+        changed |= _propagate(block)
+    then, otherwise = node.blocks
+    for index in reversed(range(len(node.outputs))):
+        same = _common_value(then.outputs[index], otherwise.outputs[index])
+        if same is None or not may_change("take out an output of", node):
+            continue
+        output = node.outputs[index]
+        if same.node.owning_block in (then, otherwise):
+            same = node.graph.create_clone(same.node, _no_inputs).insert_before(node).output
+        output.replace_all_uses_with(same)
+        node.erase_output(index)
+        then.erase_output(index)
+        otherwise.erase_output(index)
+        changed = True
+    return changed
+
+
+def _no_inputs(value: Value) -> Value:
+    raise AssertionError("a constant has no inputs")
+
+
+def _common_value(then: Value, otherwise: Value) -> Value | None:
+    """What both branches return, if that is one value from outside, or equal constants that cannot be written to."""
+    if then is otherwise:
+        return then
+    if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":
+        return None
+    if then.type != otherwise.type or not is_immutable(then.type):
+        return None
+    return then if constant_key(then.node) == constant_key(otherwise.node) else None
+
+
+def _propagate_loop(node: Node) -> bool:
+    count = constant_int(node.inputs[0])
+    runs_never = (count is not None and count <= 0) or constant_bool(node.inputs[1]) is False
+    if runs_never and may_change("remove", node):
+        for output, initial in zip(node.outputs, node.inputs[2:], strict=True):
+            output.replace_all_uses_with(initial)
+        node.destroy()
+        return True
+    body = node.blocks[0]
+    changed = _propagate(body)
+    for index in reversed(range(len(node.outputs))):
+        # What the body gives back as it got it is the same all along.
+        if body.outputs[index + 1] is body.inputs[index + 1] and may_change("take out what is carried by", node):
+            initial = node.inputs[index + 2]
+            node.outputs[index].replace_all_uses_with(initial)
+            body.inputs[index + 1].replace_all_uses_with(initial)
+            remove_carried(node, index)
+            changed = True
+    return changed
+
+
+def _inline_block(node: Node, block: Block) -> None:
+    """Move the nodes of ``block`` in front of the ``if`` that owns it, which goes away."""
+    results = list(block.outputs)
+    for moved in list(block.nodes):
+        moved.move_before(node)
+    for output, result in zip(node.outputs, results, strict=True):
+        output.replace_all_uses_with(result)
+    node.destroy()

@@ -1,0 +1,210 @@
+"""What can be computed of constant tensors, lists and dicts is computed once, when the program is compiled.
+
+.. code-block:: text
+
+    %w : Tensor = prim::Constant[value=…]()
+    %t : Tensor = aten::t(%w)
+    %s : Tensor = aten::mul(%t, %two)                       %s : Float(3, 2) = prim::Constant[value=…]()
+    %n : int = aten::size(%w, %zero)             becomes    %n : int = prim::Constant[value=2]()
+    %y : Tensor = aten::matmul(%x, %s)                      %y : Tensor = aten::matmul(%x, %s)
+
+For graphs whose constants are nobody else's: those of frozen modules. Nothing in the graph writes to what goes in or
+to what comes out, and no caller gets the result: each call would get the same. What is larger than what it is made of
+is computed anew each time, as an ``expand`` that was made contiguous.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic, may_write
+from rekindle.errors import GraphError
+from rekindle.ir.attributes import constant_attribute
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.registry import is_foreign
+from rekindle.ir.types import DictType, FunctionType, ListType, TensorType, TupleType, Type
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import value_of
+from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+
+
+@dataclass(slots=True)
+class FoldConstantTensors:
+    """See the module. Where anything changed, dead code is eliminated too."""
+
+    name: ClassVar[str] = "fold_constant_tensors"
+    largest_growth: int = 1 << 16
+    """How many bytes more than what goes in a result may have."""
+
+    def run(self, graph: Graph) -> bool:
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda") or _sets_modes(graph):
+            return False
+        work = _Work(graph, self.largest_growth)
+        changed = False
+        for node in list(graph.all_nodes()):
+            if node.in_block and work.can_be_computed(node):
+                changed |= work.compute(node)
+        if changed:
+            run_nested(DeadCodeElimination(), graph)
+        return changed
+
+
+_GRAD_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+
+
+def _sets_modes(graph: Graph) -> bool:
+    """Whether other modes than that of gradients are set in the graph: under autocast, an operator is another."""
+    entered = (node.inputs[0].type for node in graph.find_nodes("prim::Enter"))
+    return any(not str(type).endswith(_GRAD_MODES) for type in entered)
+
+
+_LEFT_ALONE: Final = frozenset(
+    {
+        *("prim::Constant", "prim::ListConstruct", "prim::DictConstruct", "prim::TupleConstruct"),
+        *("prim::Uninitialized", "prim::CreateObject", "prim::GetAttr", "prim::profile", "prim::Guard"),
+        *("prim::unchecked_cast", "aten::_unwrap_optional", "prim::unchecked_unwrap_optional"),
+        *("aten::__is__", "aten::__isnot__", "prim::id", "prim::If", "prim::Loop"),
+    }
+)
+
+
+class _Work:
+    def __init__(self, graph: Graph, largest_growth: int) -> None:
+        self.graph = graph
+        self.largest_growth = largest_growth
+        self.aliases = AliasDb(graph, is_frozen=True)
+        self.leaving = 0
+        for value in graph.outputs:
+            self.leaving |= self.aliases.reachable(value)
+
+    def can_be_computed(self, node: Node) -> bool:
+        if node.kind in _LEFT_ALONE or is_foreign(node.kind) or node.blocks or not node.outputs:
+            return False
+        if not any(_is_constant_holder(value) for value in node.inputs):
+            return False
+        if not all(self._is_fixed(value) for value in node.inputs):
+            return False
+        if node.operator is None or may_write(node) or has_side_effects(node) or is_nondeterministic(node):
+            return False
+        return all(self._stays(value) for value in node.outputs)
+
+    def _is_fixed(self, value: Value) -> bool:
+        node = value.node
+        if isinstance(value.type, FunctionType) or (not is_immutable(value.type) and self.aliases.has_writers(value)):
+            return False
+        if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+            return not self.aliases.escapes(value) and all(self._is_fixed(item) for item in node.inputs)
+        return node.kind == "prim::Constant"
+
+    def _stays(self, value: Value) -> bool:
+        """Whether nobody writes to ``value``, and no caller gets hold of it."""
+        if is_immutable(value.type):
+            return True
+        if not isinstance(value.type, (TensorType, ListType, TupleType)):
+            return False
+        aliases = self.aliases
+        if aliases.has_writers(value) or aliases.escapes(value):
+            return False
+        return not aliases.reachable(value) & self.leaving
+
+    def compute(self, node: Node) -> bool:
+        """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
+        operator = node.operator
+        assert operator is not None
+        given = [_value(value) for value in node.inputs]
+        if node.kind in _REPEATING and not (_tensors(given) and node.kind == "aten::mul"):
+            return False
+        try:
+            with warnings.catch_warnings(), torch.no_grad():
+                warnings.simplefilter("error")
+                result: Any = operator.operation_of(node)(*given)
+        except (MemoryError, RecursionError):
+            raise
+        except Exception:
+            return False  # whatever it is, the program is to raise it when it runs, if it comes here at all
+        results = [result] if len(node.outputs) == 1 else list(result)
+        before, after = _tensors(given), _tensors(results)
+        if _bytes(after) > _bytes(before) + self.largest_growth:
+            return False
+        if any(t.is_floating_point() for t in after) and not any(t.is_floating_point() for t in before):
+            return False  # its dtype may be the default one, which may change
+        if not may_change("compute", node):
+            return False
+        replaced = [self._replace(output, value) for output, value in zip(node.outputs, results, strict=True)]
+        return any(replaced)
+
+    def _replace(self, output: Value, value: Any) -> bool:
+        try:
+            constant_attribute(value)
+        except GraphError:
+            return False
+        node = self.graph.create_constant(value, _type(value, output.type), output.node.range)
+        node.callstack = output.node.callstack
+        node.insert_before(output.node)
+        made = node.output
+        if not made.type.is_subtype_of(output.type):
+            node.destroy()
+            return False
+        self.aliases.replace_with_new_value(output, made)
+        output.replace_all_uses_with(made)
+        return True
+
+
+def _is_constant_holder(value: Value) -> bool:
+    """Whether it is a constant tensor, list or dict, or a list of them that is written out."""
+    node = value.node
+    if node.kind in ("prim::ListConstruct", "prim::TupleConstruct"):
+        return any(_is_constant_holder(item) for item in node.inputs)
+    return node.kind == "prim::Constant" and isinstance(value.type, (TensorType, ListType, DictType, TupleType))
+
+
+def _value(value: Value) -> Any:
+    node = value.node
+    if node.kind == "prim::ListConstruct":
+        return [_value(item) for item in node.inputs]
+    if node.kind == "prim::TupleConstruct":
+        return tuple(_value(item) for item in node.inputs)
+    return _copied(value_of(node))
+
+
+def _copied(value: Any) -> Any:
+    """The value with its own lists and dicts, as the program gets them each time."""
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return {key: _copied(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _tensors(value: Any) -> list[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return [tensor for item in value for tensor in _tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+def _bytes(tensors: list[torch.Tensor]) -> int:
+    """How much memory tensors hold, those that share it counted once."""
+    sizes: dict[int, int] = {}
+    for tensor in tensors:
+        try:
+            storage = tensor.untyped_storage()
+        except (NotImplementedError, RuntimeError):
+            continue
+        sizes[storage._cdata] = storage.nbytes()
+    return sum(sizes.values())
+
+
+_REPEATING: Final = frozenset({"aten::repeat", "aten::repeat_interleave", "aten::tile", "aten::mul", "aten::pad"})
+"""Kinds whose results may have any size, whatever goes in: a list is repeated by ``mul``."""
+
+
+def _type(value: Any, declared: Type) -> Type | None:
+    if isinstance(value, torch.Tensor):
+        return TensorType.of(value) if type(value) is torch.Tensor else declared
+    return declared if value is None or isinstance(value, (list, tuple)) else None

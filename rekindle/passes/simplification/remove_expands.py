@@ -1,0 +1,65 @@
+"""Tensors that were expanded only for an operator that does so by itself go to it as they are.
+
+.. code-block:: text
+
+    %1 : Tensor = aten::expand(%x, %sizes, %true)
+    %2 : Tensor = aten::add(%1, %y, %one)              becomes    %2 : Tensor = aten::add(%x, %y, %one)
+
+That the expansion is implicit is the word of whoever made the graph, and taken for it: a tracer that saw operands being
+broadcast. What is seen by others than operators that broadcast stays, and so does what anybody writes to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.types import TensorType
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_bool
+from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+
+_BROADCASTING: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("add", "sub", "mul", "div", "pow", "fmod", "remainder", "floor_divide", "atan2", "maximum", "minimum"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "where"),
+    )
+)
+
+
+@dataclass(slots=True)
+class RemoveExpands:
+    """See the module."""
+
+    name: ClassVar[str] = "remove_expands"
+
+    def run(self, graph: Graph) -> bool:
+        expands = [node for node in graph.find_nodes("aten::expand") if _is_for_broadcasting(node)]
+        if not expands:
+            return False
+        aliases = AliasDb(graph)
+        changed = False
+        for node in expands:
+            if not aliases.has_writers(node.output) and may_change("remove", node):
+                node.output.replace_all_uses_with(node.inputs[0])
+                changed = True
+        if changed:
+            run_nested(DeadCodeElimination(), graph)
+        return changed
+
+
+def _is_for_broadcasting(node: Node) -> bool:
+    """Whether an expansion is implicit, and used by operators that broadcast it against another tensor."""
+    return (
+        constant_bool(node.inputs[2]) is True
+        and node.output.has_uses
+        and all(use.user.kind in _BROADCASTING and _tensors(use.user) > 1 for use in node.output.uses)
+    )
+
+
+def _tensors(node: Node) -> int:
+    return sum(isinstance(value.type, TensorType) for value in node.inputs)

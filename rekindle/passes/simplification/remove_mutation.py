@@ -1,0 +1,255 @@
+"""Writes to what nobody else can see give way to new tensors and longer lists.
+
+.. code-block:: text
+
+    %y : Float(*) = aten::mul(%x, %two)                  %y : Float(*) = aten::mul(%x, %two)
+    %z : Float(*) = aten::sigmoid_(%y)                   %z : Float(*) = aten::sigmoid(%y)
+    %l : Tensor[] = prim::ListConstruct(%x)   becomes
+    %m : Tensor[] = aten::append(%l, %z)                 %l : Tensor[] = prim::ListConstruct(%x, %z)
+    return (%y, %l)                                      return (%z, %l)
+
+A tensor that is written to was made in the same block, and until then only looked at: no view of it, no list, no
+attribute and no caller knows it. Its dtype and sizes stay as they are, or nothing changes
+(:mod:`rekindle.passes.simplification.functional_variants`). A list was made in the same block, and nobody looked at it
+in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS, FORWARDING_KINDS, FRESH_VALUE_KINDS
+from rekindle.analysis.type_propagation import may_reshape
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.passes.changes import may_change
+from rekindle.passes.constants import constant_int
+from rekindle.passes.simplification.functional_variants import functional_kind
+
+
+@dataclass(slots=True)
+class RemoveMutation:
+    """See the module. The fields say what is looked after."""
+
+    name: ClassVar[str] = "remove_mutation"
+    remove_tensor_mutation: bool = True
+    remove_list_mutation: bool = True
+
+    def run(self, graph: Graph) -> bool:
+        changed = self.remove_list_mutation and _fold_into_lists(graph.block)
+        if self.remove_tensor_mutation:
+            changed |= _TensorMutation(graph).run()
+        return changed
+
+
+# ---------------------------------------------------------------------------------------------------------------- lists
+
+
+def _fold_into_lists(block: Block) -> bool:
+    changed = False
+    unseen: set[Value] = set()
+    """Lists made in this block, which nobody has looked at so far."""
+    for node in block.nodes:
+        for inner in node.blocks:
+            changed |= _fold_into_lists(inner)
+        if node.kind == "prim::ListConstruct":
+            unseen.difference_update(node.inputs)
+            unseen.add(node.output)
+        elif node.inputs and node.inputs[0] in unseen and _fold(node, unseen):
+            changed = True
+        elif unseen:
+            unseen.difference_update(_used_by(node))
+    return changed
+
+
+@dataclass(slots=True)
+class _Contents:
+    """What is in a list, and what was taken out of it last."""
+
+    items: list[Value]
+    popped: Value | None = None
+
+
+def _fold(node: Node, unseen: set[Value]) -> bool:
+    """Let the list that ``node`` writes to be made as it is behind it; returns whether that was done."""
+    made = node.inputs[0].node
+    contents = _Contents(list(made.inputs))
+    write = _WRITES.get(node.kind)
+    if write is None or not write(node, contents, unseen):
+        return False
+    result = made.output if contents.popped is None else contents.popped
+    is_used = bool(node.outputs) and node.output.has_uses
+    if (is_used and node.output.type != result.type) or not may_change("fold into its list", node):
+        return False
+    unseen.difference_update(node.inputs[1:])
+    made.move_before(node)
+    made.remove_all_inputs()
+    for item in contents.items:
+        made.add_input(item)
+    if is_used:
+        node.output.replace_all_uses_with(result)
+    node.destroy()
+    return True
+
+
+_Write = Callable[[Node, _Contents, set[Value]], bool]
+"""Changes the contents as the node changes the list, if that is known before it runs."""
+
+
+def _append(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    contents.items.append(node.inputs[1])
+    return True
+
+
+def _extend(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    other = node.inputs[1]
+    is_as_made = other.node.kind == "prim::ListConstruct" and len(other.uses) == 1
+    if other not in unseen and not is_as_made:
+        return False
+    contents.items.extend(other.node.inputs)
+    return True
+
+
+def _set_item(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    index = _index_in(node, contents)
+    if index is None:
+        return False
+    contents.items[index] = node.inputs[2]
+    return True
+
+
+def _index_in(node: Node, contents: _Contents) -> int | None:
+    index, length = constant_int(node.inputs[1]), len(contents.items)
+    return index if index is not None and -length <= index < length else None
+
+
+def _insert(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    index = constant_int(node.inputs[1])
+    if index is None:
+        return False
+    contents.items.insert(index, node.inputs[2])
+    return True
+
+
+def _pop(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    index = _index_in(node, contents)
+    if index is None:
+        return False
+    contents.popped = contents.items.pop(index)
+    return True
+
+
+def _clear(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    contents.items.clear()
+    return True
+
+
+def _reverse(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
+    contents.items.reverse()
+    return True
+
+
+_WRITES: Final[dict[str, _Write]] = {
+    "aten::append": _append,
+    "aten::extend": _extend,
+    "aten::add_": _extend,
+    "aten::_set_item": _set_item,
+    "aten::insert": _insert,
+    "aten::pop": _pop,
+    "aten::clear": _clear,
+    "aten::reverse": _reverse,
+}
+
+
+def _used_by(node: Node) -> set[Value]:
+    """The values that ``node`` uses, itself or in its blocks."""
+    found = set(node.inputs)
+    pending = list(node.blocks)
+    while pending:
+        block = pending.pop()
+        for inner in (*block.nodes, block.return_node):
+            found.update(inner.inputs)
+            pending += inner.blocks
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------- tensors
+
+
+class _TensorMutation:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self._aliases: AliasDb | None = None
+
+    @property
+    def aliases(self) -> AliasDb:
+        if self._aliases is None:
+            self._aliases = AliasDb(self.graph)
+        return self._aliases
+
+    def run(self) -> bool:
+        changed = False
+        nodes = list(self.graph.all_nodes())
+        sizes_stay = not any(node.operator is None or may_reshape(node) for node in nodes if not _is_plain(node))
+        for node in nodes:
+            kind = functional_kind(node, sizes_stay=sizes_stay) if node.inputs else None
+            if kind is not None:
+                changed |= self._replace(node, kind)
+        return changed
+
+    def _replace(self, node: Node, kind: str) -> bool:
+        written = node.inputs[0]
+        if not _is_made_here(written, node) or not self._is_unknown(written, node):
+            return False
+        new = self.graph.create(kind, node.inputs, types=[node.output.type], range=node.range)
+        operator = new.operator
+        is_functional = operator is not None and not any(each.alias for each in operator.schema.arguments)
+        if not is_functional or not may_change("make a new tensor in", node):
+            new.destroy()
+            return False
+        new.callstack, new.scope = node.callstack, node.scope
+        new.insert_before(node)
+        self.aliases.copy_value(written, new.output)
+        self.aliases.remove_node(node)
+        node.output.replace_all_uses_with(new.output.copy_metadata(node.output))
+        written.replace_all_uses_after_node_with(node, new.output)
+        node.destroy()
+        return True
+
+    def _is_unknown(self, written: Value, node: Node) -> bool:
+        """Whether ``written`` is known as itself only, and to this call only, when ``node`` writes to it."""
+        aliases = self.aliases
+        memory = aliases.reachable(written)
+        if aliases.outlives_call(written) or aliases.escapes(written) or memory & aliases.wildcard_memory:
+            return False
+        return all(
+            use.user is node or use.user.is_after(node) or self._only_looks(use.user, written) for use in written.uses
+        )
+
+    def _only_looks(self, user: Node, written: Value) -> bool:
+        """Whether ``user`` keeps nothing of ``written``."""
+        if user.operator is None or user.blocks or user.kind in DEFERRED_SUBGRAPH_KINDS or user.kind == "prim::Return":
+            return False
+        memory = self.aliases.reachable(written)
+        others = (value for value in (*user.inputs, *user.outputs) if value is not written)
+        return not any(self.aliases.reachable(value) & memory for value in others)
+
+
+def _is_plain(node: Node) -> bool:
+    """Whether ``node`` does nothing by itself."""
+    return node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS or node.kind in CONTROL_FLOW
+
+
+def _is_made_here(written: Value, node: Node) -> bool:
+    """Whether ``written`` is a new tensor, made in the block of ``node``."""
+    maker = written.node
+    operator = maker.operator
+    if operator is None or maker.owning_block is not node.owning_block or maker.kind in FORWARDING_KINDS:
+        return False
+    if operator.may_alias_inputs or operator.effects not in (AliasAnalysisKind.FROM_SCHEMA, AliasAnalysisKind.PURE):
+        return False
+    returns = operator.schema.returns
+    return len(returns) == len(maker.outputs) and returns[written.offset].alias is None

@@ -1,0 +1,62 @@
+"""Writes down what follows about tensors from what is known of the arguments.
+
+.. code-block:: text
+
+    graph(%x : Float(*, 4, device=cpu)):           graph(%x : Float(*, 4, device=cpu)):
+      %2 : Tensor = aten::relu(%x)            ->     %2 : Float(*, 4, device=cpu) = aten::relu(%x)
+      %3 : int = aten::dim(%2)                       %3 : int = aten::dim(%2)
+      return (%3)                                    return (%3)
+
+By itself it makes nothing faster: a peephole then knows the answer to what a graph asks of a tensor. Branches that
+follow from what is known are decided first, since what comes out of them depends on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.analysis.type_propagation import decided_branches, propagate_types, refine_types
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import Type
+from rekindle.passes.changes import may_change
+from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.constant_propagation import ConstantPropagation
+
+TYPE_QUERIES: Final = frozenset(
+    {"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"}
+)
+"""Kinds of nodes whose result follows from the type of a tensor."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRefinement:
+    """``only_if_queried`` leaves a graph alone that asks nothing of a tensor that a type tells. With ``any_modes``
+    types hold under autocast, and for any default dtype and device: for graphs that run without a check of these."""
+
+    name: ClassVar[str] = "type_refinement"
+
+    only_if_queried: bool = False
+    any_modes: bool = False
+
+    def run(self, graph: Graph) -> bool:
+        if self.only_if_queried and not any(node.kind in TYPE_QUERIES for node in graph.all_nodes()):
+            return False
+        inputs = [value.type for value in graph.inputs]
+        decided = self._decide(graph, inputs)
+        types = propagate_types(graph, inputs, every_branch=True, any_modes=self.any_modes)
+        if not any(value.type != type for value, type in types.items()) or not may_change("refine types of", graph):
+            return decided
+        return refine_types(graph, types) or decided
+
+    def _decide(self, graph: Graph, inputs: list[Type]) -> bool:
+        """Take the branches that are known to be taken."""
+        changed = False
+        for node, first in decided_branches(graph, inputs, any_modes=self.any_modes):
+            if may_change("decide", node):
+                with graph.inserting_before(node):
+                    node.replace_input(0, graph.insert_constant(first))
+                changed = True
+        if changed:
+            run_nested(ConstantPropagation(), graph)
+        return changed

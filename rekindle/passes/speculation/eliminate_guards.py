@@ -1,0 +1,271 @@
+"""Guards move to where their tensors are made, and go where others imply what they tell.
+
+.. code-block:: text
+
+    %1 : Float(2) = prim::Guard(%x)                       %1 : Float(2) = prim::Guard(%x)
+    %y : Tensor = aten::relu(%1)                          %y : Tensor = aten::relu(%1)
+    %2 : Float(2) = prim::Guard(%x)          becomes      %z : Tensor = aten::mul(%y, %1)
+    %3 : Float(2) = prim::Guard(%y)
+    %z : Tensor = aten::mul(%3, %2)
+
+1. A guard moves right behind the definition of its value, or behind the guard of it that is there; to the start of the
+   block where that is a branch; in front of a loop that the value comes into from outside. What a guard tells cannot
+   change in between, by the way guards are made.
+2. Guards that stand together become one. What is used behind it is what it gives.
+3. A guard goes where what is known of its value without it tells as much: the types of all tensors follow from the
+   guards that remain, operator by operator. Each of those that go is implied by others that stay, or by such that are
+   implied themselves when they run earlier.
+4. With ``keep_only_queried`` a guard goes too where the program asks nothing that depends on it: no size, no number of
+   dimensions, no dtype, not whether something is None; and those that stay tell nothing of gradients unless it asks for
+   that. If there are still more guards than questions, those of loops counted several times, all go: they would cost
+   more than the answers save.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, TypeVar
+
+from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.analysis.type_propagation import propagate_types
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import TensorType, Type
+from rekindle.passes.changes import may_change
+from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
+
+
+@dataclass(slots=True)
+class EliminateGuards:
+    """See the module."""
+
+    name: ClassVar[str] = "eliminate_guards"
+    keep_only_queried: bool = False
+
+    def run(self, graph: Graph) -> bool:
+        changed = self.keep_only_queried and (_eliminate_unasked(graph, and_behind=True) | _weaken(graph))
+        changed |= _move_to_definitions(graph)
+        changed |= _coalesce(graph)
+        changed |= _eliminate_implied(graph)
+        if self.keep_only_queried:
+            changed |= _eliminate_unasked(graph)
+            changed |= _eliminate_costly(graph)
+        return changed
+
+
+# --------------------------------------------------------------------------------------------------------------- moving
+
+
+def _move_to_definitions(graph: Graph) -> bool:
+    changed = False
+    settled: set[Node] = set()
+    """Guards that stand where they belong, in an unbroken row."""
+    last: dict[Node, Node] = {}
+    """By what they stand behind, the last guard of such a row."""
+    for guard in graph.find_nodes(GUARD):
+        place = _place_of(guard)
+        if place not in last:
+            last[place] = _settle(place, settled)
+        if guard in settled:
+            continue
+        if last[place] is not guard.prev and not may_change("move", guard):
+            continue
+        changed |= last[place] is not guard.prev
+        if last[place] is not guard.prev:
+            guard.move_after(last[place])
+        settled.add(guard)
+        last[place] = guard
+    return changed
+
+
+def _place_of(guard: Node) -> Node:
+    """What the guard, and others like it, is to stand behind: the definition of its value, or the return node of a
+    block for its start."""
+    home = guard.input.node
+    block = guard.owning_block
+    assert block is not None
+    while home.owning_block is not block:
+        owner = block.owning_node
+        if owner is None or owner.kind != "prim::Loop":
+            return block.return_node
+        assert owner.owning_block is not None
+        block = owner.owning_block
+    return block.return_node if home is block.param_node else home
+
+
+def _settle(place: Node, settled: set[Node]) -> Node:
+    """The last of the guards right behind ``place`` that belong there, or that itself; all of them are ``settled``."""
+    at = place
+    while at.next.kind == GUARD and _place_of(at.next) is place:
+        at = at.next
+        settled.add(at)
+    return at
+
+
+# ----------------------------------------------------------------------------------------------------------- coalescing
+
+
+def _coalesce(graph: Graph) -> bool:
+    changed = False
+    first: dict[Value, Node] = {}
+    """By value, the first guard of it among those that stand together here."""
+    before: Node | None = None
+    for guard in graph.find_nodes(GUARD):
+        if guard.prev is not before:
+            first.clear()
+        other = first.setdefault(guard.input, guard)
+        before = guard
+        if other is not guard and may_change("join", guard):
+            other.output.type = _meet(other.output.type, guard.output.type)
+            before = guard.prev
+            put_in_place(guard, other.output)
+            changed = True
+    for guard in graph.find_nodes(GUARD):
+        users = [use for use in guard.input.uses if use.user is not guard and _is_behind(guard, use.user)]
+        if users and may_change("use what is given by", guard):
+            for user, offset in users:
+                user.replace_input(offset, guard.output)
+            changed = True
+    return changed
+
+
+def _is_behind(guard: Node, user: Node) -> bool:
+    """Whether ``user`` runs only where ``guard`` has run before."""
+    at: Node | None = user
+    while at is not None and at.owning_block is not guard.owning_block:
+        at = None if at.owning_block is None else at.owning_block.owning_node
+    return at is not None and guard.is_before(at)
+
+
+def _meet(first: Type, second: Type) -> Type:
+    """What both tell. Where they contradict each other, neither held each time: that is left out."""
+    if not isinstance(first, TensorType) or not isinstance(second, TensorType):
+        return first
+    sizes = first.sizes or second.sizes
+    if first.sizes is not None and second.sizes is not None:
+        is_same_rank = len(first.sizes) == len(second.sizes)
+        sizes = tuple(map(_either, first.sizes, second.sizes)) if is_same_rank else None
+    return TensorType(
+        _either(first.dtype, second.dtype),
+        _either(first.device, second.device),
+        sizes,
+        None,
+        _either(first.requires_grad, second.requires_grad),
+    )
+
+
+_T = TypeVar("_T")
+
+
+def _either(first: _T | None, second: _T | None) -> _T | None:
+    if first is None or second is None:
+        return second if first is None else first
+    return first if first == second else None
+
+
+# ---------------------------------------------------------------------------------------------------------- elimination
+
+
+def _eliminate_implied(graph: Graph) -> bool:
+    guards = graph.find_nodes(GUARD)
+    if not guards:
+        return False
+    types = propagate_types(graph, [None] * len(graph.inputs))
+    changed = False
+    for guard in guards:
+        known = types.get(guard.input)
+        if known is not None and known.is_subtype_of(guard.output.type) and may_change("eliminate", guard):
+            put_in_place(guard, guard.input)
+            changed = True
+    return changed
+
+
+ASKS: Final = frozenset(
+    {
+        *("aten::size", "aten::dim", "aten::len", "aten::numel", "aten::sym_size", "aten::sym_numel"),
+        *("prim::dtype", "prim::device", "prim::layout", "prim::is_cuda", "prim::requires_grad"),
+        *("aten::is_floating_point", "aten::is_complex", "aten::to", "aten::__is__", "aten::__isnot__"),
+    }
+)
+"""Kinds whose result may follow from the type of a tensor."""
+
+
+def _weaken(graph: Graph) -> bool:
+    """Have guards tell nothing of gradients where the program does not ask whether one is required: then it is one
+    program, with gradients and without."""
+    changed = False
+    is_asked = any(node.kind == "prim::requires_grad" for node in graph.all_nodes())
+    for guard in () if is_asked else graph.find_nodes(GUARD):
+        told = guard.output.type
+        if isinstance(told, TensorType) and told.requires_grad is not None and may_change("weaken", guard):
+            guard.output.set_type(replace(told, requires_grad=None))
+            changed = True
+    return changed
+
+
+def _eliminate_unasked(graph: Graph, and_behind: bool = False) -> bool:
+    """With ``and_behind`` the guards stay that may imply those that something asks for."""
+    guards = graph.find_nodes(GUARD)
+    needed = _asked_for(graph, and_behind) if guards else set()
+    changed = False
+    for guard in guards:
+        if guard not in needed and may_change("eliminate", guard):
+            put_in_place(guard, guard.input)
+            changed = True
+    return changed
+
+
+_ASSUMED_TRIP_COUNT: Final = 8
+"""How often a loop is taken to turn."""
+
+
+def _eliminate_costly(graph: Graph) -> bool:
+    """Without any guards, where there are more than questions."""
+    costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
+    saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in ASKS)
+    if costs <= saves or not may_change("eliminate all guards of", graph.return_node):
+        return False
+    for guard in graph.find_nodes(GUARD):
+        put_in_place(guard, guard.input)
+    return True
+
+
+def _loops_around(node: Node) -> int:
+    found = 0
+    block = node.owning_block
+    while block is not None and block.owning_node is not None:
+        found += block.owning_node.kind == "prim::Loop"
+        block = block.owning_node.owning_block
+    return found
+
+
+def _asked_for(graph: Graph, and_behind: bool) -> set[Node]:
+    """The guards that what the program asks about tensors may depend on."""
+    needed: set[Node] = set()
+    seen: set[Value] = set()
+    pending: list[Value] = []
+    for node in graph.all_nodes():
+        if node.kind in ASKS:
+            pending += [value for value in node.inputs if may_contain_tensor(value.type)]
+    while pending:
+        value = pending.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value.node.kind == GUARD:
+            needed.add(value.node)
+        if value.node.kind != GUARD or and_behind:
+            pending += _sources(value)
+    return needed
+
+
+def _sources(value: Value) -> list[Value]:
+    """What the type of ``value`` may follow from."""
+    node = value.node
+    if node.kind == "prim::If":
+        return [block.outputs[value.offset] for block in node.blocks]
+    if node.kind == "prim::Loop":
+        return [node.inputs[value.offset + 2], node.blocks[0].outputs[value.offset + 1]]
+    owner = None if node.owning_block is None else node.owning_block.owning_node
+    if node.kind == "prim::Param" and owner is not None and owner.kind == "prim::Loop" and value.offset > 0:
+        return [owner.inputs[value.offset + 1], owner.blocks[0].outputs[value.offset]]
+    return list(node.inputs)

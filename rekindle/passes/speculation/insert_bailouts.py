@@ -1,0 +1,205 @@
+"""A guard that fails gives way: the rest of the program goes on without what was assumed.
+
+.. code-block:: text
+
+    graph(%x : Tensor, %y : Tensor):                graph(%x : Tensor, %y : Tensor):
+      %1 : Float(2) = prim::Guard(%x)                 %t : int = prim::BailoutTemplate_0()
+      %z : Tensor = aten::add(%1, %y)    becomes      %1 : Float(2) = prim::BailOut[index=0](%x, %t, %y)
+      return (%z)                                     %z : Tensor = aten::add(%1, %y)
+                                                      return (%z)
+                                                    with prim::BailoutTemplate_0 = graph(%x : Tensor, …
+
+Where ``%x`` is no ``Float(2)``, the bailout leaves the graph: its result is that of the rest of the program, which
+:mod:`rekindle.passes.speculation.bailout_graphs` cuts out of the template when it is first needed. The inputs behind
+the template are the values that the rest reads. The template is the graph as it is now, before anybody relies on what
+guards tell: bailouts in it tell nothing. Of the arguments of the graph all are handed on as long as nothing but guards
+has run, so that the whole program may start anew instead.
+
+Between ``prim::Enter`` and ``prim::Exit`` there are no bailouts, since the rest of the program would have to leave what
+it has not entered: there guards go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.errors import GraphError
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import INT, Type
+from rekindle.passes.changes import may_change
+from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
+
+BAILOUT: Final = "prim::BailOut"
+TEMPLATE: Final = "prim::BailoutTemplate"
+AT_ENTRY: Final = "at_entry"
+"""The attribute of bailouts that know all arguments of the graph, and come before all that cannot run again."""
+_PURE_READS: Final = frozenset({"prim::Constant", "prim::GetAttr", GUARD, BAILOUT, TEMPLATE})
+"""Kinds that may run again without anybody's knowing."""
+
+
+@dataclass(slots=True)
+class InsertBailOuts:
+    """See the module. It is one change: all guards or none."""
+
+    name: ClassVar[str] = "insert_bailouts"
+
+    def run(self, graph: Graph) -> bool:
+        if not graph.find_nodes(GUARD) or not may_change("insert bailouts into", graph.return_node):
+            return False
+        for guard in _within_with(graph.block, 0):
+            put_in_place(guard, guard.input)
+        captured = _Captures(graph).found
+        if captured:
+            _insert(graph, captured)
+        return True
+
+
+def template_of(bailout: Node) -> Graph:
+    """What a ``prim::BailOut`` goes on in the rest of."""
+    return bailout.inputs[1].node.get_graph("Subgraph")
+
+
+def is_rest_of(block: Block) -> bool:
+    """Whether what remains to run, once control is within ``block``, can be told: it is in branches and loops only."""
+    owner = block.owning_node
+    while owner is not None:
+        if owner.kind not in ("prim::If", "prim::Loop") or len(owner.outputs) != _result_count(owner):
+            return False
+        assert owner.owning_block is not None
+        owner = owner.owning_block.owning_node
+    return True
+
+
+def _result_count(owner: Node) -> int:
+    return len(owner.outputs) if owner.kind == "prim::If" else len(owner.inputs) - 2
+
+
+def _within_with(block: Block, depth: int) -> list[Node]:
+    """The guards that cannot become bailouts."""
+    found: list[Node] = []
+    is_open = not is_rest_of(block)
+    for node in block.nodes:
+        depth += (node.kind == "prim::Enter") - (node.kind == "prim::Exit")
+        if node.kind == GUARD and (depth or is_open):
+            found.append(node)
+        for inner in node.blocks:
+            found += _within_with(inner, depth)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------------- what lives
+
+
+class _Captures:
+    """What the rest of the program reads, for each guard: one walk from the end to the start."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.found: dict[Node, list[Value]] = {}
+        self._free: dict[Block, set[Value]] = {}
+        self._walk(graph.block, set())
+        for node in graph.nodes:
+            if node.kind not in _PURE_READS:
+                break
+            if node.kind == GUARD:
+                wanted = {*self.found[node], *graph.inputs} - {node.input}
+                self.found[node] = sorted(wanted, key=lambda value: value.unique)
+
+    def _walk(self, block: Block, behind: Iterable[Value]) -> set[Value]:
+        """What is read from the start of ``block`` on, given what is read behind it."""
+        live = set(behind)
+        live.update(block.outputs)
+        for node in block.nodes_reversed:
+            if node.kind == GUARD:
+                rest = live - {node.output, node.input}
+                self.found[node] = sorted(filter(is_captured, rest), key=lambda value: value.unique)
+            live.difference_update(node.outputs)
+            around = live | self._next_turn(node) if node.kind == "prim::Loop" else live
+            for inner in node.blocks:
+                self._walk(inner, around)
+            for inner in node.blocks:
+                live |= self._read_from_outside(inner)
+            live.update(node.inputs)
+        return live.difference(block.inputs)
+
+    def _next_turn(self, loop: Node) -> set[Value]:
+        """What leaving a turn of a loop in its middle takes: what the next reads, and how many there are."""
+        body = loop.blocks[0]
+        found = self._read_from_outside(body)
+        if not is_endless(loop) or body.inputs[0].has_uses:
+            found = found | {loop.inputs[0], body.inputs[0]}
+        return found
+
+    def _read_from_outside(self, block: Block) -> set[Value]:
+        found = self._free.get(block)
+        if found is None:
+            found = set(block.outputs)
+            for node in block.nodes_reversed:
+                found.difference_update(node.outputs)
+                found.update(node.inputs)
+                for inner in node.blocks:
+                    found |= self._read_from_outside(inner)
+            found.difference_update(block.inputs)
+            self._free[block] = found
+        return found
+
+
+def is_captured(value: Value) -> bool:
+    """Whether the rest of a program gets ``value`` handed over: it makes constants itself, but those that the program
+    may have written to."""
+    node = value.node
+    if node.kind != "prim::Constant":
+        return node.kind != TEMPLATE
+    if "value" not in node.attributes:
+        return False
+    try:
+        return _is_writable(constant_value(node.attributes["value"], value.type))
+    except GraphError:
+        return False  # a text that does not tell
+
+
+def is_endless(loop: Node) -> bool:
+    """Whether a loop counts no turns: a `while` loop."""
+    limit = loop.inputs[0].node
+    turns = limit.attributes.get("value")
+    return limit.kind == "prim::Constant" and isinstance(turns, int) and turns >= (1 << 63) - 1
+
+
+def _is_writable(value: object) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_writable, value))
+    return isinstance(value, (list, dict))
+
+
+# ------------------------------------------------------------------------------------------------------------ inserting
+
+
+def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
+    told: dict[Node, Type] = {}
+    replaced: dict[Value, Value] = {}
+    for guard in graph.find_nodes(GUARD):
+        inputs = [guard.input, *(replaced.get(value, value) for value in captured[guard])]
+        bailout = graph.create(BAILOUT, inputs, types=[guard.input.type], attributes={"index": len(told)})
+        if _is_at_entry(graph, guard):
+            bailout.set_attribute(AT_ENTRY, 1)
+        bailout.set_range(guard.range)
+        bailout.callstack, bailout.scope = guard.callstack, guard.scope
+        bailout.insert_before(guard)
+        told[bailout] = guard.output.type
+        replaced[guard.output] = bailout.output
+        put_in_place(guard, bailout.output)
+    subgraph = graph.copy()
+    template = graph.block.prepend(graph.create(TEMPLATE, types=[INT], attributes={"Subgraph": subgraph}))
+    for bailout, type in told.items():
+        bailout.insert_input(1, template.output)
+        bailout.output.set_type(type)
+
+
+def _is_at_entry(graph: Graph, guard: Node) -> bool:
+    """Whether nothing has run before it that cannot run again."""
+    at = guard
+    while guard.owning_block is graph.block and at.kind in _PURE_READS:
+        at = at.prev
+    return at is graph.return_node

@@ -1,0 +1,83 @@
+"""What was seen of a tensor is insisted on: a guard in the place of each note.
+
+.. code-block:: text
+
+    %1 : Tensor = prim::profile[profiled_type=Float(2, 3)](%x)     %1 : Float(2, 3) = prim::Guard(%x)
+    %y : Tensor = aten::relu(%1)                               =>  %y : Tensor = aten::relu(%1)
+
+Behind a guard its type is certain, so that only what stays as it is can be told: not the sizes of a tensor that the
+program resizes, nor whether one requires a gradient that the program writes to. Where nothing was seen, or nothing can
+be told, the note goes without a guard. Strides are left out; whether a gradient is required is told of what comes from
+outside only: what operators make of it depends on whether gradients are recorded, call by call.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from rekindle.analysis.type_propagation import InvariantTypeFacts
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import NONE, TensorType, Type
+from rekindle.passes.changes import may_change
+from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE
+
+GUARD = "prim::Guard"
+
+
+@dataclass(slots=True)
+class InsertGuards:
+    """See the module. With ``sizes`` False a guard tells the number of dimensions only."""
+
+    name: ClassVar[str] = "insert_guards"
+    sizes: bool = True
+
+    def run(self, graph: Graph) -> bool:
+        changed = False
+        notes = graph.find_nodes(PROFILE)
+        steady = InvariantTypeFacts(graph) if notes else None
+        for note in notes:
+            assert steady is not None
+            told = self._told(steady, note)
+            if not may_change("remove" if told is None else "guard", note):
+                continue
+            replacement = note.input
+            if told is not None:
+                guard = graph.create(GUARD, [note.input], types=[told], range=note.range)
+                guard.callstack, guard.scope = note.callstack, note.scope
+                replacement = guard.insert_before(note).output
+            put_in_place(note, replacement)
+            changed = True
+        return changed
+
+    def _told(self, steady: InvariantTypeFacts, note: Node) -> Type | None:
+        """The type to insist on; None for nothing."""
+        seen = note.attributes.get(PROFILED_TYPE)
+        if seen == NONE:
+            return NONE if note.input.type != NONE else None
+        if not isinstance(seen, TensorType):
+            return None
+        if not self.sizes:
+            seen = seen.with_rank_only()
+        if not _comes_from_outside(note.input):
+            seen = replace(seen, requires_grad=None)
+        told = steady.of(note.input, replace(seen, strides=None, undefined=None))
+        declared = note.input.type
+        return told if told.is_refined or not isinstance(declared, TensorType) else None
+
+
+def _comes_from_outside(value: Value) -> bool:
+    """Whether it is an argument, or an attribute of one."""
+    node = value.node
+    return node.kind == "prim::GetAttr" or (node.kind == "prim::Param" and node.owning_block is value.graph.block)
+
+
+def put_in_place(node: Node, value: Value) -> None:
+    """Let the users of the only output of ``node`` use ``value``, and take the node away. The overloads that they call
+    stay the same."""
+    users = [(use.user, use.user.operator) for use in node.output.uses]
+    node.output.replace_all_uses_with(value)
+    for user, operator in users:
+        if operator is not None and operator.matches(user):
+            user.set_operator(operator)
+    node.destroy()

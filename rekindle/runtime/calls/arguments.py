@@ -1,0 +1,347 @@
+"""Calls from Python: arguments checked against a schema and converted, results handed back.
+
+A value that equals one of the declared type is converted to it: an int to a float, a tuple to a list, a dtype to its
+number, a string to a device, NumPy's scalars to numbers (:mod:`rekindle.runtime.calls.number_conversion`). A list or a
+dict that fits as it is is passed on as itself, so that the caller sees what the program writes to it; one that does not
+fit is converted into a new one.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, MutableSet, Sequence
+from functools import cached_property, partial
+from typing import Any
+from weakref import ref
+
+import torch
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.errors import ArgumentError
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.types import (
+    NONE,
+    ClassType,
+    DictType,
+    InterfaceType,
+    ListType,
+    OptionalType,
+    Type,
+    mismatch_note,
+    without_none,
+)
+from rekindle.passes.canonicalization.inlining import inline
+from rekindle.runtime.calls.conversion import (
+    NOT_ASSIGNED,
+    NoMatch,
+    class_of,
+    converter_for,
+    differs_in_python,
+    exact_class,
+    takes_conversion,
+    to_python as to_python,
+)
+from rekindle.runtime.calls.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
+from rekindle.runtime.interpreter.instructions import copy_constant
+from rekindle.runtime.interpreter.lowering import is_writable
+
+
+def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
+    """The arguments of a call as the program takes them, in the order of the schema.
+
+    Raises:
+        ArgumentError: they do not fit. The message names the function, the argument, what it got and what it takes.
+    """
+    return Binder(schema).bind(args, kwargs)
+
+
+def binder_of(record: GraphFunction) -> Binder:
+    """What binds the arguments of a function, made when it is first called."""
+    found = record.binder
+    if not isinstance(found, Binder):
+        schema = record.schema  # compiling the function tells where it is from
+        rules = TORCHSCRIPT_RULES if record.is_from_archive else PYTHON_RULES
+        writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
+        found = record.binder = Binder(schema, rules, writes_to)
+    return found
+
+
+def _writes_to(held: ref[GraphFunction], index: int) -> bool:
+    """Return whether the function may write to its argument at ``index``, or to something in it."""
+    record = held()
+    if record is None:
+        return False
+    graph = record.graph.copy()
+    inline(graph)
+    return AliasDb(graph).has_writers(graph.inputs[index])
+
+
+Runner = Callable[[GraphFunction, Sequence[Any], Mapping[str, Any]], Any]
+"""Calls a function: with its record, and the arguments by position and by name."""
+
+
+class Binder:
+    """What :func:`bind` does for one schema, prepared, and what becomes of results.
+
+    ``bind`` is Python written for the schema: arguments of just the class that is expected are passed on after one
+    comparison.
+    """
+
+    def __init__(
+        self,
+        schema: FunctionSchema,
+        numbers: NumberRules = PYTHON_RULES,
+        writes_to: Callable[[int], bool] | None = None,
+    ) -> None:
+        self.schema = schema
+        self._writes_to = writes_to
+        """Whether the function may write to an argument, by its index. If so, it takes no converted copy."""
+        self._converters = [converter_for(argument.type, numbers) for argument in schema.arguments]
+        self._copies_defaults = numbers is TORCHSCRIPT_RULES
+        self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
+        self._gives_as_is = not differs_in_python(self._result)
+
+    @cached_property
+    def bind(self) -> Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Any]]:
+        """See :func:`bind`."""
+        return self._written("args, kwargs", "", {})
+
+    def runner(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
+        """What calls a function with this schema from Python: ``execute`` runs it on what fits."""
+        if any(map(_is_written_copy, self.schema.arguments)):
+            return self._runner_over_copies(execute)
+        if self._gives_as_is:
+            return self._written("record, args, kwargs", "execute(record, {})", {"execute": execute})
+        return self._written(
+            "record, args, kwargs", "result(execute(record, {}))", {"execute": execute, "result": self.result}
+        )
+
+    def _runner_over_copies(self, execute: Callable[[GraphFunction, Sequence[Any]], Any]) -> Runner:
+        """What calls a function that is given sets or deques, which are dicts and lists to it: what it does to these,
+        the sets and deques see."""
+        places = [index for index, item in enumerate(self.schema.arguments) if _is_written_copy(item)]
+
+        def run(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+            given = args if not kwargs and len(args) == len(self.schema.arguments) else self._arrange(args, kwargs)
+            taken = self.bind(given, {})
+            try:
+                return self.result(execute(record, taken))
+            finally:
+                for index in places:
+                    _write_back(given[index], taken[index])
+
+        return run
+
+    def _written(self, parameters: str, use: str, names: dict[str, Any]) -> Callable[..., Any]:
+        names = {**names, "arrange": self._arrange, "convert": self._convert}
+        text = "\n".join(_binding(self.schema, parameters, use or "{}", names))
+        exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is ours)
+        written: Callable[..., Any] = names["bind"]
+        return written
+
+    def result(self, value: Any) -> Any:
+        """What Python's user gets of a result: NamedTuples are of their class."""
+        return value if self._gives_as_is else to_python(value, self._result)
+
+    def _convert(self, index: int, value: Any) -> Any:
+        try:
+            taken = self._converters[index](value)
+        except NoMatch as why:
+            problem = self._describe(index, value, why)
+        else:
+            is_plain = self._writes_to is None or taken is value or _is_written_copy(self.schema.arguments[index])
+            found = None if is_plain else _copied(value, taken)
+            if found is None or self._writes_to is None or not self._writes_to(index):
+                return taken
+            problem = self._describe_copy(index, value, *found)
+        raise ArgumentError(problem)
+
+    def _describe_copy(self, index: int, value: object, container: object, item: object) -> str:
+        kind = self.schema.arguments[index].type.annotation
+        problem = f"{self._place(index)} takes {kind}, but got {describe(value)}: the function writes to the argument, "
+        if isinstance(item, (MutableSet, deque)):
+            text = self._text(f"{problem}and would write to copies of the sets and deques within it")
+            return f"{text}\nHint: pass {describe(item)} as an argument of its own"
+        name = type(container).__qualname__
+        text = self._text(f"{problem}and would write to a copy, in which {describe(item)} is converted")
+        return f"{text}\nHint: pass a {name} that holds the declared types"
+
+    def _arrange(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        """Arguments in the order of the schema, defaults where none is given."""
+        arguments = self.schema.arguments
+        positional = [argument for argument in arguments if not argument.kwarg_only]
+        if len(args) > len(positional):
+            hidden = self._hidden
+            takes, given = len(positional) - hidden, len(args) - hidden
+            raise self._error(f"takes {_count(takes, 'positional argument')}, but {given} {_were(given)} given")
+        for name in kwargs:
+            index = self.schema.argument_index(name)
+            if index is None:
+                raise self._error(f"has no parameter '{name}'")
+            if index < len(args):
+                raise self._error(f"got its argument '{name}' twice: by position and by name")
+        values = list(args)
+        missing: list[Argument] = []
+        for argument in arguments[len(args) :]:
+            if argument.name in kwargs:
+                values.append(kwargs[argument.name])
+            elif argument.has_default:
+                default = argument.default
+                # In Python all calls share it; programs that write to one are refused when they are compiled.
+                values.append(copy_constant(default) if self._copies_defaults and is_writable(default) else default)
+            else:
+                missing.append(argument)
+        if missing:
+            names = ", ".join(f"'{argument.name}'" for argument in missing)
+            raise self._error(f"is missing {_count(len(missing), 'argument')}: {names}")
+        return values
+
+    # --------------------------------------------------------------------------------------------------------- errors
+
+    @property
+    def _hidden(self) -> int:
+        """How many of the first arguments the caller does not write: the object of a method."""
+        first = self.schema.arguments[0] if self.schema.arguments else None
+        is_method = first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
+        return 1 if is_method else 0
+
+    def _place(self, index: int) -> str:
+        argument = self.schema.arguments[index]
+        position = f" (position {index + 1 - self._hidden})" if not argument.kwarg_only else ""
+        return f"argument '{argument.name}'{position}"
+
+    def _describe(self, index: int, value: object, why: NoMatch) -> str:
+        argument = self.schema.arguments[index]
+        problem = f"{self._place(index)} takes {argument.type.annotation}, but got {describe(value)}"
+        if why.path:
+            problem += f", in which {argument.name}{why.path} is {describe(why.value)} instead of {why.type.annotation}"
+        found = class_of(why.value)
+        if found is not None:
+            problem += mismatch_note(found, why.type)
+        text = self._text(problem)
+        if value is None:
+            text += f"\nHint: a parameter that may be None is annotated as Optional[{argument.type.annotation}]"
+        elif why.hint is not None:
+            text += f"\nHint: {why.hint}"
+        return text
+
+    def _error(self, problem: str) -> ArgumentError:
+        return ArgumentError(self._text(problem))
+
+    def _text(self, problem: str) -> str:
+        return f"{self.schema.name.rsplit('.', 1)[-1]}() {problem}\nSignature: {signature(self.schema)}"
+
+
+def _copied(given: object, taken: object) -> tuple[object, object] | None:
+    """Return the list, dict, set or deque within ``given`` of which ``taken`` holds a converted copy, and an item of it
+    that was converted; None where there is none."""
+    if given is taken:
+        return None
+    if isinstance(given, (MutableSet, deque)):
+        return given, given
+    if isinstance(given, dict) and isinstance(taken, dict):
+        pairs = [*zip(given, taken, strict=True), *zip(given.values(), taken.values(), strict=True)]
+    elif isinstance(given, (list, tuple)) and isinstance(taken, (list, tuple)):
+        pairs = list(zip(given, taken, strict=True))
+    else:
+        return None
+    within = next(filter(None, (_copied(one, other) for one, other in pairs)), None)
+    if within is not None or isinstance(given, tuple):
+        return within
+    return given, next((one for one, other in pairs if one is not other), None)
+
+
+def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any]) -> Iterator[str]:
+    """The lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
+    ``names``."""
+    count = len(schema.arguments)
+    everything = "".join(f"a{index}, " for index in range(count))
+    yield f"def bind({parameters}):"
+    yield f" if kwargs or len(args) != {count}: args = arrange(args, kwargs)"
+    yield f" ({everything}) = args"
+    for index, argument in enumerate(schema.arguments):
+        test = _fits_not(f"a{index}", argument.type, names)
+        if test:
+            yield f" if {test}: a{index} = convert({index}, a{index})"
+    yield f" return {use.format(f'({everything})')}"
+
+
+def _is_written_copy(argument: Argument) -> bool:
+    """Whether the argument is a set or a deque, of which the function has a copy that it may change."""
+    type = without_none(argument.type)
+    if isinstance(type, ListType):
+        return type.is_deque
+    return isinstance(type, DictType) and type.python == "set"
+
+
+def _write_back(given: Any, taken: Any) -> None:
+    """Make a set or a deque hold what the function left in its copy."""
+    if isinstance(given, deque):
+        if len(given) != len(taken) or not all(map(operator.is_, given, taken)):
+            given.clear()
+            given.extend(taken)
+    elif isinstance(given, MutableSet) and given != taken.keys():
+        given.clear()
+        for item in taken:
+            given.add(item)  # a set's |= takes no view of keys, and would make another set
+
+
+def _fits_not(name: str, type: Type, names: dict[str, Any]) -> str:
+    """A test for values that do not fit a type at the first glance; empty where all do."""
+    if isinstance(type, OptionalType):
+        test = _fits_not(name, type.element, names)
+        return f"{name} is not None and ({test})" if test else ""
+    exact = exact_class(type)
+    if exact is not None:
+        names[exact.__name__] = exact
+        test = f"type({name}) is not {exact.__name__}"
+        return f"{test} and not isinstance({name}, {exact.__name__})" if exact is torch.Tensor else test
+    if isinstance(type, ClassType) and type.is_module:
+        known = f"class{len(names)}"
+        names[known] = type
+        return f"getattr({name}, '_rekindle_type', None) is not {known}"
+    return "True" if takes_conversion(type) else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
+def signature(schema: FunctionSchema) -> str:
+    """The schema as Python writes it: ``f(x: Tensor, n: int = 3) -> Tensor``."""
+    parts: list[str] = []
+    for index, argument in enumerate(schema.arguments):
+        if argument.kwarg_only and (index == 0 or not schema.arguments[index - 1].kwarg_only):
+            parts.append("*")
+        if index == 0 and argument.name == "self" and isinstance(argument.type, (ClassType, InterfaceType)):
+            parts.append("self")
+            continue
+        default = f" = {argument.default!r}" if argument.has_default else ""
+        parts.append(f"{argument.name}: {argument.type.annotation}{default}")
+    returns = [result.type.annotation for result in schema.returns]
+    result = returns[0] if len(returns) == 1 else f"Tuple[{', '.join(returns)}]" if returns else "None"
+    return f"{schema.name.rsplit('.', 1)[-1]}({', '.join(parts)}) -> {result}"
+
+
+def describe(value: object) -> str:
+    """A value in an error: its class and, where that is short, itself."""
+    if value is None:
+        return "None"
+    if value is NOT_ASSIGNED:
+        return "not assigned"
+    name = type(value).__qualname__
+    name = f"an {name}" if name[0] in "aeiouAEIOU" else f"a {name}"
+    if isinstance(value, torch.Tensor):
+        return f"{name} of shape {tuple(value.shape)} and dtype {value.dtype}"
+    if isinstance(value, torch.nn.Module):
+        return f"the module {type(value).__qualname__}"
+    text = repr(value)
+    if "\n" in text or " object at 0x" in text:
+        return name
+    return f"{name}: {text if len(text) <= 60 else text[:57] + '...'}"

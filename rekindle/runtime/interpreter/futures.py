@@ -1,0 +1,314 @@
+"""Futures, and the threads that work towards them.
+
+A task that finds a future unfinished does not keep its thread: it notes on the future how it goes on and lets go. So
+a few threads serve any number of tasks that wait for each other. Only a thread that is no task's, such as the one of
+a Python caller, stands still while it waits.
+"""
+
+from __future__ import annotations
+
+import atexit
+import copy
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, Generic, TypeVar
+
+import torch
+
+from rekindle.errors import RekindleError
+from rekindle.ops import asynchrony
+from rekindle.runtime.calls.tracebacks import foreign_frames
+
+T = TypeVar("T")
+
+
+class Future(Generic[T]):
+    """A result that comes later: a value, or an error."""
+
+    __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_is_raised", "_lock", "_traceback", "_value")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._is_raised = False
+        self._traceback: TracebackType | None = None
+        self._callbacks: list[Callable[[Future[T]], object]] = []
+
+    def done(self) -> bool:
+        """Whether there is a value or an error."""
+        return self._done
+
+    def value(self) -> T:
+        """The value of a future that is done.
+
+        Raises:
+            RekindleError: it is not done.
+            Whatever the task raised, with the places in it in the traceback.
+        """
+        if not self._done:
+            raise RekindleError("the future is not done yet; wait for it instead")
+        if self._error is not None:
+            raise self._error_to_raise()
+        result: T = self._value
+        return result
+
+    def _error_to_raise(self) -> BaseException:
+        """The error with the frames of the task. It goes on to gather those of whoever waits, so that everyone but
+        the first gets a copy."""
+        assert self._error is not None
+        with self._lock:
+            is_first, self._is_raised = not self._is_raised, True
+        error = self._error if is_first else copy_of_error(self._error)
+        return error.with_traceback(self._traceback)
+
+    def wait(self) -> T:
+        """The value, once it is there. The thread stands still until then.
+
+        Raises:
+            Whatever the task raised.
+        """
+        block_until_done(self)
+        return self.value()
+
+    def set_result(self, value: T) -> None:
+        """Finish with a value.
+
+        Raises:
+            RekindleError: the future is finished already.
+        """
+        self._finish(value, None)
+
+    def set_exception(self, error: BaseException) -> None:
+        """Finish with an error, which everyone who waits gets.
+
+        Raises:
+            RekindleError: the future is finished already.
+        """
+        self._finish(None, error)
+
+    def _finish(self, value: Any, error: BaseException | None) -> None:
+        with self._lock:
+            if self._done:
+                raise RekindleError("the future is finished already")
+            self._value, self._error = value, error
+            self._traceback = None if error is None else foreign_frames(error.__traceback__)
+            self._done = True
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def add_done_callback(self, callback: Callable[[Future[T]], object]) -> None:
+        """Call ``callback`` with the future when it is done, on the thread that finishes it; at once if it is done."""
+        with self._lock:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def then(self, function: Callable[[Future[T]], Any]) -> Future[Any]:
+        """The future of what ``function`` makes of this one, called when this one is done."""
+        result: Future[Any] = Future()
+
+        def go_on(done: Future[T]) -> None:
+            try:
+                value = function(done)
+            except BaseException as error:
+                result.set_exception(error)
+            else:
+                result.set_result(value)
+
+        self.add_done_callback(go_on)
+        return result
+
+    def __repr__(self) -> str:
+        state = "pending" if not self._done else "done" if self._error is None else "failed"
+        return f"<Future: {state}>"
+
+
+def copy_of_error(error: BaseException) -> BaseException:
+    """A copy; the error itself where its class makes something else of what it was made of."""
+    try:
+        made = copy.copy(error)
+        if type(made) is not type(error) or made.args != error.args or str(made) != str(error):
+            return error
+    except Exception:  # classes of users may do anything here
+        return error
+    made.__cause__, made.__context__ = error.__cause__, error.__context__
+    made.__suppress_context__ = error.__suppress_context__
+    return made
+
+
+def block_until_done(future: Any) -> None:
+    """Have this thread stand still until ``future`` is done.
+
+    A thread of a pool has another one stand in for it meanwhile: what it waits for may be waiting for a thread.
+    """
+    if future.done():
+        return
+    arrived = threading.Lock()
+    arrived.acquire()
+    future.add_done_callback(lambda _: arrived.release())
+    pool: TaskPool | None = getattr(_this_thread, "pool", None)
+    if pool is None:
+        arrived.acquire()
+        return
+    with pool.blocked():
+        arrived.acquire()
+
+
+asynchrony.block_until_done = block_until_done
+
+
+class _ThisThread(threading.local):
+    """What a thread knows of itself: the pool that it works for."""
+
+    pool: TaskPool | None = None
+
+
+_this_thread: Final = _ThisThread()
+
+
+class TaskPool:
+    """Up to ``threads`` threads that run tasks in the order in which they come, started when they are needed."""
+
+    def __init__(self, threads: int) -> None:
+        if threads < 1:
+            raise ValueError(f"a pool needs at least one thread, not {threads}")
+        self.threads = threads
+        self._tasks: deque[Callable[[], object]] = deque()
+        self._lock = threading.Lock()
+        self._wake = threading.Condition(self._lock)
+        self._workers: set[threading.Thread] = set()
+        self._idle = 0
+        """Workers that sleep and that nobody has woken yet."""
+        self._blocked = 0
+        self._closed = False
+
+    def submit(self, task: Callable[[], object]) -> None:
+        """Run ``task`` when a thread is free. It must not raise."""
+        with self._lock:
+            self._tasks.append(task)
+            self._call_worker()
+
+    def _call_worker(self) -> None:
+        """Wake a thread, or start one if there may be more."""
+        if self._closed or not self._tasks:
+            return
+        if self._idle:
+            self._idle -= 1
+            self._wake.notify()
+        elif len(self._workers) - self._blocked < self.threads:
+            worker = threading.Thread(target=self._work, name="rekindle-task", daemon=True)
+            self._workers.add(worker)
+            worker.start()
+
+    def _work(self) -> None:
+        _this_thread.pool = self
+        while True:
+            task = self._next()
+            if task is None:
+                return
+            task()
+            del task  # nothing of it may live on while this thread waits for the next one
+
+    def _next(self) -> Callable[[], object] | None:
+        """The next task; None if this thread is to end."""
+        with self._lock:
+            while not (self._closed or len(self._workers) - self._blocked > self.threads):
+                if self._tasks:
+                    return self._tasks.popleft()
+                self._idle += 1
+                self._wake.wait()
+            self._workers.discard(threading.current_thread())
+            return None
+
+    def blocked(self) -> _Blocked:
+        """Within, the thread of the pool that enters stands still, and does not count as one."""
+        return _Blocked(self)
+
+    @property
+    def started(self) -> int:
+        """How many threads there are now."""
+        return len(self._workers)
+
+    def close(self) -> None:
+        """Let the threads end once they have done what they are at; tasks that have not begun are given up."""
+        with self._lock:
+            self._closed = True
+            self._tasks.clear()
+            workers = list(self._workers)
+            self._wake.notify_all()
+        for worker in workers:
+            if worker is not threading.current_thread():
+                worker.join()
+
+
+class _Blocked:
+    """See :meth:`TaskPool.blocked`."""
+
+    __slots__ = ("_pool",)
+
+    def __init__(self, pool: TaskPool) -> None:
+        self._pool = pool
+
+    def __enter__(self) -> None:
+        with self._pool._lock:
+            self._pool._blocked += 1
+            self._pool._call_worker()
+
+    def __exit__(self, *_: object) -> None:
+        with self._pool._lock:
+            self._pool._blocked -= 1
+
+
+# ----------------------------------------------------------------------------------------------------------- the pool
+
+
+class _Current:
+    """The pool that forked tasks run on, once one has been forked."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.pool: TaskPool | None = None
+
+
+_current: Final = _Current()
+
+
+def task_pool() -> TaskPool:
+    """The pool that forked tasks run on. It has as many threads as PyTorch uses between operators, and at least 2."""
+    pool = _current.pool
+    if pool is None:
+        with _current.lock:
+            pool = _current.pool = _current.pool or TaskPool(max(2, torch.get_num_interop_threads()))
+    return pool
+
+
+def set_task_pool(pool: TaskPool | None) -> TaskPool | None:
+    """Have forked tasks run on ``pool`` from now on, or for None on a new one of the default size. Returns the one
+    before, if there was one."""
+    with _current.lock:
+        before, _current.pool = _current.pool, pool
+    return before
+
+
+def _close_at_exit() -> None:
+    """A thread inside of PyTorch when Python ends would crash it."""
+    pool = set_task_pool(None)
+    if pool is not None:
+        pool.close()
+
+
+def _forget_in_child() -> None:
+    """After a fork of the process, the child has none of its parent's threads, and maybe a lock that nobody frees."""
+    _current.lock, _current.pool = threading.Lock(), None
+
+
+atexit.register(_close_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_child)

@@ -1,0 +1,141 @@
+"""Forked tasks: executions that run on the threads of the pool, in as many parts as they have waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Protocol
+
+import torch
+
+from rekindle.runtime.calls.tracebacks import foreign_frames
+from rekindle.runtime.interpreter.futures import Future, task_pool
+
+
+class Resumable(Protocol):
+    """What can be run in parts. :class:`rekindle.runtime.interpreter.state.InterpreterState` is."""
+
+    @property
+    def awaited(self) -> Any:
+        """The future that it stands before; None while it can run, and when it is finished."""
+
+    def resume(self) -> Any:
+        """Run on, until it is finished or stands before an unfinished future; returns the result once finished."""
+
+    def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
+        """Of the error that ended it."""
+
+
+_AUTOCAST: Final = ("cpu", "cuda")
+"""The devices whose autocasting goes along."""
+
+
+class ThreadMode(NamedTuple):
+    """What PyTorch keeps for each thread and a task takes along: inference mode, whether gradients are recorded, and
+    for each device whether operators are cast, and to what; None where they are cast on no device."""
+
+    inference: bool
+    grad: bool
+    autocast: tuple[tuple[bool, torch.dtype], ...] | None
+
+    @classmethod
+    def current(cls) -> ThreadMode:
+        inference, grad = torch.is_inference_mode_enabled(), torch.is_grad_enabled()
+        if not torch._C._is_any_autocast_enabled():
+            return _WITHOUT_AUTOCAST[inference][grad]
+        autocast = tuple((torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in _AUTOCAST)
+        return cls(inference, grad, autocast)
+
+    def apply(self) -> None:
+        """Set all but inference mode, which only a context can set."""
+        torch.set_grad_enabled(self.grad)
+        if self.autocast is None:
+            for device in _AUTOCAST:
+                torch.set_autocast_enabled(device, False)
+            return
+        for device, (enabled, dtype) in zip(_AUTOCAST, self.autocast, strict=True):
+            torch.set_autocast_enabled(device, enabled)
+            torch.set_autocast_dtype(device, dtype)
+
+
+_WITHOUT_AUTOCAST: Final = tuple(
+    tuple(ThreadMode(inference, grad, None) for grad in (False, True)) for inference in (False, True)
+)
+"""The modes of nearly every thread, made once: every task asks for its own three times."""
+
+
+class _Task:
+    __slots__ = ("execution", "future", "mode")
+
+    def __init__(self, execution: Resumable) -> None:
+        self.execution = execution
+        self.future: Future[Any] = Future()
+        self.mode = ThreadMode.current()
+
+    def __call__(self) -> None:
+        """Run on this thread as far as it goes, under the modes that the task left off with."""
+        before = ThreadMode.current()
+        value: Any = None
+        error: BaseException | None = None
+        try:
+            if self.mode == before:
+                value = self._resume()
+            else:
+                with torch.inference_mode(self.mode.inference):
+                    self.mode.apply()
+                    value = self._resume()
+        except BaseException as caught:
+            error = caught.with_traceback(self.execution.traceback(foreign_frames(caught.__traceback__)))
+        if ThreadMode.current() != before:
+            before.apply()
+        awaited = self.execution.awaited
+        try:
+            if error is not None:
+                self.future.set_exception(error)
+            elif awaited is None:
+                self.future.set_result(value)
+            else:
+                awaited.add_done_callback(self._go_on)
+        finally:
+            del error  # its traceback holds this frame, which must not hold it in turn
+
+    def _resume(self) -> Any:
+        value = self.execution.resume()
+        if self.execution.awaited is not None:
+            self.mode = ThreadMode.current()
+        return value
+
+    def _go_on(self, _: object) -> None:
+        task_pool().submit(self)
+
+
+class _Call:
+    """A call of a Python function: an execution that never stops."""
+
+    __slots__ = ("resume",)
+
+    awaited: Any = None
+
+    def __init__(self, function: Callable[[], Any]) -> None:
+        self.resume = function
+
+    def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
+        return tail
+
+
+def launch(execution: Resumable) -> Future[Any]:
+    """Have the pool run an execution that stands at its start, under the modes of this thread; returns its future.
+
+    Modes that are objects of Python belong to this thread: under these it runs here, as far as it goes.
+    """
+    task = _Task(execution)
+    if torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+        task()
+    else:
+        task_pool().submit(task)
+    return task.future
+
+
+def launch_call(function: Callable[[], Any]) -> Future[Any]:
+    """Have the pool call a Python function, as :func:`launch` does."""
+    return launch(_Call(function))

@@ -1,0 +1,176 @@
+"""Instructions that need no line of their own where instructions become Python.
+
+Two sorts of results are written where they are read, rather than into a variable first::
+
+    8 = remainder 1, 2
+    9 = eq 8, 3                      becomes   if r1 % 2 == r3:
+    JumpIfFalse 9 -> L7
+
+    4 = ListConstruct 1, 2           becomes   r5 = f3(r0, (r1, r2, ))
+    5 = view 0, move(4)
+
+What is *joined* is read once, by an instruction that follows at once, but for others that are joined; it cannot fail,
+so that an error never comes from another place than it should. What is *repeated* is a list of numbers that nobody
+can tell from a tuple: only operators that take any sequence read it.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Value
+from rekindle.ops.scalars import derive_index
+from rekindle.runtime.interpreter.instructions import JUMPS, Instruction, Opcode
+from rekindle.runtime.interpreter.lowering import WITHOUT_MEMORY
+
+_DEEPEST: Final = 12
+"""Python's parser takes a hundred parentheses within each other; a reader takes fewer."""
+_LONGEST: Final = 16
+"""Lists with more elements are made once."""
+
+_REAL: Final = frozenset({"IntType", "FloatType", "BoolType"})
+_ARITHMETIC: Final = frozenset({operator.add, operator.sub, operator.mul})
+_COMPARISONS: Final = frozenset({operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge})
+_LOGIC: Final = frozenset({operator.and_, operator.or_, operator.xor})
+_DIVISIONS: Final = frozenset({operator.floordiv, operator.mod})
+_UNARY: Final = frozenset({operator.neg, operator.not_})
+_IDENTITIES: Final = frozenset({operator.is_, operator.is_not})
+_CASTS: Final = frozenset({"prim::unchecked_cast", "prim::unchecked_unwrap_optional"})
+_READERS: Final = frozenset(
+    {Opcode.OPERATION, Opcode.JUMP_IF_FALSE, Opcode.JUMP_IF_TRUE, Opcode.MOVE, Opcode.STORE},
+)
+
+
+@dataclass(slots=True)
+class FoldedInstructions:
+    """The indices of instructions that are joined to the next one, and of those that are repeated where they are
+    read."""
+
+    inlined: set[int] = field(default_factory=set)
+    rematerialized: set[int] = field(default_factory=set)
+
+
+def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
+    """What needs no line of its own."""
+    found = FoldedInstructions()
+    for index, instruction in enumerate(instructions):
+        if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
+            readers = uses.readers.get(instruction.outputs[0], [])
+            if readers and all(_takes_any_sequence(instructions[reader]) for reader in readers):
+                found.rematerialized.add(index)
+    _join(instructions, uses, found)
+    return found
+
+
+class Uses:
+    """Who reads and how often somebody writes each register, and where jumps lead."""
+
+    def __init__(self, instructions: Sequence[Instruction]) -> None:
+        self.readers: dict[int | None, list[int]] = {}
+        self.writes: dict[int | None, int] = {}
+        self.targets: set[int] = set()
+        self._writers: dict[int | None, Instruction] = {}
+        for index, instruction in enumerate(instructions):
+            if instruction.opcode is not Opcode.DROP:
+                for register in instruction.inputs:
+                    self.readers.setdefault(register, []).append(index)
+            for output in instruction.outputs:
+                self.writes[output] = self.writes.get(output, 0) + 1
+                self._writers[output] = instruction
+            if instruction.target >= 0:
+                self.targets.add(instruction.target)
+
+    def is_plain_result(self, instruction: Instruction) -> bool:
+        """Whether an instruction has one result, in a register that nothing else writes."""
+        outputs = instruction.outputs
+        return len(outputs) == 1 and outputs[0] is not None and self.writes[outputs[0]] == 1
+
+    def writer_of(self, register: int) -> Instruction | None:
+        """The only instruction that writes a register; None if there is none, or there are several."""
+        return self._writers[register] if self.writes.get(register) == 1 else None
+
+    def reader_of(self, instruction: Instruction) -> int:
+        """The only instruction that reads the result of another; -1 if there is none, or there are several."""
+        readers = self.readers.get(instruction.outputs[0], ()) if instruction.outputs else ()
+        return readers[0] if len(readers) == 1 else -1
+
+
+def _takes_any_sequence(reader: Instruction) -> bool:
+    found = reader.node.operator if reader.opcode is Opcode.OPERATION else None
+    return found is not None and found.takes_any_sequence
+
+
+def _is_list_of_numbers(instruction: Instruction, uses: Uses) -> bool:
+    if instruction.opcode is Opcode.CONSTANT:
+        value = instruction.constant
+        return isinstance(value, list) and len(value) <= _LONGEST and all(type(item) is int for item in value)
+    if instruction.opcode is not Opcode.OPERATION or instruction.node.kind != "prim::ListConstruct":
+        return False
+    if len(instruction.inputs) > _LONGEST or not all(_is_number(value) for value in instruction.node.inputs):
+        return False
+    return all(uses.writes.get(register, 0) <= 1 for register in instruction.inputs)
+
+
+def _is_number(value: Value) -> bool:
+    return value.type.kind in WITHOUT_MEMORY
+
+
+def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstructions) -> None:
+    reader = -1
+    """The next instruction that has a line of its own."""
+    depths: dict[int, int] = {}
+    for index in range(len(instructions) - 1, -1, -1):
+        instruction = instructions[index]
+        depth = depths.get(uses.reader_of(instruction), 0) + 1
+        if index in found.rematerialized:
+            pass
+        elif depth <= _DEEPEST and _can_join(index, instructions, reader, uses, found):
+            depths[index] = depth
+            found.inlined.add(index)
+        else:
+            reader = index
+        if index in uses.targets:
+            reader = -1  # what stands before does not always come before
+
+
+def _can_join(
+    index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: FoldedInstructions
+) -> bool:
+    """Whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
+    instruction = instructions[index]
+    if reader < 0 or instruction.opcode is not Opcode.OPERATION or not uses.is_plain_result(instruction):
+        return False
+    into = uses.reader_of(instruction)
+    if not index < into <= reader or into in found.rematerialized:
+        return False
+    opcode = instructions[reader].opcode
+    if opcode not in _READERS or (opcode in JUMPS and instruction.cleared):
+        return False
+    return _cannot_fail(instruction)
+
+
+def _cannot_fail(instruction: Instruction) -> bool:
+    function, node = instruction.operation, instruction.node
+    if node.kind in _CASTS:
+        return True
+    kinds = {value.type.kind for value in node.inputs}
+    if function in _IDENTITIES:
+        return True
+    if not kinds <= _REAL:
+        return False
+    if function in _COMPARISONS or function in _UNARY:
+        return True
+    if len(kinds) != 1:
+        return False  # an int may be too large for a float
+    if function in _ARITHMETIC or function in _LOGIC or function is derive_index:
+        return True
+    return function in _DIVISIONS and kinds == {"IntType"} and _is_not_zero(node.inputs[1])
+
+
+def _is_not_zero(value: Value) -> bool:
+    node = value.node
+    return node.kind == "prim::Constant" and bool(constant_value(node.attributes.get("value"), value.type))

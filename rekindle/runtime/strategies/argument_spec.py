@@ -1,0 +1,278 @@
+"""What of the arguments decides which version of a graph runs.
+
+A graph asks things of its arguments that are the same in nearly every call::
+
+    graph(%x : Tensor, %mask : Tensor?):
+      %2 : int = aten::dim(%x)                        asks for the rank of %x
+      %4 : bool = aten::__is__(%mask, %3)             and whether %mask is None
+
+Here the :class:`ArgumentSpec` of a call is ``(2, True)`` for a matrix and no mask. :func:`specialize` writes into a
+copy of the graph what a spec says, so that passes can fold what was asked; the copy runs the calls of this spec alone.
+Only what the graph asks is part of a spec. Elements of tuples count as arguments; what a list or an object holds can
+change while the graph runs, and does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final
+
+import torch
+
+from rekindle.analysis.effects import is_conservative
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import BoolType, FloatType, IntType, OptionalType, TensorType, TupleType
+from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
+
+ArgumentSpec = tuple[object, ...]
+"""The answers to what a graph asks, in the order of :attr:`ArgumentSpecCreator.queried_properties`."""
+
+
+class ArgumentProperty(Enum):
+    """What a graph may ask of an argument; the value is how Python asks it."""
+
+    IS_NONE = "{0} is None"
+    RANK = "{0}.dim()"
+    DTYPE = "{0}.dtype"
+    DEVICE = "{0}.device"
+
+
+_ASKS: Final[dict[str, tuple[ArgumentProperty, ...]]] = {
+    "aten::dim": (ArgumentProperty.RANK,),
+    "prim::dtype": (ArgumentProperty.DTYPE,),
+    "aten::is_floating_point": (ArgumentProperty.DTYPE,),
+    "aten::is_complex": (ArgumentProperty.DTYPE,),
+    "aten::to": (ArgumentProperty.DTYPE,),
+    "prim::device": (ArgumentProperty.DEVICE,),
+    "aten::__is__": (ArgumentProperty.IS_NONE,),
+    "aten::__isnot__": (ArgumentProperty.IS_NONE,),
+    "aten::_unwrap_optional": (ArgumentProperty.IS_NONE,),
+}
+"""Kinds of nodes whose result follows from facts about their first input."""
+
+_OF_A_TENSOR: Final = (ArgumentProperty.RANK, ArgumentProperty.DTYPE, ArgumentProperty.DEVICE)
+
+_SEES_NONE: Final = frozenset(
+    {
+        *("aten::__is__", "aten::__isnot__", "aten::_unwrap_optional"),
+        *("prim::unchecked_unwrap_optional", "prim::unchecked_cast"),
+    }
+)
+"""Kinds that are simpler where a value is known to be None, or not to be."""
+
+
+_PLAIN: Final = (TensorType, IntType, FloatType, BoolType)
+"""Types of arguments of operators that need not be constants for the type of the result to be known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentPath:
+    """Where an argument stands: the number of an input, and the way from there through tuples."""
+
+    input: int
+    path: tuple[int, ...] = ()
+
+    @property
+    def expression(self) -> str:
+        """How Python reads it."""
+        return f"r{self.input}" + "".join(f"[{index}]" for index in self.path)
+
+
+@dataclass(slots=True)
+class ArgumentSpecCreator:
+    """Makes the specs of the calls of ``graph``.
+
+    ``key``, called with all arguments, gives the spec; it is None where the graph asks nothing. It is Python, written
+    for the graph: it runs at every call.
+    """
+
+    graph: Graph
+    queried_properties: list[tuple[ArgumentPath, ArgumentProperty]] = field(init=False)
+    key: Callable[..., ArgumentSpec] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.queried_properties = _questions(self.graph)
+        self.key = self._key() if self.queried_properties else None
+
+    def _key(self) -> Callable[..., ArgumentSpec]:
+        types = {place: value.type for value, place in _arguments(self.graph).items()}
+        answers: list[str] = []
+        for place, fact in self.queried_properties:
+            asked = fact.value.format(place.expression)
+            may_be_none = fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType)
+            answers.append(f"None if {place.expression} is None else {asked}" if may_be_none else asked)
+        parameters = ", ".join(f"r{index}" for index in range(len(self.graph.inputs)))
+        return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
+
+    def describe(self, spec: ArgumentSpec) -> str:
+        """A spec in words: ``x: rank 2; mask is None``."""
+        parts: list[str] = []
+        for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
+            value = self.graph.inputs[place.input]
+            name = value.name + "".join(f"[{index}]" for index in place.path)
+            if fact is ArgumentProperty.IS_NONE:
+                parts.append(f"{name} is {'' if answer else 'not '}None")
+            elif answer is not None:
+                parts.append(f"{name}: {fact.name.lower()} {answer}")
+        return "; ".join(parts)
+
+
+def _arguments(graph: Graph) -> dict[Value, ArgumentPath]:
+    """The inputs of a graph, and what it takes out of tuples among them."""
+    found: dict[Value, ArgumentPath] = {}
+    for index, value in enumerate(graph.inputs):
+        _add(found, value, ArgumentPath(index))
+    return found
+
+
+def _add(found: dict[Value, ArgumentPath], value: Value, place: ArgumentPath) -> None:
+    found[value] = place
+    if not isinstance(value.type, TupleType):
+        return
+    for use in value.uses:
+        for index, output in _elements(use.user):
+            _add(found, output, ArgumentPath(place.input, (*place.path, index)))
+
+
+def _elements(node: Node) -> Iterator[tuple[int, Value]]:
+    """The outputs of a node that takes a tuple apart, and which elements they are."""
+    if node.kind == "prim::TupleUnpack":
+        yield from enumerate(node.outputs)
+    elif node.kind == "prim::TupleIndex" and node.inputs[1].node.kind == "prim::Constant":
+        number = node.inputs[1].node
+        index = constant_value(number.attributes.get("value"), number.output.type)
+        if isinstance(index, int):
+            yield index % len(node.inputs[0].type.contained), node.output
+
+
+def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
+    """What ``graph`` asks of its arguments, each thing once, in the order of the arguments; what it asks of results
+    that follow from arguments is asked of these."""
+    arguments = _arguments(graph)
+    asked: set[tuple[ArgumentPath, ArgumentProperty]] = set()
+    derived = _Derived(arguments)
+    for node in graph.all_nodes():
+        facts = _ASKS.get(node.kind, ())
+        if not facts:
+            continue
+        value = _unwrapped(node.inputs[0])
+        if value in arguments:
+            asked.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
+        elif node.kind in TYPE_QUERIES:
+            asked.update((arguments[root], fact) for root in derived.roots(value) for fact in _OF_A_TENSOR)
+    return sorted(asked, key=lambda each: (each[0].input, each[0].path, each[1].name))
+
+
+def _unwrapped(value: Value) -> Value:
+    while value.node.kind in ("prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::unchecked_cast"):
+        value = value.node.inputs[0]
+    return value
+
+
+def _can_have(fact: ArgumentProperty, value: Value) -> bool:
+    type = value.type
+    if fact is ArgumentProperty.IS_NONE:
+        return isinstance(type, OptionalType)
+    return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
+
+
+class _Derived:
+    """Which arguments decide the type of a tensor that operators compute."""
+
+    def __init__(self, arguments: dict[Value, ArgumentPath]) -> None:
+        self.arguments = arguments
+        self.known: dict[Value, frozenset[Value] | None] = {}
+
+    def roots(self, value: Value) -> frozenset[Value]:
+        """The tensors among the arguments from which dtype, rank and device of ``value`` follow; none if they do not
+        follow from arguments alone."""
+        value = _unwrapped(value)
+        pending = [value]
+        while pending:
+            top = pending[-1]
+            if top in self.known:
+                pending.pop()
+                continue
+            missing = [each for each in self._sources(top) if each not in self.known]
+            if missing:
+                pending += missing
+                continue
+            pending.pop()
+            self.known[top] = self._of(top)
+        return self.known[value] or frozenset()
+
+    def _sources(self, value: Value) -> list[Value]:
+        node = value.node
+        if value in self.arguments:
+            return []
+        if node.kind == "prim::If":
+            return [_unwrapped(block.outputs[value.offset]) for block in node.blocks]
+        return [_unwrapped(each) for each in node.inputs if isinstance(each.type, TensorType)]
+
+    def _of(self, value: Value) -> frozenset[Value] | None:
+        node = value.node
+        if value in self.arguments:
+            return frozenset({value})
+        if node.kind != "prim::If" and not self._is_operator(node):
+            return None
+        roots = [self.known[each] for each in self._sources(value)]
+        found = [root for root in roots if root is not None]
+        # Of branches it is enough to know one: it may be the one that is taken.
+        if not found or (len(found) < len(roots) and node.kind != "prim::If"):
+            return None
+        return frozenset[Value]().union(*found)
+
+    def _is_operator(self, node: Node) -> bool:
+        """Whether ``node`` computes something of tensors and constants alone."""
+        if node.blocks or node.operator is None or is_conservative(node):
+            return False
+        return all(isinstance(each.type, _PLAIN) or each.node.kind == "prim::Constant" for each in node.inputs)
+
+
+def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -> bool:
+    """Write into ``graph``, a copy of the creator's, what ``spec`` says of its arguments: refined types, and casts
+    where something is known to be None, or not to be. Returns whether there is anything."""
+    values = {place: value for value, place in _arguments(graph).items()}
+    facts: dict[ArgumentPath, dict[ArgumentProperty, Any]] = {}
+    for (place, fact), answer in zip(creator.queried_properties, spec, strict=True):
+        facts.setdefault(place, {})[fact] = answer
+    for place, known in facts.items():
+        value = values[place]
+        if known.get(ArgumentProperty.IS_NONE):
+            _see(value, graph.create_constant(None).insert_before(_first(graph, value)).output)
+        elif ArgumentProperty.IS_NONE in known:
+            assert isinstance(value.type, OptionalType)
+            cast = graph.create("prim::unchecked_unwrap_optional", [value], types=[value.type.element])
+            _see(value, cast.insert_before(_first(graph, value)).output)
+            _refine(cast.output, known)
+        else:
+            _refine(value, known)
+    return bool(facts)
+
+
+def _first(graph: Graph, value: Value) -> Node:
+    """The node before which something that uses ``value`` may stand."""
+    node = value.node
+    following = node.next if node.kind != "prim::Param" else None
+    return following or next(iter(graph.nodes), None) or graph.return_node
+
+
+def _see(value: Value, known: Value) -> None:
+    """Let what is simpler for it use ``known`` instead of ``value``."""
+    for use in list(value.uses):
+        if use.user.kind in _SEES_NONE and use.user is not known.node:
+            use.user.replace_input(use.offset, known)
+
+
+def _refine(value: Value, known: dict[ArgumentProperty, Any]) -> None:
+    if not isinstance(value.type, TensorType):
+        return
+    rank = known.get(ArgumentProperty.RANK)
+    dtype: torch.dtype | None = known.get(ArgumentProperty.DTYPE)
+    sizes = value.type.sizes if rank is None else (None,) * rank
+    value.set_type(
+        TensorType(dtype or value.type.dtype, known.get(ArgumentProperty.DEVICE) or value.type.device, sizes)
+    )

@@ -1,0 +1,124 @@
+"""Where a program goes on when a guard fails.
+
+A ``prim::BailOut`` is one instruction: it passes its first input on if that is as it was assumed to be. Else it leaves
+the code for the rest of the program, whose code is made when it is first needed. Nothing is assumed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Final
+
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.types import Type
+from rekindle.ops.profiling import guard_test
+from rekindle.passes.speculation.bailout_graphs import bailout_graph
+from rekindle.passes.speculation.insert_bailouts import AT_ENTRY, template_of
+
+
+class FaultInjector:
+    """Makes guards fail that hold: the one that is asked when ``at`` others have been."""
+
+    def __init__(self) -> None:
+        self.at = -1
+        self.asked = 0
+
+    def begin(self, at: int = -1) -> None:
+        """Count from 0 again; no guard fails where ``at`` is negative."""
+        self.at, self.asked = at, 0
+
+    def should_fail(self) -> bool:
+        """Whether the guard that is asked now is to fail."""
+        self.asked += 1
+        return self.asked - 1 == self.at
+
+
+_faults: Final[list[FaultInjector | None]] = [None]
+
+
+@contextmanager
+def failing_guards() -> Iterator[FaultInjector]:
+    """For tests: within, code is made so that guards can be made to fail. What was made before is as it was."""
+    before, faults = _faults[0], FaultInjector()
+    _faults[0] = faults
+    try:
+        yield faults
+    finally:
+        _faults[0] = before
+
+
+class Bailout:
+    """What a ``prim::BailOut`` needs when it runs.
+
+    ``test`` tells whether a value is of the assumed ``type``.
+    """
+
+    __slots__ = (
+        *("_graph", "_index", "_places", "_rest", "_template"),
+        *("argument", "code", "faults", "notice", "restart", "taken", "test", "type"),
+    )
+
+    def __init__(self, node: Node) -> None:
+        index = node["index"]
+        assert isinstance(index, int)
+        self.type: Type = node.output.type
+        self.faults = _faults[0]
+        self.test = guard_test(self.type) if self.faults is None else _with_faults(guard_test(self.type), self.faults)
+        self.code: object = None
+        """The code of the rest, for the interpreter, which makes it."""
+        self.taken = 0
+        """How often the program has gone this way."""
+        self.notice: Callable[[], None] | None = None
+        """Who wants to know when it does."""
+        self.restart: Callable[..., Any] | None = None
+        """Who runs the whole program instead, where nothing of it has run yet: called with its arguments."""
+        self._template = template_of(node)
+        self._index = index
+        self._graph: Graph | None = None
+        self._rest: Callable[..., Any] | None = None
+        captured = [node.inputs[0], *node.inputs[2:]]
+        arguments = node.graph.inputs
+        knows_all = AT_ENTRY in node.attributes and all(value in captured for value in arguments)
+        position = {value: index for index, value in enumerate(arguments)}
+        self.argument = position.get(node.inputs[0]) if knows_all else None
+        """Which of the arguments of the graph is tested, where it is one, and nothing has run before."""
+        self._places = tuple(map(captured.index, arguments)) if knows_all else None
+
+    @property
+    def is_at_entry(self) -> bool:
+        """Whether the whole program can start anew."""
+        return self._places is not None
+
+    @property
+    def graph(self) -> Graph:
+        """The rest of the program."""
+        if self._graph is None:
+            self._graph = bailout_graph(self._template, self._index)
+        return self._graph
+
+    def record_taken(self) -> None:
+        """Count that the program goes this way."""
+        self.taken += 1
+        if self.notice is not None:
+            self.notice()
+
+    def continuation(self, name: str) -> Callable[..., Any]:
+        """What runs the rest of the program, from the value that did not fit and what was captured. ``name`` is what
+        tracebacks call it."""
+        self.record_taken()
+        if self.restart is not None and self._places is not None:
+            return partial(_start_anew, self.restart, self._places)
+        if self._rest is None:
+            self._rest = callable_of(self.graph, name)
+        return self._rest
+
+
+def _start_anew(restart: Callable[..., Any], places: Sequence[int], *values: object) -> Any:
+    return restart(*[values[place] for place in places])
+
+
+def _with_faults(test: Callable[[object], bool], faults: FaultInjector) -> Callable[[object], bool]:
+    return lambda value: not faults.should_fail() and test(value)

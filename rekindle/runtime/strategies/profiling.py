@@ -1,0 +1,127 @@
+"""What flows through a program, noted while it runs.
+
+::
+
+    recording = ProfilingRecord(graph)            # a copy of the graph with prim::profile in it
+    Code(recording.graph, name)             # runs as any other, on any number of threads
+    recording.finish()                      # writes what was seen into the graph
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from threading import Lock
+from typing import Final
+
+import torch
+
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.types import NONE, TensorType, Type
+from rekindle.ops.profiling import PLAIN_TENSORS, recorders
+from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE, InsertProfiling
+
+
+@dataclass(slots=True)
+class TensorProfile:
+    """What one ``prim::profile`` has seen.
+
+    ``type`` is what is true of all tensors that came, dtype, device, sizes, strides and whether a gradient is required;
+    None where there was none. ``nones`` counts None in a tensor's place, ``opaque_tensors`` tensors of which types tell
+    nothing: those of subclasses, and sparse ones.
+    """
+
+    seen: int = 0
+    type: TensorType | None = None
+    nones: int = 0
+    opaque_tensors: int = 0
+    contiguous: int = 0
+
+    def note(self, value: object) -> None:
+        """Take one more value in."""
+        self.seen += 1
+        if value is None:
+            self.nones += 1
+        elif type(value) not in PLAIN_TENSORS or value.layout is not torch.strided:  # type: ignore[attr-defined]
+            self.opaque_tensors += 1
+        else:
+            assert isinstance(value, torch.Tensor)
+            self.contiguous += value.is_contiguous()
+            found = TensorType.of(value)
+            self.type = found if self.type is None else self.type.merge(found)
+
+    @property
+    def merged_type(self) -> Type | None:
+        """What is true of all that came: the type of tensors, NoneType; None where nothing is."""
+        if self.opaque_tensors or not self.seen:
+            return None
+        if self.nones:
+            return NONE if self.nones == self.seen else None
+        return self.type
+
+
+class ProfilingRecord:
+    """A copy of a graph that notes what flows through it; several threads may run it at once."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph.copy()
+        self.records: dict[Node, TensorProfile] = {}
+        self._lock = Lock()
+        InsertProfiling().run(self.graph)
+        for node in self.graph.find_nodes(PROFILE):
+            self.records[node] = TensorProfile()
+        recorders[self.graph] = partial(_recorder, weakref.ref(self))  # which must not keep the graph alive
+
+    def note(self, record: TensorProfile, value: object) -> None:
+        """Take one more value into ``record``."""
+        with self._lock:
+            record.note(value)
+
+    def note_arguments(self, arguments: Sequence[object]) -> None:
+        """Note these as if a call with them had begun."""
+        for node, record in self.records.items():
+            if node.input.node is self.graph.param_node:
+                self.note(record, arguments[node.input.offset])
+
+    def finish(self) -> Graph:
+        """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More may
+        be noted afterwards, for another time."""
+        with self._lock:
+            for node, record in self.records.items():
+                told = record.merged_type
+                node.attributes.pop(PROFILED_TYPE, None)
+                if told is not None:
+                    node.set_attribute(PROFILED_TYPE, told)
+        return self.graph
+
+
+def _recorder(reference: weakref.ref[ProfilingRecord], node: Node) -> Callable[[object], None]:
+    recording = reference()
+    record = None if recording is None else recording.records.get(node)
+    return _ignore if recording is None or record is None else partial(recording.note, record)
+
+
+def _ignore(value: object) -> None:
+    pass
+
+
+_profiled_runs: Final = [1]
+
+
+def profiled_runs() -> int:
+    """How many calls of a function are watched before it is specialised to what was seen."""
+    return _profiled_runs[0]
+
+
+def set_profiled_runs(count: int) -> int:
+    """Have ``count`` calls be watched; returns how many were before. It concerns what is compiled from now on.
+
+    Raises:
+        ValueError: ``count`` is less than 1.
+    """
+    if count < 1:
+        raise ValueError(f"at least one call has to be watched, not {count}")
+    before, _profiled_runs[0] = _profiled_runs[0], count
+    return before

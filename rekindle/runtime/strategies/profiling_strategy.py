@@ -1,0 +1,329 @@
+"""The strategy ``profiling``: watch a call, specialise the function to what flowed, bail out where other things flow.
+
+The first calls run in the interpreter, with notes of the tensors that flow. Then there is a version in which guards
+insist on what was seen, and the passes work with it. The guards at its start, those of arguments and attributes, decide
+whether a call is for it: where one fails, the next older version is tried, and behind the oldest one the call is
+watched and gives rise to a new version. A guard that fails later leaves for the rest of the program.
+
+How many versions there may be, and which of them know sizes, :func:`rekindle.set_fusion_strategy` says. When they are
+spent, what fits none of them runs a version that assumes nothing; so there is a bound on what is compiled, whatever
+comes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import UNKNOWN_RANGE
+from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.types import unshaped
+from rekindle.passes import (
+    CommonSubexpressionElimination,
+    ConstantPooling,
+    ConstantPropagation,
+    DeadCodeElimination,
+    EliminateGuards,
+    InsertBailOuts,
+    InsertGuards,
+    LowerSimpleTuples,
+    Pass,
+    Peephole,
+    TypeRefinement,
+)
+from rekindle.passes.speculation.insert_guards import GUARD
+from rekindle.runtime.background import in_background
+from rekindle.runtime.executable import code_of
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import Opcode
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.optimization import optimize
+from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.settings import SETTINGS, FusionStrategy
+from rekindle.runtime.strategies.bailouts import Bailout
+from rekindle.runtime.strategies.profiling import ProfilingRecord, profiled_runs
+from rekindle.runtime.version import Version
+
+_LOG: Final = logging.getLogger(__name__)
+
+MAX_BAILOUTS: Final = 4
+"""How often calls leave a version in its middle before it is given up."""
+
+GUARDING: Final[tuple[Pass, ...]] = (EliminateGuards(keep_only_queried=True),)
+"""What leaves, of all guards, those that pay."""
+
+
+SPECIALISED: Final[tuple[Pass, ...]] = (
+    TypeRefinement(),
+    Peephole(),
+    ConstantPropagation(),
+    LowerSimpleTuples(),
+    TypeRefinement(),
+    Peephole(),
+    ConstantPropagation(),
+    DeadCodeElimination(),
+    ConstantPooling(),
+    CommonSubexpressionElimination(),
+)
+"""What makes use of what bailouts make certain."""
+
+
+@dataclass(slots=True, eq=False)
+class ProfiledVersion:
+    """``version`` is specialised to what flowed through ``recording``; ``older`` is tried where a call does not fit.
+    ``misses`` counts the calls that have left it in its middle."""
+
+    version: Version
+    recording: ProfilingRecord
+    older: ProfiledVersion | None
+    bailouts: tuple[Bailout, ...]
+    misses: int = 0
+
+    def fits(self, arguments: Sequence[object]) -> bool:
+        """Whether a call with these arguments passes the guards of arguments."""
+        inputs = self.version.graph.inputs
+        return all(
+            bailout.test(arguments[bailout.argument]) for bailout in self.bailouts if bailout.argument is not None
+        ) and len(arguments) == len(inputs)
+
+
+@dataclass(slots=True)
+class Counters:
+    """What a strategy has done so far: calls that were watched, versions that were made, the guards in them, how often
+    calls left one at a guard of the arguments (``entry_failures``), and how often in its middle (``bailouts``)."""
+
+    profiled_calls: int = 0
+    versions: int = 0
+    guards: int = 0
+    entry_failures: int = 0
+    bailouts: int = 0
+
+
+class ProfilingStrategy:
+    """See :class:`rekindle.runtime.version.Strategy`. ``fusion`` and ``runs`` are those of the settings unless they are
+    given; ``guarding`` leaves the guards that pay; after ``patience`` calls have left a version in its middle, it is
+    given up.
+
+    Any number of threads may call. While one watches, or compiles, the versions that there are run in the others.
+    """
+
+    def __init__(
+        self,
+        record: GraphFunction,
+        *,
+        fusion: FusionStrategy | None = None,
+        runs: int | None = None,
+        guarding: Sequence[Pass] = GUARDING,
+        patience: int = MAX_BAILOUTS,
+    ) -> None:
+        self.record = record
+        self.counters = Counters()
+        self.newest: ProfiledVersion | None = None
+        """The version that calls try first; None before there is one, and where there is no use in one."""
+        self._guarding = guarding
+        self._patience = patience
+        self._runs = profiled_runs() if runs is None else runs
+        fusion = SETTINGS.fusion if fusion is None else fusion
+        self._knows_sizes = [behavior == "STATIC" for behavior, count in fusion for _ in range(count)]
+        """For each version that may still be made."""
+        self._graph: Graph | None = None
+        self._recording: ProfilingRecord | None = None
+        self._watching: Code | None = None
+        self._seen = 0
+        self._is_busy = False
+        """Whether something is being made in the background."""
+        self._general: Version | None = None
+        self._current: Version | None = None
+        self._default_dtype = torch.get_default_dtype()
+
+    # -------------------------------------------------------------------------------------------------------- choosing
+
+    def select(self, arguments: Sequence[object]) -> Version:
+        """What runs a call with these arguments."""
+        current = self._current
+        if current is not None and current is self._general:
+            return current
+        # What is known of the results of operators holds as long as these are as they usually are.
+        if _autocasts() or _function_modes() or torch.get_default_dtype() is not self._default_dtype:
+            return self.general()
+        return current or self._begin()
+
+    def prepare(self, arguments: Sequence[object]) -> Version:
+        """The version for such arguments, made now: from their types alone, for nothing is run."""
+        with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+            at = self.newest
+            while at is not None:
+                if at.fits(arguments):
+                    return at.version
+                at = at.older
+            if not self._knows_sizes:
+                return self.general()
+            recording = ProfilingRecord(self.graph)
+            recording.note_arguments(arguments)
+            self._specialise(recording)
+            return self._current or self.general()
+
+    def general(self) -> Version:
+        """The version that assumes nothing."""
+        found = self._general
+        if found is None:
+            with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+                started = time.perf_counter()
+                found = self._general = Version.of(self.graph, self.record.name)
+                found.seconds = time.perf_counter() - started
+        return found
+
+    @property
+    def graph(self) -> Graph:
+        """The function as it is optimised for any arguments."""
+        if self._graph is None:
+            with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+                graph = self.record.graph.copy()
+                optimize(graph, OPTIMIZATION)
+                for value in graph.inputs:
+                    value.set_type(unshaped(value.type))  # what a trace has seen binds nobody
+                self._graph = graph
+        return self._graph
+
+    @property
+    def versions(self) -> Sequence[Version]:
+        """What there is so far, the newest first."""
+        found: list[Version] = []
+        at = self.newest
+        while at is not None:
+            found.append(at.version)
+            at = at.older
+        return found if self._general is None else [*found, self._general]
+
+    # -------------------------------------------------------------------------------------------------------- watching
+
+    def _begin(self) -> Version:
+        """What runs calls as long as there is no version: it watches them."""
+        if SETTINGS.in_background and self._graph is None:
+            if not self._is_busy:
+                self._is_busy = True
+                in_background(partial(self._finish, lambda: self.graph))
+            return Version(code_of(self.record), None)
+        with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+            code = self._watched_code()
+            if code is None:
+                self._current = self.general()
+            elif self._current is None:
+                self._current = Version(code, None)
+                self._current.function = self._unknown
+            return self._current
+
+    def _watched_code(self) -> Code | None:
+        """What notes what flows, if there may be one more version."""
+        if self._knows_sizes and self._watching is None:
+            self._recording = self._recording or ProfilingRecord(self.graph)
+            self._watching = Code(self._recording.graph, self.record.name)
+            self._seen = 0
+        return self._watching
+
+    def _unknown(self, *arguments: object) -> Any:
+        """A call that fits no version."""
+        if self._is_busy:
+            return InterpreterState(code_of(self.record)).run(arguments)
+        with COMPILING:
+            code = self._watched_code()
+        if code is None:
+            return self.general().function(*arguments)
+        result = InterpreterState(code).run(arguments)
+        with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+            if self._watching is code:
+                self.counters.profiled_calls += 1
+                self._seen += 1
+                if self._seen >= self._runs and self._recording is not None:
+                    recording, self._recording, self._watching = self._recording, None, None
+                    self._learn(recording)
+        return result
+
+    def _learn(self, recording: ProfilingRecord) -> None:
+        """Make a version of what was seen, now or in the background."""
+        if not SETTINGS.in_background:
+            self._specialise(recording)
+            return
+        self._is_busy = True
+        in_background(partial(self._finish, partial(self._specialise, recording)))
+
+    def _finish(self, work: Callable[[], object]) -> None:
+        """Do what no call waits for; until it is done, calls that fit no version run the function as it was
+        compiled."""
+        try:
+            with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+                work()
+        except Exception:
+            _LOG.exception("%s: could not be optimised, and runs as it was compiled", self.record.name)
+        else:
+            self._is_busy = False
+
+    # ------------------------------------------------------------------------------------------------- specialisations
+
+    def _specialise(self, recording: ProfilingRecord) -> None:
+        """Make a version of what was seen; none if nothing in the program depends on it."""
+        started = time.perf_counter()
+        graph = recording.finish().copy()
+        optimize(graph, [InsertGuards(sizes=self._knows_sizes.pop(0)), *self._guarding])
+        if graph.find_nodes(GUARD):
+            optimize(graph, [InsertBailOuts(), *SPECIALISED])
+            version = Version.of(graph, self.record.name)
+            version.seconds = time.perf_counter() - started
+            self._add(version, recording)
+        else:
+            self._knows_sizes.clear()
+        self._current = self.general() if self.newest is None else self.newest.version
+
+    def _add(self, version: Version, recording: ProfilingRecord) -> None:
+        instructions = [each for each in version.code.instructions if each.opcode is Opcode.BAILOUT]
+        bailouts = tuple(each.constant for each in instructions if isinstance(each.constant, Bailout))
+        made = self.newest = ProfiledVersion(version, recording, self.newest, bailouts)
+        for bailout in bailouts:
+            if bailout.is_at_entry:
+                bailout.restart = partial(self._misfit, made)
+            else:
+                bailout.notice = partial(self._missed, made)
+        self.counters.versions += 1
+        self.counters.guards += len(bailouts)
+
+    def _misfit(self, specialisation: ProfiledVersion, *arguments: object) -> Any:
+        """A call that does not fit the start of a version."""
+        self.counters.entry_failures += 1
+        older = specialisation.older
+        return self._unknown(*arguments) if older is None else older.version.function(*arguments)
+
+    def _missed(self, specialisation: ProfiledVersion) -> None:
+        """A call is leaving a version in its middle."""
+        self.counters.bailouts += 1
+        specialisation.misses += 1
+        if specialisation.misses == self._patience:
+            with COMPILING:
+                self._give_up(specialisation)
+
+    def _give_up(self, specialisation: ProfiledVersion) -> None:
+        """Do without a version; the next one that is made knows what did not fit it."""
+        newer: ProfiledVersion | None = None
+        at = self.newest
+        while at is not None and at is not specialisation:
+            newer, at = at, at.older
+        if at is None:
+            return
+        if newer is None:
+            self.newest = specialisation.older
+        else:
+            newer.older = specialisation.older
+        if self._recording is None and self._knows_sizes:
+            self._recording = specialisation.recording
+        self._current = None if self.newest is None else self.newest.version
+
+
+_autocasts: Final[Callable[[], bool]] = torch._C._is_any_autocast_enabled
+_function_modes: Final[Callable[[], int]] = torch._C._len_torch_function_stack

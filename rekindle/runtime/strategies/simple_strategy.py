@@ -1,0 +1,162 @@
+"""The strategy ``simple``: one version of a function for each spec of its arguments.
+
+The graph is optimised once for any arguments. If it then asks nothing of them, this version runs every call. Otherwise
+a call's spec chooses among versions that know the answers; calls beyond the most that there may be run the version for
+any arguments.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.errors import UNKNOWN_RANGE
+from rekindle.frontend.recursion_limit import room_to_recurse
+from rekindle.ir.gc_pause import gc_paused
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.passes import Pass
+from rekindle.passes.changes import may_change
+from rekindle.runtime.background import in_background
+from rekindle.runtime.executable import code_of
+from rekindle.runtime.optimization import optimize
+from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.strategies.argument_spec import ArgumentSpec, ArgumentSpecCreator, specialize
+from rekindle.runtime.version import Version
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SpecializeArguments:
+    """Writes into a graph what is known of its arguments.
+
+    .. code-block:: text
+
+        graph(%x : Tensor, %m : Tensor?):            graph(%x : Tensor(*, *), %m : Tensor?):
+          %2 : int = aten::dim(%x)                     %2 : int = aten::dim(%x)
+          %3 : NoneType = prim::Constant()             %3 : NoneType = prim::Constant()
+          %4 : bool = aten::__is__(%m, %3)     ->      %5 : NoneType = prim::Constant()
+          return (%2, %4)                              %4 : bool = aten::__is__(%5, %3)
+                                                       return (%2, %4)
+
+    ``arguments`` are those of a call; only what a graph asks of them is written.
+    """
+
+    name: ClassVar[str] = "specialization"
+
+    arguments: Sequence[object]
+
+    def run(self, graph: Graph) -> bool:
+        creator = ArgumentSpecCreator(graph)
+        if creator.key is None or not may_change("specialize", graph):
+            return False
+        return specialize(graph, creator, creator.key(*self.arguments))
+
+
+def pipeline_for(arguments: Sequence[object]) -> tuple[Pass, ...]:
+    """All passes that make the version for these arguments."""
+    return (*OPTIMIZATION, SpecializeArguments(arguments), *SPECIALIZATION)
+
+
+class SpecializingStrategy:
+    """See :class:`rekindle.runtime.version.Strategy`."""
+
+    def __init__(self, record: GraphFunction) -> None:
+        self._record = record
+        self._creator: ArgumentSpecCreator | None = None
+        self._versions: dict[ArgumentSpec, Version] = {}
+        self._general: Version | None = None
+        """The version for any arguments."""
+        self._fallback: Version | None = None
+        """The same, once no others are made."""
+        self._pending: Version | None = None
+        """The function as it was compiled, while a version is being made in the background."""
+
+    def select(self, arguments: Sequence[object]) -> Version:
+        """What runs a call with these arguments."""
+        creator = self._creator
+        if creator is None:
+            return self._missing_version(arguments)
+        key = creator.key
+        if key is None:
+            return self._fallback or self._missing_version(arguments)
+        return self._versions.get(key(*arguments)) or self._fallback or self._missing_version(arguments)
+
+    def prepare(self, arguments: Sequence[object]) -> Version:
+        """The same, made before it returns."""
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+            creator = self._creator_of_specs()
+            key = creator.key
+            if key is None or self._is_full():
+                self._fallback = self.general()
+                return self._fallback
+            spec = key(*arguments)
+            found = self._versions.get(spec)
+            if found is None:
+                found = self._versions[spec] = self._made(arguments)
+            return found
+
+    def general(self) -> Version:
+        """The version for any arguments."""
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+            if self._general is None:
+                self._general = self._made(None)
+            return self._general
+
+    @property
+    def versions(self) -> Sequence[Version]:
+        """What there is so far."""
+        return [*self._versions.values(), *([] if self._general is None else [self._general])]
+
+    # --------------------------------------------------------------------------------------------------------- making
+
+    def _missing_version(self, arguments: Sequence[object]) -> Version:
+        """What runs a call for which nothing is there yet."""
+        if not SETTINGS.in_background:
+            return self.prepare(arguments)
+        if self._pending is None:
+            self._pending = Version(code_of(self._record), None)
+            in_background(lambda: self._finish(arguments))
+        return self._pending
+
+    def _finish(self, arguments: Sequence[object]) -> None:
+        try:
+            self.prepare(arguments)
+        except Exception:
+            _LOG.exception("%s: could not be optimised, and runs as it was compiled", self._record.name)
+        else:
+            self._pending = None
+
+    def _creator_of_specs(self) -> ArgumentSpecCreator:
+        if self._creator is None:
+            graph = self._record.graph.copy()
+            optimize(graph, OPTIMIZATION)
+            self._creator = ArgumentSpecCreator(graph)
+        return self._creator
+
+    def _is_full(self) -> bool:
+        """Whether there are as many versions as there may be."""
+        return len(self._versions) >= SETTINGS.most_versions
+
+    def _made(self, arguments: Sequence[object] | None) -> Version:
+        """The version for calls like one with these arguments; for any, if there are none."""
+        started = time.perf_counter()
+        version = self._version_of(self._graph_for(arguments))
+        version.seconds = time.perf_counter() - started
+        return version
+
+    def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
+        """The graph of that version, which nobody changes."""
+        graph = self._creator_of_specs().graph
+        if arguments is not None:
+            graph = graph.copy()
+            optimize(graph, (SpecializeArguments(arguments), *SPECIALIZATION))
+        return graph
+
+    def _version_of(self, graph: Graph) -> Version:
+        return Version.of(graph, self._record.name)

@@ -1,0 +1,135 @@
+"""Python functions as records of compiled functions: made when first asked for, compiled when first called.
+
+The record of a function is kept with the function itself, so that a function is compiled once and both die together.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, cast
+
+import torch
+import torch._jit_internal as _marks
+import torch.nn.functional as F
+
+from rekindle.errors import InternalError
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.types import INT, ListType, Type, optional
+from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.callables.overloads import overloads_of
+
+_KEPT = "__rekindle_records__"
+
+Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
+"""How an overload differs from what the function itself says: a declaration to take the signature from, or types of
+parameters."""
+
+Definer = Callable[[GraphFunction, types.FunctionType, Declaration], None]
+
+define_python_function: Definer | None = None
+"""A slot: compiles the function, with the signature of an overload if any, into the record.
+:mod:`rekindle.scripting.compilation` fills it."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What a function keeps. ``function`` tells a function from its copies, which share the attribute
+    (``functools.wraps``)."""
+
+    function: types.FunctionType
+    records: tuple[GraphFunction, ...]
+
+
+def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
+    """The records of a Python function: one, or one for each declared overload."""
+    kept = vars(function).get(_KEPT)
+    if isinstance(kept, _Kept) and kept.function is function:
+        return kept.records
+    declarations: list[Declaration] = list(overloads_of(function)) or [None]
+    declarations += _FURTHER.get(function, ())
+    records = tuple(_record(function, declaration) for declaration in declarations)
+    setattr(function, _KEPT, _Kept(function, records))
+    return records
+
+
+def record_of(function: types.FunctionType) -> GraphFunction:
+    """The record of a function without overloads; of one with overloads, of its first."""
+    return records_of(function)[0]
+
+
+def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
+    def define(record: GraphFunction) -> None:
+        if define_python_function is None:
+            raise InternalError("rekindle.scripting.compilation was not imported")
+        define_python_function(record, function, declaration)
+
+    return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)
+
+
+def function_behind(obj: object) -> types.FunctionType | None:
+    """The Python function behind one that ``torch.jit.script`` has decorated and keeps, or that ``script_if_tracing``
+    has, ours or ``torch.jit``'s; None for anything else."""
+    if isinstance(obj, types.FunctionType):
+        return _compiled_if_tracing(obj)
+    if not isinstance(obj, torch.jit.ScriptFunction):
+        return None
+    found = getattr(obj, "_torchdynamo_inline", None)
+    return found if isinstance(found, types.FunctionType) else None
+
+
+_IF_TRACING: Final = "__script_if_tracing_wrapper"
+_ORIGINAL: Final = "__original_fn"
+"""The attributes that ``torch.jit`` leaves on what ``script_if_tracing`` gives."""
+
+
+def mark_as_compiled_if_tracing(wrapper: object, function: object) -> None:
+    """Have compilers, ``torch.jit`` too, take ``wrapper`` for ``function``."""
+    setattr(wrapper, _IF_TRACING, True)
+    setattr(wrapper, _ORIGINAL, function)
+
+
+def _compiled_if_tracing(wrapper: types.FunctionType) -> types.FunctionType | None:
+    held = vars(wrapper)
+    if _IF_TRACING not in held:
+        return None
+    function = held.get(_ORIGINAL)
+    behind = function_behind(function)
+    return function if behind is None and isinstance(function, types.FunctionType) else behind
+
+
+# ------------------------------------------------------------------------------------------------------------ overloads
+
+_POOLS_WITH_NONE: Final = (
+    *("adaptive_avg_pool2d", "adaptive_avg_pool3d", "_adaptive_max_pool2d", "_adaptive_max_pool3d"),
+    *("adaptive_max_pool2d_with_indices", "adaptive_max_pool3d_with_indices"),
+)
+_SIZES_WITH_NONE: Final[Mapping[str, Type]] = {"output_size": ListType(optional(INT))}
+_FURTHER: Final[dict[Any, tuple[Declaration, ...]]] = {
+    getattr(F, name): (_SIZES_WITH_NONE,) for name in _POOLS_WITH_NONE
+}
+"""Overloads that PyTorch does not declare: these take ``(5, None)`` as well, but are annotated as if they took ints
+only."""
+
+
+@dataclass(slots=True)
+class BooleanDispatch:
+    """A function that is one of two, chosen by a boolean argument, as ``F.max_pool2d`` is by ``return_indices``."""
+
+    argument: str
+    index: int
+    default: bool
+    if_true: types.FunctionType
+    if_false: types.FunctionType
+
+
+def boolean_dispatch_of(function: object) -> BooleanDispatch | None:
+    if not inspect.isfunction(function):
+        return None
+    found = _marks.boolean_dispatched.get(function)
+    if found is None:
+        return None
+    entry = cast("dict[str, Any]", found)
+    return BooleanDispatch(entry["arg_name"], entry["index"], entry["default"], entry["if_true"], entry["if_false"])

@@ -1,0 +1,159 @@
+"""Python functions that do not say themselves all that they take: they are compiled for what their calls give them."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.calls.generic import GenericFunction
+from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
+from rekindle.ir.attributes import infer_type
+from rekindle.ir.graph import Graph
+from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.types import TENSOR, unshaped
+from rekindle.program.names import qualified_name
+from rekindle.scripting import python_values
+from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.callables.decorators import unwrapped, within_managers
+from rekindle.scripting.callables.overloads import overloads_of
+from rekindle.scripting.callables.untyped_parameters import open_parameters, without_open
+from rekindle.scripting.compilation import annotated_types, default_arguments
+from rekindle.scripting.resolver import PythonResolver
+from rekindle.syntax.python_ast import function_def
+
+_KEPT: Final = "__rekindle_generic__"
+_known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDictionary()
+
+
+def may_be_generic(function: types.FunctionType) -> bool:
+    """Whether calls may have to tell what the function takes: it has ``*args`` or ``**kwargs``, or parameters of which
+    it says no type."""
+    known = _known.get(function)
+    if known is None:
+        known = _known[function] = _ask(function)
+    return known
+
+
+def _ask(function: types.FunctionType) -> bool:
+    _, inner = unwrapped(function)
+    if overloads_of(function):
+        return False
+    if takes_any_number(inner):
+        return True
+    annotations, unsaid = annotations_of(inner), open_parameters(inner)
+    return any(name not in annotations or name in unsaid for name in _parameters(inner))
+
+
+def takes_any_number(function: types.FunctionType) -> bool:
+    """Whether it has ``*args`` or ``**kwargs``."""
+    return bool(function.__code__.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+
+
+def _parameters(function: types.FunctionType) -> Sequence[str]:
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def needs_call_types(
+    function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], skipped: int = 0
+) -> bool:
+    """Whether the call has to tell what the function takes: it is given something else than Tensors, or has defaults,
+    where it says nothing. The first ``skipped`` parameters do not count."""
+    _, inner = unwrapped(function)
+    if takes_any_number(inner):
+        return True
+    names = _parameters(inner)
+    if not open_parameters(inner).isdisjoint(names):
+        return True
+    definition = generic_function(function).definition
+    assumed = {param.name.name for param in definition.params if param.annotation is None}
+    if not assumed.isdisjoint(default_arguments(inner)):
+        return True
+    given = list(zip(names[skipped:], args, strict=False)) + [(item.name or "", item) for item in kwargs]
+    return any(name in assumed and not item.type.is_subtype_of(TENSOR) for name, item in given)
+
+
+def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
+    """Whether the arguments of a call of the method are of the types that its parameters have without annotations: a
+    Tensor, or the type of the default."""
+    _, inner = unwrapped(function)
+    names = _parameters(inner)
+    if takes_any_number(inner) or not open_parameters(inner).isdisjoint(names):
+        return False
+    defaults, annotated = default_arguments(inner), annotations_of(inner)
+    if any(defaults[name] is None and name not in annotated for name in defaults):
+        return False
+    given = [*zip(names[1:], args, strict=False), *((item.name or "", item) for item in kwargs)]
+    return all(
+        item.type.is_subtype_of(TENSOR) if name not in defaults else unshaped(item.type) == infer_type(defaults[name])
+        for name, item in given
+        if name not in annotated
+    )
+
+
+def generic_function(function: types.FunctionType) -> GenericFunction:
+    """The function as one that is compiled for what it is given; the same at each call."""
+    kept = vars(function).get(_KEPT)
+    if isinstance(kept, tuple) and kept[0] is function:
+        found: GenericFunction = kept[1]
+        return found
+    made = make_generic(function, qualified_name(function))
+    setattr(function, _KEPT, (function, made))
+    return made
+
+
+def make_generic(
+    function: types.FunctionType,
+    name: str,
+    forms: Mapping[str, SugaredValue] | None = None,
+    names: Mapping[str, object] | None = None,
+) -> GenericFunction:
+    """The function as one that is compiled for what it is given, with names that mean something of their own in it."""
+    managers, inner = unwrapped(function)
+    definition = without_open(function_def(inner, unwrap=False), inner)
+    if managers:
+        definition, forms = within_managers(definition, managers, forms or {})
+    resolver = PythonResolver.of_function(inner, forms=forms, names=names)
+    told, result = annotated_types(inner, definition, resolver)
+    return GenericFunction(
+        definition.name.name,
+        definition,
+        resolver,
+        qualified_name=name.removeprefix("__torch__."),
+        declared_types=told,
+        result=result,
+    )
+
+
+def call_generic(
+    function: types.FunctionType,
+    range: SourceRange,
+    graph: Graph,
+    args: Sequence[SugaredValue],
+    kwargs: Keywords,
+) -> SugaredValue:
+    """Call the function, compiled for these arguments."""
+    return call_bound(generic_function(function), function, range, graph, args, kwargs)
+
+
+def call_bound(
+    generic: GenericFunction,
+    function: types.FunctionType,
+    range: SourceRange,
+    graph: Graph,
+    args: Sequence[SugaredValue],
+    kwargs: Keywords,
+) -> SugaredValue:
+    """Call what was made of ``function``, whose defaults count."""
+    given: dict[str, Any] = default_arguments(unwrapped(function)[1])
+    defaults = {
+        name: python_values.sugared_value(value, range, graph, generic.resolver, name) for name, value in given.items()
+    }
+    return generic.call_compiled(range, graph, generic.bind(range, graph, args, kwargs, defaults))
+
+
+python_values.generic = python_values.Generic(may_be_generic, needs_call_types, call_generic)

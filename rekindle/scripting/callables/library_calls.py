@@ -1,0 +1,71 @@
+"""Functions of PyTorch that are left to Python: they are written in Python that no program can be made of, such as
+classes within functions. Programs that call them run here, and gradients go through them; archives cannot hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+import torch.masked
+
+from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.types import TENSOR, ListType, Type
+
+
+class LibraryCall(StaticValue):
+    """A function of PyTorch that is called as it is, with all that it takes."""
+
+    def __init__(self, function: Callable[..., Any], result: Type) -> None:
+        self.function = function
+        self.result = result
+
+    @property
+    def description(self) -> str:
+        return f"the Python function '{self.function.__name__}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        inputs = [item.materialise(call.graph) for item in (*call.args, *call.kwargs)]
+        node = call.graph.create("prim::PythonOp", inputs, types=[self.result], range=call.range)
+        node.attributes["name"] = self.function.__name__
+        called = _Named(self.function, len(call.args), tuple(item.name or "" for item in call.kwargs))
+        node.attributes["function"] = ConstantObject(called)
+        return SimpleValue(call.graph.insert_node(node).output)
+
+
+class _Named:
+    """A function of which the last arguments have names. Programs know dtypes by their numbers."""
+
+    def __init__(self, function: Callable[..., Any], positional: int, names: tuple[str, ...]) -> None:
+        self.function = function
+        self.positional = positional
+        self.names = names
+        self.__qualname__ = self.__name__ = function.__name__
+
+    def __call__(self, *args: Any) -> Any:
+        named = dict(zip(self.names, args[self.positional :], strict=True))
+        if isinstance(named.get("dtype"), int):
+            named["dtype"] = DTYPES[named["dtype"]]
+        return self.function(*args[: self.positional], **named)
+
+
+_MASKED: Final = (
+    *("amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean"),
+    *("median", "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"),
+)
+
+_LOSSES: Final = [
+    getattr(torch.nn.functional, name) for name in ("linear_cross_entropy",) if hasattr(torch.nn.functional, name)
+]
+"""Those that not every PyTorch has."""
+
+LIBRARY_CALLS: Final[dict[int, SugaredValue]] = {
+    **{id(getattr(torch.masked, name)): LibraryCall(getattr(torch.masked, name), TENSOR) for name in _MASKED},
+    **{id(function): LibraryCall(function, TENSOR) for function in _LOSSES},
+    id(torch.unravel_index): LibraryCall(torch.unravel_index, ListType(TENSOR)),
+}
+"""What the functions mean, by identity."""

@@ -1,0 +1,81 @@
+"""Calls that stay in Python: functions marked to be ignored, and those marked as unused, which raise."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from typing import Any
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.signatures import declare_schema
+from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.schema_matching import NamedValue, match_schemas
+from rekindle.ir.types import ANY, TENSOR, Type, holds_set
+from rekindle.scripting.callables.modifiers import Modifier, modifier_of
+from rekindle.syntax.python_ast import function_def
+
+
+class PythonFunctionValue(SugaredValue):
+    """A Python function that is not compiled. With ``self_value`` it is a method of that object."""
+
+    def __init__(self, function: Any, resolver: Resolver, self_value: Value | None = None) -> None:
+        self.function = function
+        self.resolver = resolver
+        self.self_value = self_value
+
+    @property
+    def description(self) -> str:
+        return f"the Python function '{self.function.__name__}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        schema = signature_schema(self.function, self.resolver, is_method=self.self_value is not None)
+        result = schema.returns[0].type if schema.returns else TENSOR
+        if modifier_of(self.function) is Modifier.UNUSED:
+            return SimpleValue(self._raise(call.range, call.graph, result))
+        args = call.args
+        if self.self_value is not None:
+            args = [NamedValue(self.self_value, range=call.range), *args]
+        if schema.is_vararg and not call.kwargs:
+            inputs = [item.materialise(call.graph) for item in args]
+        else:
+            _, plan = match_schemas(self.function.__name__, [schema], call.range, args, call.kwargs)
+            inputs = plan.inputs(call.graph, call.range)
+        if (found := next((value.type for value in inputs if holds_set(value.type)), None)) is not None:
+            raise UnsupportedError(
+                f"{self.description} would be given a dict in place of the {found.annotation}",
+                call.range,
+                hint="pass sorted(s)",
+            )
+        node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
+        node.attributes["name"] = self.function.__name__
+        node.attributes["function"] = ConstantObject(self.function)
+        return SimpleValue(call.graph.insert_node(node).output)
+
+    def _raise(self, range: SourceRange, graph: Graph, result: Type) -> Value:
+        message = f"the function '{self.function.__name__}' is marked as unused, but was called"
+        inputs = [
+            graph.insert_constant(message, range=range),
+            graph.insert_constant("NotImplementedError", range=range),
+        ]
+        graph.insert_node(graph.create("prim::RaiseException", inputs, outputs=0, range=range))
+        return graph.insert_node(graph.create("prim::Uninitialized", types=[result], range=range)).output
+
+
+def signature_schema(function: types.FunctionType, resolver: Resolver, *, is_method: bool) -> FunctionSchema:
+    """What a Python function takes and returns, by its annotations alone. ``self`` of a method may be anything."""
+    definition = function_def(function, signature_only=True)
+    signature = inspect.signature(function)
+    defaults = {
+        name: parameter.default
+        for name, parameter in signature.parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+    first = definition.params[0].name.name if is_method and definition.params else None
+    types_of_self: dict[str, Type] = {} if first is None else {first: ANY}
+    declared = declare_schema(definition, resolver, defaults=defaults, parameter_types=types_of_self)
+    variable = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in signature.parameters.values())
+    return FunctionSchema(declared.name, "", declared.arguments, declared.returns or (Argument("", TENSOR),), variable)

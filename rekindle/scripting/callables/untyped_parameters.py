@@ -1,0 +1,158 @@
+"""Parameters of which a Python function says no type that a program has: ``*args``, ``**kwargs``, ``Optional[Cache]``,
+``Callable``, ``Iterable``.
+
+Calls from programs tell what they take (:mod:`rekindle.scripting.callables.generic_functions`). Where Python calls the
+compiled function, nothing does, and each of them is what Python makes of it that is given nothing: the default.
+"""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc
+import enum
+import types
+import typing
+import weakref
+from collections.abc import Mapping
+from typing import Any, Final, ForwardRef
+
+import torch
+
+from rekindle.errors import CompileError, Source
+from rekindle.frontend.functions import Known
+from rekindle.frontend.statements.error_recovery import names_in
+from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
+from rekindle.frontend.sugared_values.values import SugaredTuple
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.types import NONE, Type
+from rekindle.scripting.annotations import annotations_of, find_type
+from rekindle.scripting.python_values import sugared_value
+from rekindle.scripting.resolver import PythonResolver
+from rekindle.syntax.parser import parse_expression
+from rekindle.syntax.views import Def, Param
+
+
+def is_callable(annotation: object) -> bool:
+    """Whether an annotation asks for a function: ``Callable[[int], int]``, also as an Optional."""
+    if isinstance(annotation, str):
+        return "Callable" in annotation
+    if annotation is typing.Callable or annotation is collections.abc.Callable:
+        return True
+    if typing.get_origin(annotation) is collections.abc.Callable:
+        return True
+    return any(is_callable(part) for part in typing.get_args(annotation) if part is not type(None))
+
+
+_KINDS_OF_CONTAINERS: Final = (
+    *(collections.abc.Iterable, collections.abc.Sequence, collections.abc.Collection, collections.abc.Container),
+    *(typing.Iterable, typing.Sequence, typing.Collection, typing.Container),
+)
+
+_PLAIN: Final = frozenset(map(id, (torch.Tensor, int, float, bool, str, complex, None, type(None))))
+_MADE_OF_OTHERS: Final = (list, dict, tuple, typing.Union, types.UnionType)
+
+
+def _is_plain(annotation: object) -> bool:
+    """Whether an annotation is one that programs have, whatever else is known: ``Optional[List[Tensor]]``."""
+    if id(annotation) in _PLAIN:
+        return True
+    if isinstance(annotation, (type, str)):
+        return False
+    parts = typing.get_args(annotation)
+    return bool(parts) and typing.get_origin(annotation) in _MADE_OF_OTHERS and all(map(_is_plain, parts))
+
+
+def is_untyped(annotation: object, resolver: PythonResolver) -> bool:
+    """Whether an annotation means no type of programs: it asks for a function, for a container of whatever it may be,
+    or for an object that only Python has. One that names what does not exist is an error, which is told elsewhere."""
+    if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
+        return True
+    try:
+        if isinstance(annotation, ForwardRef):
+            annotation = annotation.__forward_arg__
+        if not isinstance(annotation, str):
+            return find_type(annotation, resolver=resolver) is None
+        expr = parse_expression(Source(annotation))
+    except CompileError:
+        is_enum = isinstance(annotation, type) and issubclass(annotation, enum.Enum)
+        return not isinstance(annotation, str) and not is_enum
+    try:
+        parse_type_expression(expr, resolver)
+    except CompileError:
+        return all(resolver.knows(name) or hasattr(builtins, name) for name in names_in(expr))
+    return False
+
+
+_found: weakref.WeakKeyDictionary[types.FunctionType, frozenset[str]] = weakref.WeakKeyDictionary()
+
+
+def open_parameters(function: types.FunctionType) -> frozenset[str]:
+    """The parameters, and ``return``, whose annotations say nothing."""
+    known = _found.get(function)
+    if known is None:
+        unclear = {name: item for name, item in annotations_of(function).items() if not _is_plain(item)}
+        resolver = PythonResolver.of_function(function) if unclear else None
+        known = _found[function] = frozenset(
+            name for name, item in unclear.items() if resolver is not None and is_untyped(item, resolver)
+        )
+    return known
+
+
+def without_open(definition: Def, function: types.FunctionType) -> Def:
+    """The definition without the annotations that say nothing."""
+    names = open_parameters(function)
+    if not names:
+        return definition
+    params = [
+        Param.create(param.range, param.name, None, param.default, param.kwarg_only)
+        if param.name.name in names and not param.is_variadic
+        else param
+        for param in definition.params
+    ]
+    result = None if "return" in names else definition.return_type
+    return Def.create(definition.range, definition.name, params, result, definition.body)
+
+
+def closed(
+    definition: Def,
+    function: types.FunctionType,
+    defaults: Mapping[str, Any],
+    resolver: PythonResolver,
+    *,
+    is_method: bool,
+) -> tuple[Def, dict[str, Type], dict[str, Known]]:
+    """The definition as Python can call it, with the types of parameters that can only be None, and what those mean
+    that it has no longer. Of methods these are ``*args`` and ``**kwargs``, too; a function that takes them is to be
+    called by another one."""
+    names = open_parameters(function)
+    variadic = is_method and any(param.is_variadic for param in definition.params)
+    if not names and not variadic:
+        return definition, {}, {}
+    only_none: dict[str, Type] = {}
+    known: dict[str, Known] = {}
+    params: list[Param] = []
+    for param in definition.params:
+        name = param.name.name
+        if param.is_variadic and not is_method:
+            params.append(param)
+        elif param.takes_positional:
+            known[name] = lambda range, graph: SugaredTuple([])
+        elif param.takes_keywords:
+            known[name] = lambda range, graph: KeywordArguments({})
+        elif name in names and name in defaults and defaults[name] is None:
+            only_none[name] = NONE
+            params.append(param)
+        elif name in names and name in defaults:
+            known[name] = _default(defaults[name], resolver, name)
+        elif known and not param.kwarg_only:  # what stood before it is gone
+            params.append(Param.create(param.range, param.name, param.annotation, param.default, True))
+        else:
+            params.append(param)
+    if len(params) == 1 and variadic:
+        return definition, {}, {}  # it takes nothing that it names
+    result = None if "return" in names else definition.return_type
+    return Def.create(definition.range, definition.name, params, result, definition.body), only_none, known
+
+
+def _default(value: Any, resolver: PythonResolver, name: str) -> Known:
+    return lambda range, graph: sugared_value(value, range, graph, resolver, name)

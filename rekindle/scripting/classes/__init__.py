@@ -1,0 +1,1 @@
+"""Python classes as programs use them: script classes, dataclasses, and interfaces."""

@@ -1,0 +1,175 @@
+"""The methods that ``@dataclass`` makes, of which Python keeps no source: written anew, for the compiler."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final
+
+from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
+from rekindle.frontend.emitter import SelfBinding
+from rekindle.frontend.sugared_values.base import ChainResolver, Resolver
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.types import ClassType, OptionalType, Type, optional
+from rekindle.program.definition import define_function
+from rekindle.scripting.constants import plain
+from rekindle.scripting.resolver import PythonResolver
+from rekindle.syntax.parser import parse_module
+from rekindle.syntax.views import Def
+
+
+def check_dataclass(cls: Any, range: SourceRange) -> None:
+    """Refuse what a program cannot do for a dataclass.
+
+    Raises:
+        NotScriptableError: None can be given for a field, and cannot be told from the default that a factory makes.
+    """
+    for item in _parameters(cls):
+        if item.default_factory is not dataclasses.MISSING and "Optional" in str(item.type):
+            raise NotScriptableError(
+                f"the field '{item.name}' of the dataclass '{cls.__name__}' may be None and has a default_factory",
+                range,
+                hint="None stands for the default in a program: leave Optional or the default_factory away",
+                cause=Cause.INVALID_CLASS,
+            )
+
+
+def inner_of_init_var(annotation: object) -> object:
+    """The type within ``InitVar[…]``, also as a string; None for any other annotation."""
+    if isinstance(annotation, dataclasses.InitVar):
+        return annotation.type
+    if isinstance(annotation, str):
+        name, _, rest = annotation.partition("[")
+        return rest.rpartition("]")[0] if name.rpartition(".")[2] == "InitVar" else None
+    return None
+
+
+def is_frozen(cls: Any) -> bool:
+    """Whether the attributes of a dataclass cannot be assigned."""
+    return dataclasses.is_dataclass(cls) and bool(vars(cls)["__dataclass_params__"].frozen)
+
+
+_ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
+
+
+def generated_methods(cls: Any) -> list[str]:
+    """The names of the methods that ``@dataclass`` made and that programs can have."""
+    settings = cls.__dataclass_params__
+    found = ["__init__"] if settings.init and "__init__" in vars(cls) else []
+    found += ["__eq__"] if settings.eq and "__eq__" in vars(cls) else []
+    return found + (list(_ORDER) if settings.order else [])
+
+
+def define_generated(
+    record: GraphFunction,
+    cls: Any,
+    type: ClassType,
+    declared: dict[str, Type],
+    resolver: Resolver,
+    binding: SelfBinding,
+) -> None:
+    """Compile the method of ``cls`` that ``record`` is named after."""
+    if record.basename != "__init__":
+        definition = _parsed(_comparison_text(cls, record.basename, declared), cls)
+        define_function(record, definition, resolver, self_binding=binding, parameter_types={"other": type})
+        return
+    fields = cls.__dataclass_fields__.values()
+    names = {f"_default_of_{item.name}": _default(item) for item in fields}
+    names |= {f"_factory_of_{item.name}": item.default_factory for item in fields}
+    given = _parameters(cls)
+    define_function(
+        record,
+        _parsed(_init_text(cls), cls),
+        ChainResolver(PythonResolver(names), resolver),
+        self_binding=binding,
+        defaults={item.name: plain(_default(item)) for item in given if _has_default(item)},
+        parameter_types={
+            item.name: optional(declared[item.name]) if _is_made(item) else declared[item.name] for item in given
+        },
+    )
+
+
+def _parsed(text: str, cls: type) -> Def:
+    (statement,) = parse_module(Source(text, f"<dataclass {cls.__qualname__}>"))
+    return Def(statement.tree)
+
+
+def _is_made(item: Any) -> bool:
+    """Whether the default of a field is made anew for each object."""
+    return item.default_factory is not dataclasses.MISSING
+
+
+def _has_default(item: Any) -> bool:
+    return _is_made(item) or item.default is not dataclasses.MISSING
+
+
+def _default(item: Any) -> object:
+    """What a parameter has by default: None stands for what the factory makes."""
+    return None if _is_made(item) else item.default
+
+
+def _parameters(cls: Any) -> list[Any]:
+    """What ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
+    return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
+
+
+def _is_of_class(cls: Any, item: Any) -> bool:
+    """Whether it is a ClassVar."""
+    return item not in dataclasses.fields(cls) and not _is_init_var(cls, item)
+
+
+def _is_init_var(cls: Any, item: Any) -> bool:
+    return item not in dataclasses.fields(cls) and inner_of_init_var(item.type) is not None
+
+
+def _init_text(cls: Any) -> str:
+    given = _parameters(cls)
+    by_name = [item for item in given if getattr(item, "kw_only", False)]
+    parameters = ["self", *(item.name for item in given if item not in by_name)]
+    parameters += ["*", *(item.name for item in by_name)] if by_name else []
+    body: list[str] = []
+    for item in dataclasses.fields(cls):
+        body += _assignment(item)
+    if hasattr(cls, "__post_init__"):
+        variables = [item.name for item in given if _is_init_var(cls, item)]
+        body.append(f"self.__post_init__({', '.join(variables)})")
+    return f"def __init__({', '.join(parameters)}):\n" + "".join(f"    {line}\n" for line in body or ["pass"])
+
+
+_LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
+
+
+def _assignment(item: Any) -> list[str]:
+    """How ``__init__`` gives a field its value."""
+    name, made = item.name, _LITERALS.get(item.default_factory, f"_factory_of_{item.name}()")
+    if not item.init:
+        if not _has_default(item):
+            return []
+        return [f"self.{name} = {made if _is_made(item) else f'_default_of_{name}'}"]
+    if not _is_made(item):
+        return [f"self.{name} = {name}"]
+    return [f"if {name} is None: self.{name} = {made}", f"else: self.{name} = {name}"]
+
+
+def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
+    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says."""
+    lines: list[str] = []
+    for item in dataclasses.fields(cls):
+        if not item.compare:
+            continue
+        field = item.name
+        mine, others = f"self.{field}", f"other.{field}"
+        if isinstance(declared.get(field), OptionalType):
+            lines += [f"self_{field} = {mine}", f"other_{field} = {others}"]
+            mine, others = f"self_{field}", f"other_{field}"
+            unequal = "return False" if name == "__eq__" else f"raise TypeError('{field} is None')"
+            lines += [f"if {mine} is None or {others} is None:"]
+            lines += [f"    if not ({mine} is None and {others} is None): {unequal}"]
+            lines += [f"elif not {mine} == {others}: {_unequal(name, mine, others)}"]
+        else:
+            lines += [f"if not {mine} == {others}: {_unequal(name, mine, others)}"]
+    lines.append(f"return {name in ('__eq__', '__le__', '__ge__')}")
+    return f"def {name}(self, other) -> bool:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def _unequal(name: str, mine: str, others: str) -> str:
+    return "return False" if name == "__eq__" else f"return {mine} {_ORDER[name]} {others}"

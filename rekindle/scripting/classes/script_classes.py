@@ -1,0 +1,569 @@
+"""Python classes within a program: their methods are compiled, and what ``__init__`` assigns are their attributes.
+
+Objects stay Python's own: a program makes them of the Python class, and reads and writes the attributes of those that
+it is given.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+import inspect
+import sys
+import typing
+from collections.abc import Iterable
+from functools import partial
+from types import FunctionType
+from typing import Any, Final
+
+import torch
+
+import rekindle.scripting.library_values.context_managers  # noqa: F401  (what it knows of PyTorch's classes is asked first)
+from rekindle.errors import (
+    UNKNOWN_RANGE,
+    Cause,
+    CompileError,
+    Diagnostics,
+    NotScriptableError,
+    SourceRange,
+    TypeMismatchError,
+    UnsupportedError,
+)
+from rekindle.frontend.calls.generic import GenericFunction
+from rekindle.frontend.containers.set_values import check_attribute
+from rekindle.frontend.sugared_values import values
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.classes import InitBinding, ObjectBinding, construct
+from rekindle.frontend.sugared_values.values import FunctionValue, MethodValue, SimpleValue
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.redefinition import forget_users, is_relied_on, restart_users
+from rekindle.ir.types import ClassAttribute, ClassType, Property, Type, keep_type, kept_type
+from rekindle.program.calling import fit_value
+from rekindle.program.names import qualified_name, unique_name
+from rekindle.runtime.calls import conversion
+from rekindle.scripting.annotations import (
+    CLASS_HOOKS,
+    class_annotations,
+    is_final,
+    type_of_annotation,
+)
+from rekindle.scripting.callables.functions import record_of
+from rekindle.scripting.callables.generic_functions import may_be_generic
+from rekindle.scripting.callables.generic_methods import MethodOfObject
+from rekindle.scripting.callables.modifiers import is_left_to_python
+from rekindle.scripting.callables.python_calls import PythonFunctionValue
+from rekindle.scripting.callables.untyped_parameters import open_parameters
+from rekindle.scripting.classes.dataclass_methods import (
+    check_dataclass,
+    define_generated,
+    generated_methods,
+    inner_of_init_var,
+    is_frozen,
+)
+from rekindle.scripting.classes.interfaces import check_implements, is_interface
+from rekindle.scripting.compilation import compile_function
+from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
+from rekindle.scripting.modules.init_parameters import learn_parameters, shown_parameters
+from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
+from rekindle.scripting.resolver import PythonResolver, closure_of
+
+_NO_SCRIPT_CLASSES: Final = (
+    *(torch.nn.Module, torch.Tensor, BaseException, enum.Enum, type),
+    *(bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset),
+)
+"""Classes that mean something else, or nothing, with all that derive from them."""
+
+_TAKEN_OVER: Final = ("__new__", "__getattr__", "__getattribute__", "__setattr__", "__delattr__", "__init_subclass__")
+"""Methods by which a class changes what making an object or reading an attribute means."""
+
+_HEAP_TYPE: Final = 1 << 9
+
+
+def may_be_script_class(cls: type) -> bool:
+    """Whether ``cls`` is a plain class written in Python."""
+    if (
+        not cls.__flags__ & _HEAP_TYPE
+        or issubclass(cls, _NO_SCRIPT_CLASSES)
+        or cls.__module__ in ("typing", "builtins", "collections.abc")
+    ):
+        return False
+    members = [inspect.unwrap(_function_of(member)) for member in vars(cls).values() if _is_routine(member)]
+    return all(hasattr(member, "__code__") for member in members)
+
+
+def _is_routine(member: object) -> bool:
+    return inspect.isroutine(_function_of(member))
+
+
+def _function_of(member: Any) -> Any:
+    return member.__func__ if isinstance(member, (staticmethod, classmethod)) else member
+
+
+def script_class(cls: type, range: SourceRange = UNKNOWN_RANGE) -> ClassType:
+    """The type of the objects of ``cls``; its ``__init__`` is compiled to learn of its attributes, its other methods
+    when they are called.
+
+    Raises:
+        NotScriptableError: the class does what no script class can do.
+        CompileError: ``__init__`` cannot be compiled.
+    """
+    diagnostics = Diagnostics()
+    type = _make_type(cls, range, diagnostics)
+    diagnostics.raise_all()
+    return type
+
+
+def _make_type(cls: type, range: SourceRange, diagnostics: Diagnostics) -> ClassType:
+    """The type of the objects of ``cls``, incomplete and to be forgotten where ``__init__`` cannot be compiled."""
+    found = kept_type(cls)
+    if isinstance(found, ClassType):
+        return found
+    _check(cls, range)
+    type = ClassType(unique_name(qualified_name(cls)), python_class=cls, is_open=True)
+    keep_type(cls, type)
+    try:
+        _Filler(cls, type).fill(range)
+        check_implements(cls, type, range)
+    except CompileError as error:
+        keep_type(cls, None)
+        type.is_incomplete = True
+        diagnostics.add(error)
+    except BaseException:
+        keep_type(cls, None)
+        raise
+    return type
+
+
+def compile_class(cls: type) -> None:
+    """Compile all methods of ``cls``."""
+    diagnostics = Diagnostics()
+    type = _make_type(cls, UNKNOWN_RANGE, diagnostics)
+    if cls.__bases__ != (object,):
+        diagnostics.raise_all()  # Python gives classes with an interface methods of its own
+    records = [*type.methods.values(), *type.static_methods.values()]
+    records += [item.getter for item in type.properties.values()]
+    records += [item.setter for item in type.properties.values() if item.setter is not None]
+    for record in records:
+        with diagnostics.recovering():
+            record.ensure_defined()
+    diagnostics.raise_all()
+
+
+def _check(cls: type, range: SourceRange) -> None:
+    for base in lineage(cls)[1:]:
+        if not may_be_script_class(base):
+            raise NotScriptableError(
+                f"the class '{cls.__name__}' inherits from '{base.__name__}', which is not written in Python",
+                range,
+                hint=f"let it hold an object of '{base.__name__}' as an attribute",
+                cause=Cause.INVALID_CLASS,
+            )
+    for owner in lineage(cls):
+        for name in _TAKEN_OVER:
+            if name in vars(owner) and not (is_frozen(owner) and _is_written_by_dataclass(vars(owner)[name])):
+                raise NotScriptableError(
+                    f"the class '{owner.__name__}' defines {name}, which no program calls",
+                    range,
+                    hint="leave calls that need it to Python, in a function marked with @ignore",
+                    cause=Cause.INVALID_CLASS,
+                )
+    if dataclasses.is_dataclass(cls):
+        if "__dataclass_params__" not in vars(cls):
+            raise NotScriptableError(
+                f"the class '{cls.__name__}' inherits from a dataclass and is none",
+                range,
+                hint="decorate it with @dataclass, too",
+                cause=Cause.INVALID_CLASS,
+            )
+        check_dataclass(cls, range)
+    if not may_be_script_class(cls):
+        raise NotScriptableError(
+            f"the class '{cls.__name__}' cannot be compiled: not all of its methods are written in Python",
+            range,
+            cause=Cause.INVALID_CLASS,
+        )
+
+
+def _is_written_by_dataclass(function: Any) -> bool:
+    """Whether ``@dataclass`` put it into the class: text that it made, or, since Python 3.13, a function of its own."""
+    made = ("<string>", dataclasses.__file__)
+    return isinstance(function, FunctionType) and inspect.unwrap(function).__code__.co_filename in made
+
+
+_NO_MEMBERS: Final = (object, abc.ABC, typing.Generic, typing.Protocol)
+"""Bases that give a class nothing that a program could have."""
+
+
+def lineage(cls: type) -> list[type]:
+    """The class and those that it inherits something from, in the order in which Python looks for a name."""
+    return [base for base in cls.__mro__ if base not in _NO_MEMBERS and not is_interface(base)]
+
+
+def members_of(cls: type) -> dict[str, tuple[Any, type]]:
+    """What the bodies of the class and of its bases define, each with the class in which it stands; the bases first."""
+    found: dict[str, tuple[Any, type]] = {}
+    for owner in reversed(lineage(cls)):
+        for name, member in vars(owner).items():
+            found[name] = (member, owner)
+    return found
+
+
+class _Filler:
+    """Gathers what a Python class has. What it inherits is its own: the methods of its bases are compiled once more,
+    for its objects."""
+
+    def __init__(self, cls: type, type: ClassType) -> None:
+        self.cls = cls
+        self.type = type
+        init, self.owner_of_init = members_of(cls).get("__init__", (None, cls))
+        self.init = init if isinstance(init, FunctionType) else None
+        closure = {} if self.init is None else closure_of(self.init)
+        module = sys.modules.get(cls.__module__)
+        self.given: dict[str, dict[str, ClassAttribute]] = {}
+        """The attributes that an ``__init__`` that is inherited has been found to give, by its name."""
+        self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
+        self.specialised: dict[FunctionType, GenericFunction] = {}
+        """The methods that are compiled for what calls pass."""
+        self.makers: list[GraphFunction] = []
+        """The methods that ``__init__`` calls, which may make attributes."""
+        self.generated: list[str] = []
+        """The methods that ``@dataclass`` writes."""
+
+    def fill(self, range: SourceRange) -> None:
+        annotations = {
+            name: inner_of_init_var(annotation) or annotation
+            for name, (annotation, _) in class_annotations(self.cls).items()
+        }
+        owners = {name: owner for name, (_, owner) in class_annotations(self.cls).items()}
+        declared = {
+            name: type_of_annotation(annotation, range, self._resolver_of(owners[name]))
+            for name, annotation in annotations.items()
+            if not _is_constant_of_class(name, annotation, self.cls)
+        }
+        generated = self.generated = generated_methods(self.cls) if dataclasses.is_dataclass(self.cls) else []
+        self.type.is_frozen = is_frozen(self.cls)
+        if "__init__" in generated:
+            for item in dataclasses.fields(self.cls):
+                check_attribute(self.cls.__name__, item.name, declared[item.name], range)
+                self.type.add_attribute(item.name, declared[item.name], is_declared=True)
+        for name, (member, owner) in members_of(self.cls).items():
+            if name not in generated and not ("__init__" in generated and name in declared):
+                self._member(name, member, owner, declared, range)
+        for name in generated:
+            self.type.methods[name] = self._generated(name, declared)
+        if self.init is not None:
+            if "__init__" not in generated:
+                record = self._record("__init__", self.init, self.owner_of_init, declared)
+                self.type.methods["__init__"] = record
+            self.type.methods["__init__"].ensure_defined(range)
+
+    def _resolver_of(self, owner: type) -> PythonResolver:
+        """Resolves names in the module in which ``owner`` stands."""
+        if owner.__module__ == self.cls.__module__:
+            return self.resolver
+        module = sys.modules.get(owner.__module__)
+        return PythonResolver({owner.__name__: owner}, {}, {} if module is None else vars(module))
+
+    def _member(self, name: str, member: Any, owner: type, declared: dict[str, Type], range: SourceRange) -> None:
+        type = self.type
+        if name == "__init__":
+            return
+        if isinstance(member, FunctionType):
+            made = dataclasses.is_dataclass(self.cls) and _is_written_by_dataclass(member)
+            if not made and not is_left_to_python(member):
+                type.methods[name] = self._record(name, member, owner)
+                if _takes_unannotated(member):
+                    type.generic_methods[name] = partial(self._method_of, name, member, owner)
+        elif isinstance(member, staticmethod):
+            if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
+                type.static_methods[name] = record_of(member.__func__)
+        elif isinstance(member, classmethod):
+            if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
+                type.class_methods[name] = self._class_method(member.__func__, owner)
+        elif isinstance(member, property):
+            if isinstance(member.fget, FunctionType) and not is_left_to_python(member):
+                self._property(name, member.fget, member.fset, owner)
+        elif name.startswith("__") or not is_constant(member):
+            return
+        elif name in declared:
+            self._default(name, member, declared[name], range)
+        elif isinstance(member, SIMPLE_CONSTANTS):
+            type.constants[name] = plain(member)
+
+    def _property(self, name: str, getter: FunctionType, setter: Any, owner: type) -> None:
+        compiled_setter = self._record(f"__{name}_setter", setter, owner) if isinstance(setter, FunctionType) else None
+        compiled_getter = self._record(f"__{name}_getter", getter, owner)
+        for record in (compiled_getter, compiled_setter):
+            if record is not None:
+                self.type.methods[record.basename] = record
+        self.type.properties[name] = Property(name, compiled_getter, compiled_setter)
+
+    def _default(self, name: str, value: object, type: Type, range: SourceRange) -> None:
+        """``name: type = value`` in the body of the class: every object has it until it is assigned another one."""
+        try:
+            fitting = fit_value(value, type, f"'{name}' of '{self.cls.__name__}'")
+        except TypeError as why:
+            raise TypeMismatchError(str(why), range) from None
+        if fitting is not value:
+            raise TypeMismatchError(
+                f"'{name}' of '{self.cls.__name__}' is declared {type.annotation}, but its value is {value!r}", range
+            )
+        self.type.add_attribute(name, type, is_declared=True)
+        if value is None or isinstance(value, (bool, int, float, complex, str)):
+            self.type.attributes[name].initial = lambda: value
+
+    def _generated(self, name: str, declared: dict[str, Type]) -> GraphFunction:
+        binding = InitBinding(self.type, declared) if name == "__init__" else ObjectBinding(self.type)
+
+        def define(record: GraphFunction) -> None:
+            define_generated(record, self.cls, self.type, declared, self.resolver, binding)
+
+        return GraphFunction(f"{self.type.name}.{name}", function_creator=define)
+
+    def _class_method(self, function: FunctionType, owner: type) -> GraphFunction:
+        """A class method is a function that knows the class."""
+
+        def define(record: GraphFunction) -> None:
+            compile_function(
+                record,
+                function,
+                first=PythonClassValue(self.cls, PythonResolver()),
+                names={owner.__name__: owner, self.cls.__name__: self.cls},
+            )
+
+        name = unique_name(qualified_name(function))
+        return GraphFunction(name, function_creator=define, docstring=function.__doc__)
+
+    def inherited(self, name: str, after: type, declared: dict[str, Type] | None, value: Value) -> SugaredValue | None:
+        """The method of ``value`` that ``super()`` has in the class ``after``, compiled for these objects; None where
+        no class after it has one. ``declared`` are the types of attributes, where ``__init__`` is being compiled."""
+        order = lineage(self.cls)
+        for owner in order[order.index(after) + 1 :]:
+            member = vars(owner).get(name)
+            if isinstance(member, FunctionType):
+                known = f"{name}__{owner.__name__}"
+                record = self.type.methods.get(known)
+                if record is None:
+                    record = self._record(known, member, owner, declared)
+                    self.type.methods[known] = record
+                if declared is not None:
+                    return _MethodInMaking(value, record, self, member)
+                return (
+                    self._method_of(known, member, owner, value)
+                    if _takes_unannotated(member)
+                    else MethodValue(value, record)
+                )
+            if member is not None:
+                return None
+        return None
+
+    def _method_of(self, name: str, function: FunctionType, owner: type, value: Value) -> SugaredValue:
+        """The method of the object ``value``, which is compiled for its arguments where it does not declare them."""
+        return MethodOfObject(
+            SimpleValue(value),
+            value,
+            self.specialised,
+            qualified_name(self.cls),
+            function,
+            lambda: (self.type.methods[name],),
+            {"super": _Super(self, owner, None)},
+            {owner.__name__: owner, self.cls.__name__: self.cls},
+        )
+
+    def _method_in_making(self, declared: dict[str, Type], value: Value, name: str) -> SugaredValue | None:
+        """The method ``name`` as ``__init__`` calls it."""
+        member, owner = members_of(self.cls).get(name, (None, self.cls))
+        if not isinstance(member, FunctionType) or name not in self.type.methods or name in self.generated:
+            return None
+        record = self.type.methods[name]
+        if record not in self.makers and not record.is_defined and not record.is_being_defined:
+            record = self.type.methods[name] = self._record(name, member, owner, declared)
+            self.makers.append(record)
+        return _MethodInMaking(value, record, self, member) if record in self.makers else None
+
+    def _record(
+        self,
+        name: str,
+        function: FunctionType,
+        owner: type,
+        declared: dict[str, Type] | None = None,
+    ) -> GraphFunction:
+        """The record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it may
+        make attributes, and its parameters have the types that calls show."""
+        own = {owner.__name__: owner, self.cls.__name__: self.cls}
+
+        def define(record: GraphFunction) -> None:
+            if not inspect.signature(function).parameters:
+                raise UnsupportedError(
+                    f"the method '{name}' of '{self.cls.__name__}' takes no self", cause=Cause.INVALID_CLASS
+                )
+            forms: dict[str, SugaredValue] = {"super": _Super(self, owner, declared)}
+            if declared is None:
+                compile_function(record, function, self_binding=ObjectBinding(self.type), forms=forms, names=own)
+                return
+            shown = shown_parameters(self.cls, function)
+            assumed = _without_annotation(function).difference(shown)
+            binding = InitBinding(self.type, declared, assumed, partial(self._method_in_making, declared))
+            compile_function(record, function, dict(shown), self_binding=binding, forms=forms, names=own)
+
+        return GraphFunction(f"{self.type.name}.{name}", function_creator=define, docstring=function.__doc__)
+
+
+def _is_constant_of_class(name: str, annotation: object, cls: type) -> bool:
+    """Whether the annotation says ``ClassVar``, or ``Final`` of what has its value in the body of the class."""
+    if is_final(annotation):
+        return name in members_of(cls)
+    if isinstance(annotation, str):
+        return annotation.partition("[")[0].rpartition(".")[2] == "ClassVar"
+    return annotation is typing.ClassVar or typing.get_origin(annotation) is typing.ClassVar
+
+
+def _takes_unannotated(function: FunctionType) -> bool:
+    """Whether the method has parameters, ``self`` aside, of which it declares no type."""
+    return may_be_generic(function) and any(
+        item.annotation is inspect.Parameter.empty or item.name in open_parameters(function)
+        for item in list(inspect.signature(function).parameters.values())[1:]
+    )
+
+
+def _without_annotation(function: FunctionType) -> frozenset[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return frozenset(item.name for item in parameters if item.annotation is inspect.Parameter.empty)
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+class _Super(SugaredValue):
+    """``super`` and ``super()`` within a method that stands in the class ``owner``. Where nothing is behind it,
+    ``super().__init__()`` does nothing."""
+
+    def __init__(self, filler: _Filler, owner: type, declared: dict[str, Type] | None) -> None:
+        self.filler = filler
+        self.owner = owner
+        self.declared = declared
+
+    @property
+    def description(self) -> str:
+        inherits = lineage(self.filler.cls)[-1] is not self.owner
+        return f"super() of '{self.owner.__name__}'" if inherits else "super() of a class that inherits from nothing"
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        found = self.filler.inherited(name, self.owner, self.declared, graph.inputs[0])
+        if found is None:
+            return self if name == "__init__" else super().attribute(range, graph, name)
+        return found
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise TypeMismatchError(f"{self.description} takes no arguments", call.range)
+        return self
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return graph.insert_constant(None, range=range)
+
+
+class _MethodInMaking(MethodValue):
+    """A method that ``__init__`` runs, ``super().__init__`` or ``self.reset``. It makes attributes each time that it is
+    called: emission of the caller may begin again, and forget them."""
+
+    def __init__(self, value: Value, record: GraphFunction, filler: _Filler, function: FunctionType) -> None:
+        super().__init__(value, record)
+        self.record = record
+        self.filler = filler
+        self.function = function
+
+    def call(self, call: CallSite) -> SugaredValue:
+        type = self.filler.type
+        given = self.filler.given.setdefault(self.record.name, {})
+        is_new = not is_relied_on(type)
+        if (
+            learn_parameters(self.filler.cls, self.function, call.args, call.kwargs, may_replace=is_new)
+            and self.record.is_defined
+        ):
+            forget_attributes(type, given)
+            self.record.forget_definition()
+            given.clear()
+        before = set(type.attributes)
+        self.record.ensure_defined(call.range)
+        given.update((name, item) for name, item in type.attributes.items() if name not in before)
+        for name, known in given.items():
+            type.attributes.setdefault(name, known)
+        return super().call(call)
+
+
+def forget_attributes(type: ClassType, names: Iterable[str]) -> None:
+    """Forget attributes that ``__init__`` makes, and what was compiled with them."""
+    found = [name for name in names if name in type.attributes]
+    forget_users(type, found)
+    for name in found:
+        del type.attributes[name]
+
+
+class PythonClassValue(ClassValue):
+    """A Python class of which a program can make objects."""
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        type = script_class(self.cls, range)
+        member = inspect.getattr_static(self.cls, name, None)
+        if name in type.methods and isinstance(member, FunctionType):
+            return FunctionValue(type.methods[name])
+        if name in type.class_methods:
+            return FunctionValue(type.class_methods[name])
+        if name in type.constants:
+            return SimpleValue(graph.insert_constant(type.constants[name], range=range))
+        return super().attribute(range, graph, name)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        init = inspect.getattr_static(self.cls, "__init__", None)
+        known = kept_type(self.cls)
+        is_new = not isinstance(known, ClassType) or not is_relied_on(known)
+        if isinstance(init, FunctionType) and learn_parameters(
+            self.cls, init, call.args, call.kwargs, may_replace=is_new
+        ):
+            _make_again(self.cls, call.range)
+        return construct(script_class(self.cls, call.range), call.range, call.graph, call.args, call.kwargs)
+
+
+def _make_again(cls: type, range: SourceRange) -> None:
+    """Compile ``__init__`` again, with what calls have shown of its parameters.
+
+    Raises:
+        Redefinition: a function that is being compiled uses the attributes that it had.
+    """
+    type = kept_type(cls)
+    init = type.methods.get("__init__") if isinstance(type, ClassType) else None
+    if not isinstance(type, ClassType) or init is None or not init.is_defined:
+        return
+    names = [name for name in type.attributes if type.may_widen(name)]
+    forget_attributes(type, names)
+    init.forget_definition()
+    init.ensure_defined(range)
+    restart_users(type, names)
+
+
+def _python_method(value: Value, cls: type, name: str) -> SugaredValue | None:
+    found = inspect.getattr_static(cls, name, None)
+    function = found.__func__ if isinstance(found, staticmethod) else found
+    if not isinstance(function, FunctionType) or not is_left_to_python(function):
+        return None
+    itself = None if isinstance(found, staticmethod) else value
+    return PythonFunctionValue(function, PythonResolver.of_function(function, names={cls.__name__: cls}), itself)
+
+
+values.python_method = _python_method
+
+
+def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:
+    return PythonClassValue(cls, PythonResolver()) if may_be_script_class(cls) else None
+
+
+def _type_of_class(cls: type, range: SourceRange) -> Type | None:
+    return script_class(cls, range) if may_be_script_class(cls) else None
+
+
+CLASS_VALUE_HOOKS.append(_value_of_class)
+CLASS_HOOKS.append(_type_of_class)
+conversion.class_of_python_object = partial(_type_of_class, range=UNKNOWN_RANGE)

@@ -1,0 +1,219 @@
+"""Python objects that are no values of programs, known while compiling: a configuration, a table of functions, an
+object with methods.
+
+A program reads their attributes and items when it is compiled, and keeps what it found; their methods are compiled,
+with the object known in them.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any, Final
+
+import torch
+
+from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.runtime_dispatch import RuntimeDispatch
+from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import STRING, ListType, Type
+from rekindle.scripting.annotations import spell_annotation
+from rekindle.scripting.library_values.unusable_values import UnusableValue, did_you_mean
+
+_ABSENT: Final = object()
+
+
+class IdentityKey:
+    """Equal for one and the same object, which it keeps alive."""
+
+    __slots__ = ("obj",)
+
+    def __init__(self, obj: object) -> None:
+        self.obj = obj
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and self.obj is other.obj
+
+    def __hash__(self) -> int:
+        return id(self.obj)
+
+
+def is_known(obj: object) -> bool:
+    """Whether a Python object that is no value of a program can be known to the compiler: tensors and modules have a
+    state that changes, and what stands in lists and sets is to be declared."""
+    return not isinstance(obj, (torch.Tensor, torch.nn.Module, list, tuple, set, frozenset))
+
+
+class PythonObject(StaticValue):
+    """A Python object that the compiler knows. As a value it is refused as any."""
+
+    def __init__(
+        self,
+        obj: Any,
+        name: str | None,
+        resolver: Resolver,
+        refusal: Callable[[], CompileError] | None = None,
+    ) -> None:
+        self.obj = obj
+        self.name = name
+        self.resolver = resolver
+        self.unusable = UnusableValue(obj, name)
+        self.refusal = refusal
+
+    @property
+    def description(self) -> str:
+        return f"a Python object of class '{spell_annotation(type(self.obj))}'"
+
+    @property
+    def identity(self) -> IdentityKey:
+        return IdentityKey(self.obj)
+
+    @property
+    def class_of_module(self) -> type | None:
+        return type(self.obj)
+
+    def as_type(self, range: SourceRange) -> Type | None:
+        return self.unusable.as_type(range)
+
+    def _refuse(self, range: SourceRange) -> CompileError:
+        return self.refusal() if self.refusal is not None else self.unusable.refuse(range)
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise self._refuse(range)
+
+    # ------------------------------------------------------------------------------------------------------ attributes
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        cls = type(self.obj)
+        defined = inspect.getattr_static(cls, name, _ABSENT)
+        if isinstance(defined, FunctionType) and name not in getattr(self.obj, "__dict__", {}):
+            return BoundFunction(self._meaning(defined, range, graph, name), self)
+        if name == "__class__":
+            return self._meaning(cls, range, graph, name)
+        try:
+            found = getattr(self.obj, name)
+        except AttributeError:
+            hint = did_you_mean(name, dir(self.obj))
+            raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=hint) from None
+        if isinstance(found, MethodType) and isinstance(found.__func__, FunctionType):
+            owner = PythonObject(found.__self__, None, self.resolver)
+            return BoundFunction(self._meaning(found.__func__, range, graph, name), owner)
+        return self._meaning(found, range, graph, name)
+
+    def _meaning(self, obj: Any, range: SourceRange, graph: Graph, name: str | None) -> SugaredValue:
+        assert meaning is not None
+        return meaning(obj, range, graph, self.resolver, name)
+
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        return hasattr(self.obj, name)
+
+    def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
+        raise UnsupportedError(
+            f"'{name}' of {self.description} cannot be assigned: the object is known only while compiling", range
+        )
+
+    # --------------------------------------------------------------------------------------------------------- calling
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        return isinstance(inspect.getattr_static(type(self.obj), "__call__", None), FunctionType)
+
+    def _callable(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        if not self.accepts_sugared_args:
+            raise self._refuse(range)
+        return self.attribute(range, graph, "__call__")
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        return self._callable(range, graph).call_with(range, graph, args, kwargs, targets)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        return self._callable(call.range, call.graph).call(call)
+
+    # ------------------------------------------------------------------------------------------------------ containers
+
+    @property
+    def keys_are_known(self) -> bool:
+        return isinstance(self.obj, Mapping)
+
+    def contains(self, key: object) -> bool:
+        return key in self.obj
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        if not isinstance(self.obj, Mapping):
+            raise self._refuse(range)
+        if index.node.kind != "prim::Constant":
+            return self._choice(range, graph, index)
+        key = index.node.attributes.get("value")
+        try:
+            found = self.obj[key]
+        except KeyError:
+            known = ", ".join(map(repr, list(self.obj)[:8]))
+            raise UndefinedNameError(
+                f"'{self.name or 'the table'}' has no item {key!r}", range, hint=f"its items are {known}"
+            ) from None
+        return self._meaning(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
+
+    def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
+        """The item of a name that only the run knows: one of all."""
+        if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
+            raise self._refuse(range)
+        what = f"'{self.name}'" if self.name else "a table"
+        makes = [partial(self._meaning, found, range, graph, None) for found in self.obj.values()]
+        return RuntimeDispatch(what, index, list(self.obj), makes)
+
+    def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
+        """Whether the table has a key that only the run knows; None where the compiler cannot ask."""
+        if key.type != STRING or not isinstance(self.obj, Mapping) or not all(type(name) is str for name in self.obj):
+            return None
+        names = [graph.insert_constant(name, range=range) for name in self.obj]
+        known = graph.create("prim::ListConstruct", names, types=[ListType(STRING)], range=range)
+        return graph.insert("aten::__contains__", [graph.insert_node(known).output, key], range=range)
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        if not isinstance(self.obj, Mapping):
+            raise self._refuse(range)
+        return [self._meaning(key, range, graph, None) for key in self.obj]
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return SugaredTuple(self.as_tuple(range, graph))
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return graph.insert_constant(len(self.as_tuple(range, graph)), range=range)
+
+
+class BoundFunction(StaticValue):
+    """A function with its first argument, which is no value of the graph."""
+
+    def __init__(self, function: SugaredValue, first: SugaredValue) -> None:
+        self.function = function
+        self.first = first
+
+    @property
+    def description(self) -> str:
+        return self.function.description
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        return True
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        return self.function.call_with(range, graph, [self.first, *args], kwargs, targets)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+        return self.call_with(call.range, call.graph, values, named, call.targets)
+
+
+Meaning = Callable[[Any, SourceRange, Graph, Resolver, "str | None"], SugaredValue]
+
+meaning: Meaning | None = None
+"""A slot: what a Python object means. :mod:`rekindle.scripting.python_values` fills it."""

@@ -1,0 +1,148 @@
+"""Attributes that methods of a module make: ``self.last = …`` in ``forward``, where ``__init__`` has made none.
+
+Such an attribute is a slot of the class as any other, of the type that is assigned first. Until then objects do not
+have it; where a program asks whether they do (``hasattr``, ``getattr`` with a default), a second slot, a bool, says so.
+Where the text reads or asks for it before it assigns it, emission begins again once the type is known.
+"""
+
+from __future__ import annotations
+
+import copy
+import dis
+from dataclasses import dataclass, field
+from functools import lru_cache
+from inspect import unwrap
+from types import CodeType, FunctionType
+
+import torch
+
+from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.frontend.calls.insertion import insert_get_attribute
+from rekindle.frontend.inference.type_inference import RestartEmission
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.types import BOOL, ClassAttribute, Type, unshaped
+from rekindle.scripting.annotations import class_annotations, find_type
+from rekindle.scripting.modules.module_types import ConcreteModuleType
+from rekindle.scripting.value_types import infer
+
+_MISSING = object()
+
+
+def may_be_created_by_method(cls: type, name: str) -> bool:
+    """Whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
+    return name in _names_in_methods(cls).assigned
+
+
+@dataclass(slots=True)
+class _Names:
+    assigned: set[str] = field(default_factory=set)
+    asked: set[str] = field(default_factory=set)
+    """The strings in the methods, of which some are names of attributes."""
+
+
+@lru_cache(maxsize=512)
+def _names_in_methods(cls: type) -> _Names:
+    names = _Names()
+    for base in cls.__mro__:
+        if base is not torch.nn.Module and issubclass(base, torch.nn.Module):
+            for name, member in vars(base).items():
+                if isinstance(member, FunctionType) and name != "__init__":
+                    _read(unwrap(member).__code__, names)
+    return names
+
+
+def _read(code: CodeType, names: _Names) -> None:
+    calls_setattr = "setattr" in code.co_names
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "STORE_ATTR":
+            names.assigned.add(instruction.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, str) and constant.isidentifier():
+            names.asked.add(constant)
+            if calls_setattr:
+                names.assigned.add(constant)
+        elif isinstance(constant, CodeType):
+            _read(constant, names)
+
+
+def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
+    """The slot of an attribute that a method makes, which is of ``type`` where the class does not say otherwise. None
+    where no method makes it, or nothing tells its type."""
+    slot = concrete.type.attributes.get(name)
+    if slot is not None or name in concrete.type.properties:
+        return slot
+    cls = concrete.python_class
+    if type is None and not may_be_created_by_method(cls, name):
+        return None
+    value = getattr(cls, name, _MISSING)
+    if value is not _MISSING and not _is_plain(value):
+        return None
+    declared = class_annotations(cls).get(name)
+    found = None if declared is None else find_type(declared[0])
+    if found is None and value is not _MISSING:
+        inferred = infer(value)
+        found = inferred if isinstance(inferred, Type) else None
+    found = found or type
+    if found is None:
+        return None
+    concrete.type.add_attribute(name, unshaped(found))
+    slot = concrete.type.attributes[name]
+    slot.is_dynamic = True
+    if value is not _MISSING:
+        slot.initial = lambda: copy.deepcopy(value)
+    return slot
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, (bool, int, float, complex, str, list, dict, tuple, torch.Tensor, type(None)))
+
+
+def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
+    """The name of the slot that says whether objects have the attribute."""
+    name = f"_has_{slot.name}"
+    if name not in concrete.type.attributes:
+        concrete.type.add_attribute(name, BOOL)
+        concrete.type.attributes[name].initial = bool
+    return name
+
+
+def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range: SourceRange, graph: Graph) -> Value:
+    """Whether ``module`` has the attribute by now."""
+    return insert_get_attribute(range, graph, module, flag_of(slot, concrete), BOOL)
+
+
+def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: SourceRange, graph: Graph) -> None:
+    """The attribute has been assigned: whoever asks is to know."""
+    slot = concrete.type.attributes.get(name)
+    if slot is None or not slot.is_dynamic or slot.initial is not None:
+        return
+    if name not in _names_in_methods(concrete.python_class).asked:
+        return
+    attributes = {"name": flag_of(slot, concrete)}
+    yes = graph.insert_constant(True, range=range)
+    graph.insert_node(graph.create("prim::SetAttr", [module, yes], outputs=0, attributes=attributes, range=range))
+
+
+def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
+    """The attribute, of which the type is not known yet, is read or asked for while ``graph`` is emitted."""
+    concrete.asked.setdefault(name, graph)
+
+
+def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
+    """An attribute is assigned that may not exist: then it does from here on.
+
+    Raises:
+        RestartEmission: it has been read or asked for above.
+        UnsupportedError: another method has asked for it, and was told that there is none.
+    """
+    if name in concrete.type.attributes or dynamic_slot(concrete, name, type) is None:
+        return
+    asked = concrete.asked.pop(name, None)
+    if asked is graph:
+        raise RestartEmission
+    if asked is not None:
+        raise UnsupportedError(
+            f"attribute '{name}' is assigned here first, but another method that was compiled before asks for it",
+            range,
+            hint=f"declare its type in the class: {name}: {unshaped(type).annotation}",
+        )

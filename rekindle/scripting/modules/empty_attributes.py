@@ -1,0 +1,70 @@
+"""Attributes of modules that ``__init__`` leaves empty: ``self.history = []``, ``self.best = {}``.
+
+The value does not tell the types of the elements; what methods put into it does. Until a method has shown it, the slot
+is a list of Tensors, as a literal ``[]`` is; the first element that is put into it decides, and the methods that were
+compiled with the other type are compiled again (:mod:`rekindle.ir.redefinition`). Where no method shows it, the use of
+the attribute is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from functools import lru_cache
+from types import FunctionType
+from typing import Final
+
+import torch
+
+from rekindle.errors import CompileError
+from rekindle.ir.types import STRING, TENSOR, ClassAttribute, DictType, ListType, Type
+from rekindle.scripting.modules.module_types import ConcreteModuleType
+
+_ASSUMED: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(STRING, TENSOR)}
+
+
+def empty_slot(concrete: ConcreteModuleType, name: str, refusal: CompileError) -> ClassAttribute | None:
+    """The slot of an attribute that was left empty; None for any other attribute.
+
+    ``refusal`` is raised after compilation unless a method shows the type of the elements.
+    """
+    kind = concrete.facts.empty.get(name)
+    if kind is None or (kind is dict and name not in _filled_dicts(concrete.python_class)):
+        return None
+    concrete.type.add_attribute(name, _ASSUMED[kind])
+    slot = concrete.type.attributes[name]
+    slot.is_assumed = True
+    slot.initial = kind
+    concrete.assumed[name] = refusal
+    return slot
+
+
+def refusals_of(concrete: ConcreteModuleType) -> list[CompileError]:
+    """The refusals of the attributes of which no method has shown the elements."""
+    return [error for name, error in concrete.assumed.items() if concrete.type.attributes[name].is_assumed]
+
+
+@lru_cache(maxsize=512)
+def _filled_dicts(cls: type) -> frozenset[str]:
+    """The attributes to whose items methods of the class, ``__init__`` aside, assign. All other empty dicts are known
+    while compiling."""
+    found: set[str] = set()
+    for base in cls.__mro__:
+        if base is not torch.nn.Module and issubclass(base, torch.nn.Module):
+            for name, member in vars(base).items():
+                if isinstance(member, FunctionType) and name != "__init__":
+                    found |= _filled_in(inspect.unwrap(member))
+    return frozenset(found)
+
+
+def _filled_in(function: FunctionType) -> set[str]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, SyntaxError):
+        return set()
+    return {
+        node.value.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Attribute)
+    }

@@ -1,0 +1,663 @@
+"""Modules within a program: ``self.layer(x)``, ``for layer in self.layers``, ``self.weight``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
+from typing import Final, cast
+
+import torch
+
+from rekindle.errors import (
+    Cause,
+    NotScriptableError,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+)
+from rekindle.frontend.calls.insertion import constant_int, insert_get_attribute
+from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.runtime_dispatch import RuntimeDispatch
+from rekindle.frontend.sugared_values.values import (
+    BuiltinFunction,
+    FunctionValue,
+    MethodValue,
+    SimpleValue,
+    SugaredTuple,
+)
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
+from rekindle.program.function import Function
+from rekindle.program.names import qualified_name
+from rekindle.scripting.callables.functions import function_behind
+from rekindle.scripting.callables.generic_functions import may_be_generic
+from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod, made_for
+from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.callables.python_calls import PythonFunctionValue
+from rekindle.scripting.compilation import compile_function
+from rekindle.scripting.constants import constant_value
+from rekindle.scripting.library_values.math_functions import math_function
+from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
+from rekindle.scripting.library_values.unusable_values import correction, did_you_mean
+from rekindle.scripting.modules import module_types
+from rekindle.scripting.modules.dynamic_attributes import (
+    ask,
+    dynamic_slot,
+    make_slot,
+    may_be_created_by_method,
+    note_made,
+    note_read,
+)
+from rekindle.scripting.modules.empty_attributes import empty_slot
+from rekindle.scripting.modules.hooks import HookedCall
+from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, overloads_of_method
+from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
+from rekindle.scripting.resolver import PythonResolver
+
+_NO_ATTRIBUTE: Final = object()
+_EMPTY: Final = PythonResolver()
+
+
+class ModuleBinding:
+    """``self`` of a method of a module."""
+
+    def __init__(self, concrete: ConcreteModuleType) -> None:
+        self.concrete = concrete
+
+    @property
+    def type(self) -> ClassType:
+        return self.concrete.type
+
+    def sugared(self, value: Value) -> SugaredValue:
+        return ModuleValue(value, self.concrete)
+
+
+# -------------------------------------------------------------------------------------------------------------- methods
+
+
+def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFunction, ...]:
+    """The records of method ``name``: one, or one for each overload; none where there is no such method to compile."""
+    known = concrete.type.methods.get(name)
+    if known is not None:
+        return (known,)
+    function = python_method(concrete, name)
+    if function is None:
+        return ()
+    declarations = overloads_of_method(concrete.python_class, name)
+    if declarations:
+        return tuple(
+            _record(concrete, f"{name}__{index}", function, declaration)
+            for index, declaration in enumerate(declarations)
+        )
+    return (_record(concrete, name, function, None),)
+
+
+def python_method(concrete: ConcreteModuleType, name: str) -> FunctionType | None:
+    """The Python function that is to be compiled as the method ``name``; None where there is none."""
+    function = concrete.facts.methods.get(name) or _class_function(concrete.python_class, name)
+    return None if function is None or is_left_to_python(function) else function
+
+
+def _generic_method(concrete: ConcreteModuleType, name: str) -> FunctionType | None:
+    """Return the Python function of the method ``name`` where calls of the method may have to be compiled for their
+    arguments; None for other methods, and for those that are not compiled from the class, as the methods of a trace."""
+    known = concrete.type.methods.get(name)
+    if known is not None and not known.is_from_class:
+        return None
+    function = python_method(concrete, name)
+    return function if function is not None and may_be_generic(function) else None
+
+
+def _method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
+    """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
+    call through an interface would not run."""
+    if name == "forward" and (concrete.facts.hooks or concrete.facts.pre_hooks):
+        raise NotScriptableError(
+            f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
+            hint="remove them before compiling, or declare no interface for the module",
+        )
+    records = method_records(concrete, name)
+    return records[0] if len(records) == 1 else None
+
+
+module_types.find_method = _method_of_interface
+
+
+def _class_function(cls: type, name: str) -> FunctionType | None:
+    found = inspect.getattr_static(cls, name, None)
+    if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
+        return None  # what nn.Module itself can do is for Python only
+    found = function_behind(found) or found
+    # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
+    return None if modifier_of(found) is Modifier.COPIED else found
+
+
+def _record(
+    concrete: ConcreteModuleType, name: str, function: FunctionType, declaration: FunctionType | None
+) -> GraphFunction:
+    methods = concrete.type.methods
+    found = methods.get(name)
+    if found is None:
+
+        def define(record: GraphFunction) -> None:
+            compile_method(concrete, record, function, declaration)
+
+        found = methods[name] = GraphFunction(
+            f"{concrete.type.name}.{name}", function_creator=define, docstring=function.__doc__, is_from_class=True
+        )
+    return found
+
+
+def _check_hooks_known(concrete: ConcreteModuleType, name: str) -> None:
+    """Refuse to compile the ``forward`` of a part of a trace whose hooks only the trace could record."""
+    if name == "forward" and concrete.facts.has_traced_hooks:
+        raise NotScriptableError(
+            f"the module '{concrete.name}' is part of a trace that did not call it, so that its hooks are lost",
+            hint="call it in what is traced, or remove its hooks before tracing",
+        )
+
+
+def compile_method(
+    concrete: ConcreteModuleType,
+    record: GraphFunction,
+    function: FunctionType,
+    declaration: FunctionType | None = None,
+) -> None:
+    """Compile a function of the module's class as a method.
+
+    Raises:
+        NotScriptableError: it is the ``forward`` of a part of a trace that the trace did not call, with hooks.
+    """
+    _check_hooks_known(concrete, record.basename)
+    binding = ModuleBinding(concrete)
+    forms: dict[str, SugaredValue] = {"super": SuperForm(concrete, function)}
+    compile_function(record, function, declaration, self_binding=binding, forms=forms)
+
+
+def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
+    """The property ``name`` of the module's class, its getter and setter still to be compiled; None where there is
+    none."""
+    known = concrete.type.properties.get(name)
+    if known is not None:
+        return known
+    found = inspect.getattr_static(concrete.python_class, name, None)
+    if not isinstance(found, property) or found.fget is None:
+        return None
+    cls = concrete.python_class
+    left_out = {*getattr(cls, "__jit_unused_properties__", ()), *getattr(cls, "__jit_ignored_attributes__", ())}
+    if name in left_out or is_left_to_python(found):
+        return None
+    getter = _record(concrete, f"__{name}_getter", cast("FunctionType", found.fget), None)
+    setter = (
+        None if found.fset is None else _record(concrete, f"__{name}_setter", cast("FunctionType", found.fset), None)
+    )
+    made = concrete.type.properties[name] = Property(name, getter, setter)
+    return made
+
+
+# --------------------------------------------------------------------------------------------------------------- values
+
+
+class ModuleValue(SugaredValue):
+    """A module: a value of the graph, and all that is known of it."""
+
+    def __init__(self, value: Value, concrete: ConcreteModuleType) -> None:
+        self.value = value
+        self.concrete = concrete
+        self.facts = concrete.facts
+
+    @property
+    def description(self) -> str:
+        return f"the module '{self.concrete.name}'"
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        return self.value
+
+    @property
+    def is_passed_sugared(self) -> bool:
+        return True
+
+    def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
+        concrete = self.concrete
+        return FlattenedValue(
+            (ModuleValue, concrete), (self.value,), lambda values, emitter: ModuleValue(values[0], concrete)
+        )
+
+    @property
+    def class_of_module(self) -> type | None:
+        return self.concrete.python_class
+
+    # ------------------------------------------------------------------------------------------------------- attributes
+
+    def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        found = self.find_attribute(range, graph, name)
+        if found is not None:
+            return found
+        if name in self.facts.failed:
+            raise self._failure(name, range)
+        hint = self._missing_hint(name)
+        raise UndefinedNameError(
+            f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
+        )
+
+    def _missing_hint(self, name: str) -> str | None:
+        if hasattr(torch.nn.Module, name):
+            return f"'{name}' is a method of nn.Module that only Python can call"
+        facts = self.facts
+        known = [*self.concrete.type.attributes, *facts.constants, *facts.functions, *facts.builtins, *facts.failed]
+        own = [item for item in dir(self.concrete.python_class) if not hasattr(torch.nn.Module, item)]
+        return did_you_mean(name, [*known, *own]) or f"give it a value in __init__: self.{name} = …"
+
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        if name in self.concrete.type.attributes or name in self.facts.failed:
+            return True
+        tables = (self.facts.constants, self.facts.functions, self.facts.builtins, self.facts.methods)
+        return any(name in table for table in tables) or hasattr(self.concrete.python_class, name)
+
+    def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
+        slot = self.concrete.type.attributes.get(name)
+        if slot is None and not self.has_attribute(range, graph, name):
+            if not may_be_created_by_method(self.concrete.python_class, name):
+                return None
+            slot = dynamic_slot(self.concrete, name)
+            if slot is None:
+                note_read(self.concrete, name, graph)
+        if slot is None or not slot.is_dynamic or slot.initial is not None:
+            return None
+        return ask(slot, self.concrete, self.value, range, graph)
+
+    def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        """What ``self.name`` means, or None."""
+        facts = self.facts
+        slot = self._slot(name, range)
+        if slot is not None:
+            value = insert_get_attribute(range, graph, self.value, name, slot.type)
+            part = facts.submodules.get(name)
+            return ModuleValue(value, part) if isinstance(part, ConcreteModuleType) else SimpleValue(value)
+        if name in facts.constants:
+            return _constant(facts.constants[name], range, graph)
+        if name in facts.functions:
+            return self._function(facts.functions[name])
+        if name in facts.builtins:
+            kind = facts.builtins[name]
+            return math_function(kind) or BuiltinFunction(kind)
+        if self._is_dict and name in _DICT_VIEWS and _is_torchs(getattr(self.concrete.python_class, name)):
+            return _View(self, name)
+        method = self._method(name)
+        if method is not None:
+            return method
+        accessors = property_of(self.concrete, name)
+        if accessors is not None:
+            return MethodValue(self.value, accessors.getter).call(CallSite(range, graph))
+        if name in facts.objects:
+            return self._known_object(range, graph, name)
+        if name in facts.failed:
+            return None
+        if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
+            return _View(self, name)
+        if may_be_created_by_method(self.concrete.python_class, name):
+            slot = dynamic_slot(self.concrete, name)
+            if slot is not None:
+                return SimpleValue(insert_get_attribute(range, graph, self.value, name, slot.type))
+            note_read(self.concrete, name, graph)
+        return self._from_class(range, graph, name)
+
+    def _slot(self, name: str, range: SourceRange) -> ClassAttribute | None:
+        slot = self.concrete.type.attributes.get(name)
+        if slot is None and name in self.facts.empty:
+            return empty_slot(self.concrete, name, self._failure(name, range))
+        return slot
+
+    def _method(self, name: str) -> SugaredValue | None:
+        function = _generic_method(self.concrete, name)
+        if function is not None and not overloads_of_method(self.facts.python_class, name):
+            _check_hooks_known(self.concrete, name)
+            forms = {"super": SuperForm(self.concrete, function)}
+            find = partial(method_records, self.concrete, name)
+            made, owner = made_for(self.concrete), qualified_name(self.concrete.python_class)
+            return GenericMethod(self, self.value, made, owner, function, find, forms)
+        records = method_records(self.concrete, name)
+        if len(records) == 1 and not records[0].is_from_class:
+            return FixedMethod(self.value, records[0], python_method(self.concrete, name))
+        return MethodValue(self.value, *records) if records else None
+
+    def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
+        """An attribute that is no value, but known while compiling."""
+        found = sugared_value(self.facts.objects[name], range, graph, _EMPTY, f"self.{name}")
+        if not isinstance(found, PythonObject):
+            return found
+        return PythonObject(found.obj, found.name, _EMPTY, partial(self._failure, name, range))
+
+    def _failure(self, name: str, range: SourceRange) -> NotScriptableError:
+        reason = self.facts.failed[name]
+        return NotScriptableError(f"attribute '{name}' of {self.description} cannot be used: {reason}", range)
+
+    def _function(self, function: FunctionType | Function) -> SugaredValue:
+        if isinstance(function, Function):
+            return FunctionValue(function._record)
+        return function_value(function, PythonResolver.of_function(function))
+
+    def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        """What the class has under ``name``: functions left to Python, static methods, constants."""
+        cls = self.concrete.python_class
+        if name == "__class__":
+            return ClassValue(cls, _EMPTY)
+        found = inspect.getattr_static(cls, name, _NO_ATTRIBUTE)
+        if found is _NO_ATTRIBUTE:
+            return None
+        if isinstance(found, staticmethod):
+            return sugared_value(found.__func__, range, graph, _EMPTY, name)
+        if isinstance(found, property):
+            raise NotScriptableError(
+                f"the property '{name}' of {self.description} is marked as not to be compiled, but is used here", range
+            )
+        if isinstance(found, classmethod) and isinstance(found.__func__, FunctionType):
+            function = found.__func__
+            resolver = PythonResolver.of_function(function)
+            return BoundFunction(function_value(function, resolver), PythonObject(cls, None, resolver))
+        if isinstance(found, FunctionType):
+            if is_left_to_python(found):
+                return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
+            return None
+        return sugared_value(found, range, graph, _EMPTY, name)
+
+    def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
+        facts = self.facts
+        if name in facts.failed and self._slot(name, range) is None:
+            raise NotScriptableError(
+                f"attribute '{name}' of {self.description} cannot be assigned: {facts.failed[name]}", range
+            )
+        if name in facts.submodules and not isinstance(facts.submodules[name], InterfaceType):
+            raise UnsupportedError(f"'{name}' is a part of {self.description}; a program cannot replace it", range)
+        if name in facts.constants:
+            raise UnsupportedError(
+                f"'{name}' is a constant of {self.description} and cannot be assigned",
+                range,
+                hint=f"take '{name}' out of __constants__, or Final out of its annotation",
+            )
+        property_of(self.concrete, name)
+        make_slot(self.concrete, name, value.type, range, graph)
+        SimpleValue(self.value).set_attribute(range, graph, name, value)
+        note_made(self.concrete, self.value, name, range, graph)
+
+    def declare_attribute(self, range: SourceRange, name: str, type: Type) -> None:
+        if name not in self.concrete.type.attributes and name not in self.facts.failed:
+            dynamic_slot(self.concrete, name, type)
+
+    def attribute_type(self, name: str) -> Type | None:
+        """The type of the slot ``name``, which types literals that are assigned to it."""
+        return self.concrete.type.attribute_type(name)
+
+    def may_widen_attribute(self, name: str) -> bool:
+        return self.concrete.type.may_widen(name)
+
+    # ---------------------------------------------------------------------------------------------------------- calling
+
+    @property
+    def accepts_sugared_args(self) -> bool:
+        hooked = self.facts.pre_hooks or self.facts.hooks
+        return not hooked and _generic_method(self.concrete, "forward") is not None
+
+    def call_with(
+        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
+    ) -> SugaredValue:
+        if self.accepts_sugared_args:
+            return self.attribute(range, graph, "forward").call_with(range, graph, args, kwargs, targets)
+        return super().call_with(range, graph, args, kwargs, targets)
+
+    def call(self, call: CallSite) -> SugaredValue:
+        forward = self.find_attribute(call.range, call.graph, "forward")
+        if forward is None:
+            raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", call.range)
+        if not self.facts.pre_hooks and not self.facts.hooks:
+            return forward.call(call)
+        hooked = HookedCall(self.concrete, self.value, call.range, call.graph, compile_method)
+        return hooked(call.args, lambda args: forward.call(replace(call, args=args)))
+
+    # ------------------------------------------------------------------------------------------------------- containers
+
+    def _items(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
+        """What the container holds."""
+        return [self.attribute(range, graph, name) for name in self.facts.items]
+
+    def _keys(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
+        return [SimpleValue(graph.insert_constant(name, range=range)) for name in self.facts.items]
+
+    @property
+    def _is_dict(self) -> bool:
+        return self.facts.container in (Container.DICT, Container.PARAMETER_DICT)
+
+    def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
+        if self.facts.container is Container.NONE:
+            return super().as_tuple(range, graph, size_hint)
+        return self._keys(range, graph) if self._is_dict else self._items(range, graph)
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        if self.facts.container is Container.NONE:
+            raise UnsupportedError(
+                f"{self.description} cannot be iterated over",
+                range,
+                hint="a loop can go over a ModuleList, a Sequential, a ModuleDict or a list of parameters",
+            )
+        return SugaredTuple(self.as_tuple(range, graph))
+
+    @property
+    def static_length(self) -> int | None:
+        return None if self.facts.container is Container.NONE else len(self.facts.items)
+
+    @property
+    def must_unroll(self) -> bool:
+        return self.facts.container is not Container.NONE
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        if self.facts.container is Container.NONE:
+            return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
+        return graph.insert_constant(len(self.facts.items), range=range)
+
+    def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
+        if self.facts.container is Container.NONE:
+            method = self.attribute(range, graph, "__getitem__")
+            return method.call(CallSite(range, graph, [NamedValue(index, range=range)]))
+        if self._is_dict:
+            return self._item_by_key(range, graph, index, type_hint)
+        if index.type != INT:
+            raise TypeMismatchError(f"{self.description} is indexed by an int, got {index.type.annotation}", range)
+        position = constant_int(index)
+        names = self.facts.items
+        if position is None:
+            return self._item_at_run_time(range, graph, index, type_hint)
+        if not -len(names) <= position < len(names):
+            raise TypeMismatchError(f"index {position} is out of range for {len(names)} items", range)
+        return self.attribute(range, graph, names[position])
+
+    def _item_by_key(self, range: SourceRange, graph: Graph, key: Value, type_hint: Type | None) -> SugaredValue:
+        if key.type != STRING:
+            raise TypeMismatchError(f"{self.description} is indexed by a str, got {key.type.annotation}", range)
+        name = key.node.attributes.get("value") if key.node.kind == "prim::Constant" else None
+        if not isinstance(name, str):
+            return self._item_at_run_time(range, graph, key, type_hint)
+        if name not in self.facts.items:
+            known = ", ".join(map(repr, self.facts.items))
+            raise UndefinedNameError(f"{self.description} has no item '{name}'", range, hint=f"its items are {known}")
+        return self.attribute(range, graph, name)
+
+    def _item_at_run_time(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None) -> SugaredValue:
+        """The item at an index that is known only when the program runs: all items must be of one type, or a type must
+        be declared."""
+        parts = [self.facts.submodules.get(name) for name in self.facts.items]
+        if not parts or None in parts:
+            raise UnsupportedError(
+                f"{self.description} can only be indexed by a constant here", range, cause=Cause.DYNAMIC_BEHAVIOUR
+            )
+        first = parts[0]
+        if isinstance(type_hint, InterfaceType):
+            self._check_items(range, type_hint)
+            result: Type = type_hint
+        elif all(part is first for part in parts):
+            result = first.type if isinstance(first, ConcreteModuleType) else NONE if first is None else first
+        else:
+            names = self.facts.items
+            makes = [partial(self.attribute, range, graph, name) for name in names]
+            return RuntimeDispatch(self.description, index, names, makes)
+        node = graph.insert_node(
+            graph.create("prim::ModuleContainerIndex", [self.value, index], types=[result], range=range)
+        )
+        if isinstance(first, ConcreteModuleType) and result is first.type:
+            return ModuleValue(node.output, first)
+        return SimpleValue(node.output)
+
+    def _check_items(self, range: SourceRange, interface: InterfaceType) -> None:
+        """All items must implement ``interface``."""
+        for name in self.facts.items:
+            part = self.facts.submodules[name]
+            type = part.type if isinstance(part, ConcreteModuleType) else part
+            if not type.is_subtype_of(interface):
+                raise TypeMismatchError(
+                    f"item '{name}' of {self.description} is no {interface.annotation}"
+                    + mismatch_note(type, interface),
+                    range,
+                )
+
+
+_DICT_VIEWS: Final = ("keys", "values", "items")
+_TREE_VIEWS: Final = (
+    *("children", "named_children", "modules", "named_modules"),
+    *("parameters", "named_parameters", "buffers", "named_buffers"),
+)
+
+
+class _View(SugaredValue):
+    """A method that lists what is in a module: ``self.layers.items``, ``self.named_children``. A loop over the list is
+    unrolled."""
+
+    def __init__(self, module: ModuleValue, view: str) -> None:
+        self.module = module
+        self.view = view
+
+    @property
+    def description(self) -> str:
+        return f"the method '{self.view}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise UnsupportedError(f"'{self.view}' takes no arguments in a program", call.range)
+        pairs = list(self._pairs(call.range, call.graph))
+        if self.view == "keys":
+            return SugaredTuple([_name(name, call.range, call.graph) for name, _ in pairs])
+        if self.view == "items" or self.view.startswith("named_"):
+            return SugaredTuple([SugaredTuple([_name(name, call.range, call.graph), found]) for name, found in pairs])
+        return SugaredTuple([found for _, found in pairs])
+
+    def _pairs(self, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
+        module = self.module
+        if self.view in _DICT_VIEWS:
+            return ((name, module.attribute(range, graph, name)) for name in module.facts.items)
+        what = self.view.removeprefix("named_")
+        if what == "children":
+            return ((name, module.attribute(range, graph, name)) for name in module.facts.submodules)
+        if what == "modules":
+            return _walk(module, "", range, graph)
+        return (
+            (f"{prefix}{name}", found.attribute(range, graph, name))
+            for path, found in _walk(module, "", range, graph)
+            if isinstance(found, ModuleValue)
+            for prefix in [f"{path}." if path else ""]
+            for name, slot in found.concrete.type.attributes.items()
+            if slot.kind == what[:-1] and slot.type != NONE
+        )
+
+
+def _is_torchs(function: object) -> bool:
+    """Whether a method is that of PyTorch's container, which stands for a list of its items."""
+    return getattr(function, "__module__", None) == torch.nn.ModuleDict.__module__
+
+
+def _walk(module: SugaredValue, path: str, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
+    """The module and those within it, each with the path to it."""
+    yield path, module
+    if isinstance(module, ModuleValue):
+        for name in module.facts.submodules:
+            part = module.attribute(range, graph, name)
+            yield from _walk(part, f"{path}.{name}" if path else name, range, graph)
+
+
+def _name(name: str, range: SourceRange, graph: Graph) -> SugaredValue:
+    return SimpleValue(graph.insert_constant(name, range=range))
+
+
+class SuperForm(SugaredValue):
+    """``super`` within a method of a module."""
+
+    def __init__(self, concrete: ConcreteModuleType, function: FunctionType) -> None:
+        self.concrete = concrete
+        self.function = function
+
+    @property
+    def description(self) -> str:
+        return "'super'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        if call.args or call.kwargs:
+            raise UnsupportedError("'super' takes no arguments in a program", call.range, hint="write super()")
+        owner = defining_class(self.concrete.python_class, self.function)
+        if owner is None:
+            raise UnsupportedError("super() is used outside of a class here", call.range)
+        return SuperValue(call.graph.inputs[0], self.concrete, owner)
+
+
+class SuperValue(ModuleValue):
+    """``super()``: the module, with the methods that the classes behind ``owner`` give it."""
+
+    def __init__(self, value: Value, concrete: ConcreteModuleType, owner: type) -> None:
+        super().__init__(value, concrete)
+        self.owner = owner
+
+    def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
+        mro = self.concrete.python_class.__mro__
+        for cls in mro[mro.index(self.owner) + 1 :]:
+            found = vars(cls).get(name)
+            if found is None:
+                continue
+            if not isinstance(found, FunctionType):
+                raise UnsupportedError(
+                    f"'{name}' of '{cls.__name__}' is not a method, and only methods can be had of super()", range
+                )
+            if is_left_to_python(found):
+                return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
+            if may_be_generic(found):
+                forms = {"super": SuperForm(self.concrete, found)}
+                find = partial(self._records_of, found, cls, name)
+                made, owner = made_for(self.concrete), qualified_name(self.concrete.python_class)
+                itself = ModuleValue(self.value, self.concrete)
+                return GenericMethod(itself, self.value, made, owner, found, find, forms)
+            return MethodValue(self.value, *self._records_of(found, cls, name))
+        return None
+
+    def _records_of(self, found: FunctionType, cls: type, name: str) -> tuple[GraphFunction, ...]:
+        if found is _class_function(self.concrete.python_class, name):
+            return method_records(self.concrete, name)
+        return (_record(self.concrete, f"{name}__{cls.__name__}", found, None),)
+
+
+def defining_class(cls: type, function: FunctionType) -> type | None:
+    """The class among ``cls`` and its bases in whose body ``function`` stands."""
+    for owner in cls.__mro__:
+        for found in vars(owner).values():
+            if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):
+                return owner
+    return None
+
+
+# -------------------------------------------------------------------------------------------------------------- helpers
+
+
+def _constant(value: object, range: SourceRange, graph: Graph) -> SugaredValue:
+    found = constant_value(value, range, graph)
+    assert found is not None
+    return SimpleValue(found)

@@ -1,0 +1,339 @@
+"""``nn.Module`` -> ``ScriptModule``: the parts first, then the entry points compiled."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import torch
+
+from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.types import InterfaceType, mismatch_note
+from rekindle.program import module as program_module
+from rekindle.program.calling import fit_value
+from rekindle.program.compilation_unit import parse_definitions
+from rekindle.program.definition import define_function
+from rekindle.program.function import Method, Overloaded
+from rekindle.program.module import ScriptContainer, ScriptModule
+from rekindle.scripting.callables.generic_functions import may_be_generic
+from rekindle.scripting.callables.generic_methods import was_specialised
+from rekindle.scripting.callables.modifiers import Attribute, Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.constants import SIMPLE_CONSTANTS
+from rekindle.scripting.modules.class_keys import forget_classes
+from rekindle.scripting.modules.empty_attributes import refusals_of
+from rekindle.scripting.modules.hooks import declare_hooks
+from rekindle.scripting.modules.module_types import (
+    ConcreteModuleType,
+    Container,
+    forget_prepared,
+    module_type_of,
+    prepared,
+)
+from rekindle.scripting.modules.module_values import (
+    ModuleBinding,
+    compile_method,
+    method_records,
+    property_of,
+    python_method,
+)
+from rekindle.scripting.resolver import PythonResolver
+
+_MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
+
+
+def script_module(module: torch.nn.Module) -> ScriptModule:
+    """Compile ``module`` and all its parts. Parameters and buffers are shared with it, not copied.
+
+    Raises:
+        CompileError: a part of it cannot be compiled.
+    """
+    forget_classes()
+    try:
+        return _compile(prepared(module))
+    finally:
+        forget_prepared()
+        forget_classes()
+
+
+def _compile(module: torch.nn.Module) -> ScriptModule:
+    concrete = module_type_of(module)
+    result = instantiate(module, concrete)
+    compile_entry_points(concrete)
+    return result
+
+
+# -------------------------------------------------------------------------------------------------------------- objects
+
+
+def instantiate(module: torch.nn.Module, concrete: ConcreteModuleType) -> ScriptModule:
+    """A compiled module of the type ``concrete`` with the parameters, attributes and parts of ``module``."""
+    return _instantiate(module, concrete, _Made())
+
+
+@dataclass(slots=True)
+class _Made:
+    """What stands for what was there before, by the identity of that: what stands in two places stays one object."""
+
+    modules: dict[int, ScriptModule] = field(default_factory=dict)
+    containers: dict[int, tuple[object, object]] = field(default_factory=dict)
+    """Lists and dicts, with the originals, which are kept alive."""
+
+
+def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> ScriptModule:
+    """The compiled module that stands for ``module``. A part that stands in two places is one object in both."""
+    known = made.modules.get(id(module))
+    if known is not None:
+        return known
+    facts = concrete.facts
+    is_container = facts.container is not Container.NONE or any(hasattr(facts.python_class, name) for name in _MAGIC)
+    cls = ScriptContainer if is_container else ScriptModule
+    result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
+    made.modules[id(module)] = result
+    if not concrete.type.pre_hooks and not concrete.type.hooks:
+        declare_hooks(concrete, compile_method)
+    _fill(result, module, concrete, made)
+    return result
+
+
+def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> None:
+    result._parameters.update(module._parameters)
+    result._buffers.update(module._buffers)
+    result._non_persistent_buffers_set.update(module._non_persistent_buffers_set)
+    for name, part in module._modules.items():
+        type = concrete.facts.submodules.get(name)
+        result._modules[name] = made_part = _part(part, type, made)
+        if isinstance(type, InterfaceType) and made_part is not None:
+            _check_part(made_part, type, f"the part '{name}' of '{concrete.name}'")
+    for name, slot in concrete.type.attributes.items():
+        if slot.kind == "attribute" and name not in result._modules:
+            if (slot.is_dynamic or slot.initial is not None) and not hasattr(module, name):
+                continue  # another object of the class was compiled before: the program makes it in this one too
+            value = getattr(module, name)
+            if isinstance(value, (Attribute, torch.jit.Attribute)):
+                value = value.value
+            where = f"attribute '{name}' of '{concrete.name}'"
+            try:
+                result.__dict__[name] = _own(fit_value(value, slot.type, where), made)
+            except TypeError as error:
+                raise NotScriptableError(str(error), hint="correct the declaration of its type") from error
+    for name in getattr(module, "__jit_ignored_attributes__", ()):
+        if name in vars(module):
+            result.__dict__[name] = vars(module)[name]
+    for table in (
+        "_forward_hooks",
+        "_forward_pre_hooks",
+        "_forward_hooks_with_kwargs",
+        "_forward_pre_hooks_with_kwargs",
+    ):
+        vars(result)[table].update(vars(module)[table])
+
+
+def _own(value: Any, made: _Made) -> Any:
+    """``value`` with its lists and dicts copied, each of them once: the compiled modules change their own."""
+    kind = type(value)
+    if kind is tuple:
+        return tuple(_own(item, made) for item in value)
+    if kind is not list and kind is not dict:
+        return value
+    if id(value) not in made.containers:
+        copied = (
+            [_own(item, made) for item in value]
+            if kind is list
+            else {key: _own(item, made) for key, item in value.items()}
+        )
+        made.containers[id(value)] = (value, copied)
+    return made.containers[id(value)][1]
+
+
+def _part(
+    part: torch.nn.Module | None, concrete: ConcreteModuleType | InterfaceType | None, made: _Made
+) -> ScriptModule | None:
+    part = None if part is None else prepared(part)
+    if part is None or isinstance(part, ScriptModule):
+        return part
+    if isinstance(concrete, ConcreteModuleType):
+        return _instantiate(part, concrete, made)
+    return _instantiate(part, module_type_of(part), made)
+
+
+def _check_part(part: ScriptModule, interface: InterfaceType, where: str) -> None:
+    """Compile the methods of ``interface`` that ``part`` has, which must be all."""
+    binding = part._rekindle_binding
+    if isinstance(binding, ModuleBinding):
+        _define_container_methods(binding.concrete)
+        _find_properties(binding.concrete)
+    with compiling(part.original_name, reason=f"it is {where}"):
+        fits = part.script_type.is_subtype_of(interface)
+    if not fits:
+        raise TypeMismatchError(
+            f"{where} is declared {interface.annotation}, but is a {part.original_name}"
+            + mismatch_note(part.script_type, interface)
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------- compilation
+
+
+def compile_entry_points(concrete: ConcreteModuleType) -> None:
+    """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
+    progress = _Progress()
+    try:
+        _compile_entry_points(concrete, progress, is_part=False)
+    except CompileError:
+        for begun in progress.begun:
+            begun.is_compiled = False
+        raise
+
+
+@dataclass(slots=True)
+class _Progress:
+    """What has been compiled on the way to one module, and what has failed."""
+
+    begun: list[ConcreteModuleType] = field(default_factory=list)
+    failed: list[_FailedPart] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _FailedPart:
+    """A part whose ``forward`` does not say enough to be compiled for itself; calls of it may say more."""
+
+    concrete: ConcreteModuleType
+    forward: types.FunctionType
+    error: CompileError
+
+
+def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, is_part: bool) -> None:
+    if concrete.is_compiled:
+        return
+    concrete.is_compiled = True
+    progress.begun.append(concrete)
+    diagnostics = Diagnostics()
+    try:
+        for name, part in concrete.facts.submodules.items():
+            if isinstance(part, ConcreteModuleType):
+                reason = f"it is the part '{name}' of '{concrete.python_class.__name__}'"
+                with diagnostics.recovering(), compiling(part.python_class.__name__, reason=reason):
+                    _compile_entry_points(part, progress, is_part=True)
+        _define_container_methods(concrete)
+        _find_properties(concrete)
+        for name in entry_points(concrete):
+            for record in method_records(concrete, name):
+                with diagnostics.recovering():
+                    try:
+                        record.ensure_defined()
+                    except CompileError as error:
+                        forward = python_method(concrete, name) if is_part and name == "forward" else None
+                        if forward is None or not may_be_generic(forward):
+                            raise
+                        progress.failed.append(_FailedPart(concrete, forward, error))
+        if not is_part:
+            _check_parts(progress.failed, diagnostics)
+            for refusal in chain.from_iterable(map(refusals_of, progress.begun)):
+                diagnostics.add(refusal)
+        diagnostics.raise_all()
+    except CompileError:
+        concrete.is_compiled = False
+        raise
+
+
+def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
+    """Tell of the parts that nothing has called in a way that says what they take."""
+    for part in failed:
+        if was_specialised(part.concrete, part.forward):
+            part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
+        else:
+            diagnostics.add(part.error)
+
+
+def entry_points(concrete: ConcreteModuleType) -> list[str]:
+    """The names of the methods that are compiled though nothing may call them."""
+    cls = concrete.python_class
+    names = ["forward"]
+    for name in dir(cls):
+        if name != "forward" and modifier_of(inspect.getattr_static(cls, name, None)) is Modifier.EXPORT:
+            names.append(name)
+    return names
+
+
+def _find_properties(concrete: ConcreteModuleType) -> None:
+    """Make the properties of the class known, so that what Python assigns to one goes to its setter. They are compiled
+    when they are used."""
+    cls = concrete.python_class
+    for name in dir(cls):
+        if isinstance(inspect.getattr_static(cls, name, None), property):
+            property_of(concrete, name)
+
+
+def _define_container_methods(concrete: ConcreteModuleType) -> None:
+    """``len(self.layers)`` and ``key in self.layers``, for which the module is a value like any other."""
+    facts = concrete.facts
+    if facts.container is Container.NONE:
+        return
+    texts = {"__len__": f"def __len__(self) -> int:\n    return {len(facts.items)}\n"}
+    if facts.container in (Container.DICT, Container.PARAMETER_DICT):
+        test = " or ".join(f"key == {name!r}" for name in facts.items) or "False"
+        texts["__contains__"] = f"def __contains__(self, key: str) -> bool:\n    return {test}\n"
+    for name, text in texts.items():
+        own = inspect.getattr_static(facts.python_class, name, None)
+        is_torchs = getattr(own, "__module__", "").startswith("torch.nn.modules.container")
+        if name not in concrete.type.methods and (own is None or is_torchs):
+            concrete.type.methods[name] = _from_text(concrete, name, text)
+
+
+def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunction:
+    (definition,) = parse_definitions(text)
+
+    def define(record: GraphFunction) -> None:
+        define_function(record, definition, PythonResolver(), self_binding=ModuleBinding(concrete))
+
+    return GraphFunction(f"{concrete.type.name}.{name}", function_creator=define)
+
+
+# ----------------------------------------------------------------------------------------------- what is left to Python
+
+
+def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any:
+    """What a compiled module offers beyond what was compiled for it: methods marked to be left to Python, methods that
+    are compiled now that they are asked for, overloaded methods, properties, static methods and constants of the
+    class."""
+    binding = module._rekindle_binding
+    if not isinstance(binding, ModuleBinding) or name.startswith("__"):
+        return None
+    concrete = binding.concrete
+    facts = concrete.facts
+    if name in facts.functions:
+        return facts.functions[name]
+    found = inspect.getattr_static(python_class, name, None)
+    if is_left_to_python(found) and isinstance(found, types.FunctionType):
+        return types.MethodType(found, module)
+    if found is None or name in vars(torch.nn.Module):
+        return None if name != "forward" else _methods(module, concrete, name)
+    if isinstance(found, property):
+        return _property(module, concrete, found, name)
+    if isinstance(found, staticmethod):
+        return found.__func__
+    if isinstance(found, SIMPLE_CONSTANTS):
+        return found
+    return _methods(module, concrete, name)
+
+
+def _methods(module: ScriptModule, concrete: ConcreteModuleType, name: str) -> Any:
+    records = method_records(concrete, name)
+    if not records:
+        return None
+    return Method(module, records[0]) if len(records) == 1 else Overloaded(records, module)
+
+
+def _property(module: ScriptModule, concrete: ConcreteModuleType, found: property, name: str) -> Any:
+    accessors = property_of(concrete, name)
+    if accessors is None:
+        assert found.fget is not None
+        return found.fget(module)
+    return Method(module, accessors.getter)()
+
+
+program_module.python_attribute = python_attribute
