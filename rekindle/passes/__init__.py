@@ -39,22 +39,3 @@ from rekindle.passes.speculation.eliminate_guards import EliminateGuards as Elim
 from rekindle.passes.speculation.insert_bailouts import InsertBailOuts as InsertBailOuts
 from rekindle.passes.speculation.insert_guards import InsertGuards as InsertGuards
 from rekindle.passes.speculation.insert_profiling import InsertProfiling as InsertProfiling
-
-CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
-    CanonicalizeModifiedLoops(),
-    NormalizeOps(),
-    LowerSimpleTuples(),
-    ConstantPropagation(),
-    ConstantPooling(latest_first=True),
-    CanonicalizeOutputs(),
-    AnnotateWarns(),
-)
-"""What runs on the graph of a function right after it is in SSA form."""
-
-CLEANUP_OF_TRIED: tuple[Pass, ...] = (
-    CanonicalizeModifiedLoops(),
-    NormalizeOps(),
-    ConstantPooling(latest_first=True),
-    AnnotateWarns(),
-)
-"""The same for what a ``try`` runs: what may raise stays, though nobody uses what it gives."""

@@ -30,11 +30,12 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
-from rekindle.passes import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED, Pass, run_passes
+from rekindle.passes import Pass, run_passes
 from rekindle.passes.canonicalization.inlining import inline
 from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
+from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED
 from rekindle.syntax.views import Def, Param
 
 

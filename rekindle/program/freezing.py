@@ -13,29 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of, written_attributes
 from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, Type
-from rekindle.ops.onednn_ops import CAN_PACK
 from rekindle.passes import (
-    CommonSubexpressionElimination,
-    ConstantPooling,
-    ConstantPropagation,
-    DeadCodeElimination,
-    FoldArithmetic,
-    FoldBatchNorm,
-    FoldConstantTensors,
-    ForwardRankQueries,
     Freezing,
-    LowerSimpleTuples,
-    PackWeights,
     Pass,
-    Peephole,
-    RemoveDropout,
     inline,
     run_passes,
 )
@@ -45,34 +32,7 @@ from rekindle.program.module import ScriptModule
 from rekindle.program.names import unique_name
 from rekindle.program.snapshots import as_constant, copy_constants, objects_in, snapshot
 from rekindle.program.submodule_values import ModuleValues, is_class
-
-SIMPLIFICATION: Final[tuple[Pass, ...]] = (
-    LowerSimpleTuples(),
-    ConstantPropagation(),
-    FoldConstantTensors(),
-    Peephole(),
-    RemoveDropout(),
-    DeadCodeElimination(),
-)
-"""What runs after attributes became constants."""
-
-NUMERICS: Final[tuple[Pass, ...]] = (
-    ForwardRankQueries(),
-    FoldBatchNorm(is_frozen=True),
-    FoldArithmetic(is_frozen=True),
-    DeadCodeElimination(),
-)
-"""What changes answers by rounding alone; it runs until nothing changes."""
-
-LAST: Final[tuple[Pass, ...]] = (ConstantPooling(), CommonSubexpressionElimination(), DeadCodeElimination())
-"""What tidies up."""
-
-FOR_THIS_MACHINE: Final[tuple[Pass, ...]] = (
-    *((PackWeights(),) if CAN_PACK else ()),
-    DeadCodeElimination(),
-    ConstantPooling(),
-)
-"""What measures faster on the machine at hand, and runs on it alone."""
+from rekindle.runtime.pipelines import FREEZING_CLEANUP, FREEZING_NUMERICS, FREEZING_SIMPLIFICATION, MACHINE_SPECIFIC
 
 _Key: TypeAlias = tuple[int, str]
 """The identity of a module, and the name of something that it has."""
@@ -103,7 +63,7 @@ def frozen(
 def for_inference(module: ScriptModule, preserved: Sequence[str] = ()) -> ScriptModule:
     """A copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
     result = frozen(module, preserved, evaluating=True)
-    return InferenceModule.of(result, FOR_THIS_MACHINE) if isinstance(result, FrozenModule) else result
+    return InferenceModule.of(result, MACHINE_SPECIFIC) if isinstance(result, FrozenModule) else result
 
 
 def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
@@ -112,10 +72,10 @@ def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
     type = module.script_type
     for record in (*type.methods.values(), *type.pre_hooks, *type.hooks):
         graph = record.graph
-        simplify(graph, SIMPLIFICATION)
-        while numerics and run_passes(graph, NUMERICS):
-            simplify(graph, SIMPLIFICATION)
-        simplify(graph, LAST)
+        simplify(graph, FREEZING_SIMPLIFICATION)
+        while numerics and run_passes(graph, FREEZING_NUMERICS):
+            simplify(graph, FREEZING_SIMPLIFICATION)
+        simplify(graph, FREEZING_CLEANUP)
         record.executable = None
 
 
@@ -152,7 +112,7 @@ class _Freezer:
         graphs = list(self.graphs.values())
         while True:
             for graph in graphs:
-                simplify(graph, SIMPLIFICATION)
+                simplify(graph, FREEZING_SIMPLIFICATION)
             freezing = Freezing(self._fixed_values(graphs))
             changes = [freezing.run(graph) for graph in graphs]
             if not any(changes):

@@ -1,25 +1,69 @@
-"""Which passes run, in which order."""
+"""Pipelines: which passes run, in which order.
+
+A function goes through :data:`CLEANUP_AFTER_EMISSION` when it is compiled. On its first call, ``simple`` runs
+:data:`OPTIMIZATION` and :data:`SPECIALIZATION`, ``native`` also :data:`DIFFERENTIATION` where gradients are recorded
+and :data:`FUSION`, and ``profiling`` :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a profiled
+call. The others are those of freezing and of transforms. Only ``autodiff``, which is below this package, has a pipeline
+of its own, for the graphs that it splits.
+"""
 
 from __future__ import annotations
 
+from typing import Final
+
+from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.codegen.fusible import computes
+from rekindle.codegen.fusion import FuseGraph
+from rekindle.codegen.native import FormNativeRegions
+from rekindle.ops.onednn_ops import CAN_PACK
 from rekindle.passes import (
+    AnnotateWarns,
     BatchMM,
+    CanonicalizeModifiedLoops,
     CanonicalizeOps,
+    CanonicalizeOutputs,
     CommonSubexpressionElimination,
     ConstantPooling,
     ConstantPropagation,
     DeadCodeElimination,
+    EliminateGuards,
+    FoldArithmetic,
+    FoldBatchNorm,
+    FoldConstantTensors,
+    ForwardRankQueries,
     Inlining,
     LoopInvariantMotion,
     LoopPeeling,
     LoopUnrolling,
     LowerSimpleTuples,
+    NormalizeOps,
+    PackWeights,
     Pass,
     Peephole,
+    RemoveDropout,
     RemoveMutation,
     TypeRefinement,
 )
 from rekindle.runtime.user_passes import UserPasses
+
+CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
+    CanonicalizeModifiedLoops(),
+    NormalizeOps(),
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    ConstantPooling(latest_first=True),
+    CanonicalizeOutputs(),
+    AnnotateWarns(),
+)
+"""Runs on the graph of a function right after SSA conversion."""
+
+CLEANUP_OF_TRIED: tuple[Pass, ...] = (
+    CanonicalizeModifiedLoops(),
+    NormalizeOps(),
+    ConstantPooling(latest_first=True),
+    AnnotateWarns(),
+)
+"""The same for the body of a ``try``: what may raise stays, though no value of it is used."""
 
 NORMAL_FORM: tuple[Pass, ...] = (
     Inlining(),
@@ -66,3 +110,108 @@ SPECIALIZATION: tuple[Pass, ...] = (
     CommonSubexpressionElimination(),
 )
 """What runs after it, where it has been written into the graph what is known of the arguments."""
+
+# --------------------------------------------------------------------------------------------------------- strategies
+
+_LIBRARY: Final = frozenset(
+    {
+        *("aten::matmul", "aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"),
+        *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
+    }
+)
+"""What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
+
+DIFFERENTIATION: tuple[Pass, ...] = (
+    CreateDifferentiableGraphs(threshold=3, counts=computes, excluded=_LIBRARY, loops=True),
+)
+"""Runs after all others but :data:`FUSION` where gradients are recorded. A graph with a backward graph of its own costs
+about as much as three small operators and their derivatives."""
+
+FUSION: tuple[Pass, ...] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
+"""Runs last of all in ``native``."""
+
+GUARD_ELIMINATION: tuple[Pass, ...] = (EliminateGuards(keep_only_queried=True),)
+"""Runs after guards were inserted: keeps those that pay."""
+
+PROFILE_SPECIALIZATION: tuple[Pass, ...] = (
+    TypeRefinement(),
+    Peephole(),
+    ConstantPropagation(),
+    LowerSimpleTuples(),
+    TypeRefinement(),
+    Peephole(),
+    ConstantPropagation(),
+    DeadCodeElimination(),
+    ConstantPooling(),
+    CommonSubexpressionElimination(),
+)
+"""Runs after guards became bailouts, and makes use of what they make certain."""
+
+# ----------------------------------------------------------------------------------------------------------- freezing
+
+FREEZING_SIMPLIFICATION: tuple[Pass, ...] = (
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    FoldConstantTensors(),
+    Peephole(),
+    RemoveDropout(),
+    DeadCodeElimination(),
+)
+"""Runs after attributes became constants."""
+
+FREEZING_NUMERICS: tuple[Pass, ...] = (
+    ForwardRankQueries(),
+    FoldBatchNorm(is_frozen=True),
+    FoldArithmetic(is_frozen=True),
+    DeadCodeElimination(),
+)
+"""Changes results by rounding alone; runs until nothing changes."""
+
+FREEZING_CLEANUP: tuple[Pass, ...] = (ConstantPooling(), CommonSubexpressionElimination(), DeadCodeElimination())
+"""Runs last."""
+
+MACHINE_SPECIFIC: tuple[Pass, ...] = (
+    *((PackWeights(),) if CAN_PACK else ()),
+    DeadCodeElimination(),
+    ConstantPooling(),
+)
+"""Makes a frozen module faster on the machine at hand, on which alone it runs then."""
+
+# --------------------------------------------------------------------------------------------------------- transforms
+
+DERIVATIVE_CLEANUP: tuple[Pass, ...] = (
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    Peephole(),
+    CommonSubexpressionElimination(),
+    ConstantPooling(),
+    DeadCodeElimination(),
+)
+"""Runs on the graphs that ``grad``, ``vjp`` and ``jvp`` make."""
+
+VMAP_PREPARATION: tuple[Pass, ...] = (
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    Peephole(),
+    RemoveMutation(),
+    DeadCodeElimination(),
+)
+"""Runs before operators are replaced by their batching rules."""
+
+VMAP_CLEANUP: tuple[Pass, ...] = (
+    LowerSimpleTuples(),
+    Peephole(),
+    ConstantPropagation(),
+    CommonSubexpressionElimination(),
+    DeadCodeElimination(),
+    ConstantPooling(),
+)
+"""Runs after it."""
+
+BATCHING_RULE_CLEANUP: tuple[Pass, ...] = (
+    Inlining(),
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    DeadCodeElimination(),
+)
+"""Runs on each batching rule, once."""

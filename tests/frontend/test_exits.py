@@ -15,9 +15,9 @@ from rekindle.frontend.sugared_values.base import EmptyResolver
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.verifier import verify
-from rekindle.passes import CLEANUP_AFTER_EMISSION
 from rekindle.passes.pass_manager import run_passes
 from rekindle.runtime.executor import execute
+from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 from rekindle.syntax.python_ast import function_def
 from tests.frontend.control_flow import random_program, systematic
 from tests.support.oracle import normalise, script_with_torch

@@ -21,7 +21,6 @@ from rekindle.analysis.alias_db import AliasDb
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.passes import (
-    CLEANUP_AFTER_EMISSION,
     Inlining,
     LowerGradOf,
     Parallelize,
@@ -55,7 +54,7 @@ from rekindle.passes.simplification import (
     remove_mutation,
 )
 from rekindle.program import freezing
-from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, OPTIMIZATION
 from tests.passes import frozen, programs, test_lower_graph
 from tests.passes.answers import disagreements, optimized_function
 from tests.passes.cases import CASES

@@ -12,9 +12,10 @@ from rekindle.errors import VerificationError
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes import CLEANUP_AFTER_EMISSION, PassManager, pass_manager, run_passes
+from rekindle.passes import PassManager, pass_manager, run_passes
 from rekindle.passes.debug_settings import Settings
 from rekindle.runtime.optimization import optimize
+from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 
 
 @dataclass(slots=True)

@@ -14,39 +14,18 @@ from typing import Final
 
 import torch
 
-from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
-from rekindle.codegen.fusible import computes
-from rekindle.codegen.fusion import FuseGraph
-from rekindle.codegen.native import FormNativeRegions
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
-from rekindle.passes import DeadCodeElimination, Pass
+from rekindle.passes import Pass
 from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING
+from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec, ArgumentSpecCreator
 from rekindle.runtime.strategies.simple_strategy import SpecializingStrategy, pipeline_for
 from rekindle.runtime.version import Version
-
-_LIBRARY: Final = frozenset(
-    {
-        *("aten::matmul", "aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"),
-        *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
-    }
-)
-"""What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
-
-DERIVATIVES: Final[tuple[Pass, ...]] = (
-    CreateDifferentiableGraphs(threshold=3, counts=computes, excluded=_LIBRARY, loops=True),
-)
-"""What runs behind all others where gradients are recorded. A graph with a backward graph of its own costs about as
-much as three small operators and their derivatives."""
-
-FUSION: Final[tuple[Pass, ...]] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
-"""What runs last of all."""
 
 
 class NativeStrategy:
@@ -154,14 +133,14 @@ class _RecordingVersions(_NativeVersions):
 
     def _made(self, arguments: Sequence[object] | None) -> Version:
         graph = self._graphs.graph_for(arguments).copy()
-        if optimize(graph, DERIVATIVES) or (arguments is None and self._is_full()):
+        if optimize(graph, DIFFERENTIATION) or (arguments is None and self._is_full()):
             return self._new(arguments, graph)
         return self._plain.general() if arguments is None else self._plain.prepare(arguments)
 
 
 def native_pipeline(arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that make the version for these arguments."""
-    derivatives = DERIVATIVES if _may_record(arguments) else ()
+    derivatives = DIFFERENTIATION if _may_record(arguments) else ()
     return (*pipeline_for(arguments), *derivatives, *FUSION)
 
 

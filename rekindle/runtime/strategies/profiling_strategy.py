@@ -27,17 +27,9 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.ir.types import unshaped
 from rekindle.passes import (
-    CommonSubexpressionElimination,
-    ConstantPooling,
-    ConstantPropagation,
-    DeadCodeElimination,
-    EliminateGuards,
     InsertBailOuts,
     InsertGuards,
-    LowerSimpleTuples,
     Pass,
-    Peephole,
-    TypeRefinement,
 )
 from rekindle.passes.speculation.insert_guards import GUARD
 from rekindle.runtime.background import in_background
@@ -46,7 +38,7 @@ from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Opcode
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import OPTIMIZATION
+from rekindle.runtime.pipelines import GUARD_ELIMINATION, OPTIMIZATION, PROFILE_SPECIALIZATION
 from rekindle.runtime.settings import SETTINGS, FusionStrategy
 from rekindle.runtime.strategies.bailouts import Bailout
 from rekindle.runtime.strategies.profiling import ProfilingRecord, profiled_runs
@@ -56,24 +48,6 @@ _LOG: Final = logging.getLogger(__name__)
 
 MAX_BAILOUTS: Final = 4
 """How often calls leave a version in its middle before it is given up."""
-
-GUARDING: Final[tuple[Pass, ...]] = (EliminateGuards(keep_only_queried=True),)
-"""What leaves, of all guards, those that pay."""
-
-
-SPECIALISED: Final[tuple[Pass, ...]] = (
-    TypeRefinement(),
-    Peephole(),
-    ConstantPropagation(),
-    LowerSimpleTuples(),
-    TypeRefinement(),
-    Peephole(),
-    ConstantPropagation(),
-    DeadCodeElimination(),
-    ConstantPooling(),
-    CommonSubexpressionElimination(),
-)
-"""What makes use of what bailouts make certain."""
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +95,7 @@ class ProfilingStrategy:
         *,
         fusion: FusionStrategy | None = None,
         runs: int | None = None,
-        guarding: Sequence[Pass] = GUARDING,
+        guarding: Sequence[Pass] = GUARD_ELIMINATION,
         patience: int = MAX_BAILOUTS,
     ) -> None:
         self.record = record
@@ -274,7 +248,7 @@ class ProfilingStrategy:
         graph = recording.finish().copy()
         optimize(graph, [InsertGuards(sizes=self._knows_sizes.pop(0)), *self._guarding])
         if graph.find_nodes(GUARD):
-            optimize(graph, [InsertBailOuts(), *SPECIALISED])
+            optimize(graph, [InsertBailOuts(), *PROFILE_SPECIALIZATION])
             version = Version.of(graph, self.record.name)
             version.seconds = time.perf_counter() - started
             self._add(version, recording)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.gradient import reverse_mode
@@ -13,24 +12,9 @@ from rekindle.autodiff.reverse_mode.tape import active_values, build_tape
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType
 from rekindle.passes import (
-    CommonSubexpressionElimination,
-    ConstantPooling,
-    ConstantPropagation,
-    DeadCodeElimination,
-    LowerSimpleTuples,
-    Pass,
-    Peephole,
     run_passes,
 )
-
-CLEANUP: Final[tuple[Pass, ...]] = (
-    LowerSimpleTuples(),
-    ConstantPropagation(),
-    Peephole(),
-    CommonSubexpressionElimination(),
-    ConstantPooling(),
-    DeadCodeElimination(),
-)
+from rekindle.runtime.pipelines import DERIVATIVE_CLEANUP
 
 
 @dataclass(slots=True)
@@ -87,4 +71,4 @@ def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
 def clean_up(graph: Graph) -> None:
     """Take away what a transformation left over."""
     for _ in range(2):  # a branch that is known to be taken leaves more to be known
-        run_passes(graph, CLEANUP)
+        run_passes(graph, DERIVATIVE_CLEANUP)

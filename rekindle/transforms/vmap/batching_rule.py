@@ -17,13 +17,12 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import TENSOR, Type
-from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
+from rekindle.passes import run_passes
+from rekindle.runtime.pipelines import BATCHING_RULE_CLEANUP
 from rekindle.transforms.vmap.batched_scalars import is_number
 from rekindle.transforms.vmap.rules import TEXTS
 from rekindle.transforms.vmap.rules.families import FAMILIES, RENAMED, pointwise
 from rekindle.transforms.vmap.rules.metadata import SCALARS
-
-_CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPropagation(), DeadCodeElimination())
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +69,7 @@ class BatchingRule:
         body = self.body.replace("torch.SAME", f"torch.{self.schema.name.removeprefix('aten::')}")
         text = f"def batch({', '.join([*parameters, 'batch_size: int'])}):\n{''.join(lines)}{body}"
         graph = _COMPILER.emit(text, f"batch of {self.schema.qualified_name}")
-        run_passes(graph, _CLEANUP)
+        run_passes(graph, BATCHING_RULE_CLEANUP)
         return graph
 
 
@@ -113,7 +112,7 @@ def helper(name: str) -> Graph:
 @cache
 def _helper(name: str) -> Graph:
     graph = _index().helpers[name].graph.copy()
-    run_passes(graph, _CLEANUP)
+    run_passes(graph, BATCHING_RULE_CLEANUP)
     return graph
 
 

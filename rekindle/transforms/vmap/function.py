@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.errors import BatchingError, DifferentiationError, NotScriptableError
@@ -15,14 +15,11 @@ from rekindle.ir.types import TENSOR, TensorType, Type
 from rekindle.passes import (
     ConstantPropagation,
     DeadCodeElimination,
-    LowerSimpleTuples,
-    Pass,
-    Peephole,
-    RemoveMutation,
     run_passes,
 )
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
+from rekindle.runtime.pipelines import VMAP_PREPARATION
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.indexing import inline_with_plain_indices
@@ -33,14 +30,6 @@ from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 from rekindle.transforms.vmap.lowering import BatchingReport, lower
 from rekindle.transforms.vmap.vmap_node import wrap_in_vmap
-
-_PREPARATION: Final[tuple[Pass, ...]] = (
-    LowerSimpleTuples(),
-    ConstantPropagation(),
-    Peephole(),
-    RemoveMutation(),
-    DeadCodeElimination(),
-)
 
 
 class BatchedFunction(Function):
@@ -167,7 +156,7 @@ def _flat(graph: Graph, takes: list[DimTree], gives: DimTree) -> Graph:
     for value in elements(flat, result, gives):
         flat.add_output(value)
     fold_entries(flat)
-    run_passes(flat, _PREPARATION)
+    run_passes(flat, VMAP_PREPARATION)
     return flat
 
 

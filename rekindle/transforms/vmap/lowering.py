@@ -12,29 +12,14 @@ from rekindle.errors import BatchingError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import DictType, ListType, TensorType, Type
 from rekindle.passes import (
-    CommonSubexpressionElimination,
-    ConstantPooling,
-    ConstantPropagation,
-    DeadCodeElimination,
-    LowerSimpleTuples,
-    Pass,
-    Peephole,
     run_passes,
 )
+from rekindle.runtime.pipelines import VMAP_CLEANUP
 from rekindle.transforms.vmap.batched_scalars import is_number
 from rekindle.transforms.vmap.batchedness import BatchednessAnalysis
 from rekindle.transforms.vmap.batching import Batch, Batcher, NeedsLoopFallback, Randomness
 from rekindle.transforms.vmap.loop_fallbacks import LoopFallback
 from rekindle.transforms.vmap.vmap_node import KIND, NO_DIM, body_as_graph
-
-_CLEANUP: Final[tuple[Pass, ...]] = (
-    LowerSimpleTuples(),
-    Peephole(),
-    ConstantPropagation(),
-    CommonSubexpressionElimination(),
-    DeadCodeElimination(),
-    ConstantPooling(),
-)
 
 
 @dataclass(slots=True)
@@ -74,7 +59,7 @@ def lower(graph: Graph) -> BatchingReport:
     report = BatchingReport()
     for node in reversed(graph.find_nodes(KIND)):
         _lower(node, report)
-    run_passes(graph, _CLEANUP)
+    run_passes(graph, VMAP_CLEANUP)
     return report
 
 
