@@ -185,7 +185,7 @@ class Emitter:
 
     def _as_scalar(self, value: Value) -> Value:
         """Return a number that may be a bool, beside others, as a Scalar, which operators take."""
-        if not isinstance(value.type, UnionType) or self.graph.none_checks is None or not may_be_bool(value.type):
+        if not isinstance(value.type, UnionType) or not self.graph.follows_python or not may_be_bool(value.type):
             return value
         return self.as_number(value, value.node.range)
 

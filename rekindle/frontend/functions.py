@@ -119,18 +119,19 @@ def emit_body(
     with diagnostics.reporting(), room_to_recurse(definition.name.range):
         emitter, result = with_inference(diagnostics, emit)
     with room_to_recurse(definition.name.range):
-        complete(emitter, result, as_printed=isinstance(resolver, ArchiveResolver))
+        complete(emitter, result)
     return emitter.graph, _returning(signature.schema, result)
 
 
-def complete(emitter: Emitter, result: Type, *, as_printed: bool = False) -> None:
+def complete(emitter: Emitter, result: Type) -> None:
     """Turn the graph that was emitted, with variables in loads and stores, into SSA form. ``result`` is the type that
-    the function returns, ``as_printed`` as in :func:`~rekindle.frontend.ssa.conversion.convert_to_ssa`."""
-    guarded = emitter.environment.guarded
+    the function returns."""
+    graph, guarded = emitter.graph, emitter.environment.guarded
+    as_printed, graph.none_checks = not graph.follows_python, None
     if guarded or emitter.environment.has_flags:
-        settle_guards(emitter.graph, guarded)
-    convert_to_ssa(emitter.graph, result, as_printed=as_printed, partial=guarded)
-    lift_closures(emitter.graph)
+        settle_guards(graph, guarded)
+    convert_to_ssa(graph, result, as_printed=as_printed, partial=guarded)
+    lift_closures(graph)
 
 
 def _returning(schema: FunctionSchema, result: Type) -> FunctionSchema:
@@ -145,7 +146,6 @@ def new_emitter(
     emitter = Emitter(LANGUAGE, resolver, diagnostics, evidence)
     if not isinstance(resolver, ArchiveResolver):
         emitter.graph.none_checks = NoneCheckInserter(emitter.graph, emitter.environment)
-        emitter.environment.checks_assignment = True
     return emitter
 
 
@@ -197,9 +197,8 @@ def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
     try_to_emit(emitter, lambda: _close(emitter, definition))
     emitter.diagnostics.raise_all()
     _erase_empty_list_literals(emitter)
-    emitter.graph.none_checks = None
     declared, given = emitter.returns.declared, emitter.returns.given
-    if declared is not None and given is not None and not isinstance(emitter.environment.resolver, ArchiveResolver):
+    if declared is not None and given is not None and emitter.graph.follows_python:
         return as_python_has(declared, given)
     result = declared or emitter.returns.merged or NONE
     if not is_declared:
@@ -248,18 +247,3 @@ def _erase_empty_list_literals(emitter: Emitter) -> None:
             node.replace_all_uses_with(made)
             made.output.copy_metadata(node.output)
         node.destroy()
-
-
-# -------------------------------------------------------------------------------------- statements
-
-
-# ----------------------------------------------------------------------------------- raise, assert
-
-
-# ------------------------------------------------------------------------------------------ return
-
-
-# ---------------------------------------------------------------------------------------------- if
-
-
-# -------------------------------------------------------------------------------------------- with

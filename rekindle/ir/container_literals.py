@@ -54,7 +54,7 @@ def _is_tolist(node: Node) -> bool:
 
 def _fits(value: Value, type: Type, uses: int) -> bool:
     node, known, wanted = value.node, value.type, without_none(type)
-    is_literal = node.kind in _LITERALS and node.graph.none_checks is not None and len(value.uses) == uses
+    is_literal = node.kind in _LITERALS and node.graph.follows_python and len(value.uses) == uses
     if not is_literal or not isinstance(wanted, (ListType, DictType)) or not isinstance(known, (ListType, DictType)):
         return uses == 1 and known.is_subtype_of(type)
     parts = wanted.contained

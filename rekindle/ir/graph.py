@@ -230,6 +230,12 @@ class Graph:
     # ----------------------------------------------------------------------------------------- reading
 
     @property
+    def follows_python(self) -> bool:
+        """Whether the program that is being emitted means what Python means; one from an archive means what
+        TorchScript means."""
+        return self.none_checks is not None
+
+    @property
     def inputs(self) -> Sequence[Value]:
         return self.block.inputs
 

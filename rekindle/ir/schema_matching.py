@@ -168,7 +168,7 @@ def _int(value: object) -> int:
 
 def _follows_python(value: Value) -> bool:
     """Return whether the value is part of a program from Python, where an int may be passed for a float."""
-    return value.node.graph.none_checks is not None
+    return value.node.graph.follows_python
 
 
 def _stays_tensor(argument: NamedValue, type: Type) -> bool:

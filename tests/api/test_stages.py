@@ -13,8 +13,7 @@ from rekindle.api.stages import stages_of
 from rekindle.errors import ArgumentError
 from rekindle.ir.parser import parse_graph
 from rekindle.passes import DeadCodeElimination, Inlining
-from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
-from rekindle.runtime.strategies.native_strategy import FUSION
+from rekindle.runtime.pipelines import FUSION, OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.strategies.simple_strategy import SpecializeArguments
 from tests.support.equality import assert_same
 

@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rekindle.analysis.alias_summaries import Plan, alias_summary_of
+from rekindle.analysis.alias_summaries import AliasSummary, alias_summary_of
 from rekindle.ir.registry import REGISTRY, Operator
 from rekindle.ops.aliasing import NON_ALIASING_COMPOSITES
 from tests.sweeps.op_db import database
@@ -44,7 +44,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
     return [leaf for leaf in tree_leaves(value) if isinstance(leaf, torch.Tensor)]
 
 
-def _may_share(plan: Plan, operator: Operator, result: int, argument: int) -> bool:
+def _may_share(plan: AliasSummary, operator: Operator, result: int, argument: int) -> bool:
     results = len(operator.schema.returns)
     if plan.passes_on or any(number == result for number, _ in plan.from_wildcard):
         return True

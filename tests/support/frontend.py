@@ -26,8 +26,9 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import Type
-from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+from rekindle.passes import run_passes
 from rekindle.runtime.executor import execute
+from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
 

@@ -16,8 +16,9 @@ from rekindle.frontend.python_printer.names import qualified_name
 from rekindle.frontend.ssa.closures import CLOSURES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import ClassType, FunctionType
-from rekindle.passes import CLEANUP_AFTER_EMISSION, run_passes
+from rekindle.passes import run_passes
 from rekindle.program.source_importer import SourceImporter
+from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 from tests.support.oracle import normalise
 
 

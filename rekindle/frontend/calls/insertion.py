@@ -27,7 +27,7 @@ from rekindle.ir.types import (
 
 def insert_get_attribute(range: SourceRange, graph: Graph, object: Value, name: str, type: Type) -> Value:
     """Insert ``prim::GetAttr[name=…](%object)``."""
-    if graph.none_checks is not None:
+    if graph.follows_python:
         rely_on(object.type, name)
     node = graph.create("prim::GetAttr", [object], types=[type], attributes={"name": name}, range=range)
     # Items of containers are called by their numbers, which are the names of values without one.

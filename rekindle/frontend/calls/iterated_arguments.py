@@ -25,7 +25,7 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
     Raises:
         TypeMismatchError: it iterates over a number, or takes the length of one.
     """
-    if graph.none_checks is None or not args:
+    if not graph.follows_python or not args:
         return args
     first = args[0]
     if kind == "aten::len" and first.type in _NUMBERS:
@@ -42,15 +42,15 @@ def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> 
         TypeMismatchError: the first is a number.
     """
     first = args[0]
-    if graph.none_checks is not None and first.type in _NUMBERS:
+    if graph.follows_python and first.type in _NUMBERS:
         raise TypeMismatchError(f"'{class_name(first.type)}' object is not iterable", first.range)
-    if graph.none_checks is None or first.type != STRING:
+    if not graph.follows_python or first.type != STRING:
         return args
     return [NamedValue(items_of(graph, first.materialise(graph), range), range=first.range), *args[1:]]
 
 
 def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:
     """``value``, and the list of its characters in place of a text."""
-    if value.type != STRING or graph.none_checks is None:
+    if value.type != STRING or not graph.follows_python:
         return value
     return graph.insert("aten::list", [value], range=range)

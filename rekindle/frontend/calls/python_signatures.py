@@ -64,7 +64,7 @@ def call_as_python_does(
 ) -> Value | None:
     """The result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it either,
     as far as is known here."""
-    is_python = graph.none_checks is not None and not kwargs
+    is_python = graph.follows_python and not kwargs
     if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
         found = _or_default(range, graph, kind, self_value, *args)
         if found is not None:

@@ -101,7 +101,7 @@ def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
             checks.number_as(value, INT, item.range) if is_open_number(value.type) else value for value, item in pairs
         ]
     made = RangeValue(call.range, emitter.graph, values)
-    if len(values) == 3 and emitter.environment.checks_assignment:
+    if len(values) == 3 and emitter.graph.follows_python:
         _check_step(emitter, values[2], call.range)
     return made
 
@@ -380,7 +380,7 @@ FORMS: Final[dict[str, FormHandler]] = {
 def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) -> SugaredValue:
     callee = emitter.emit_sugared(call.callee)
     if isinstance(callee, ToList):
-        if hint is None and emitter.graph.none_checks is not None:
+        if hint is None and emitter.graph.follows_python:
             tensor = NamedValue(callee.tensor, range=call.range)
             return library_function(TOLIST_OF_ROW).call(CallSite(call.range, emitter.graph, [tensor]))
         return SimpleValue(_emit_tolist(emitter, call, callee.tensor, hint))

@@ -149,7 +149,7 @@ def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRang
         return args
     found = list(args)
     for index, item in enumerate(args):
-        if text_of is not None and graph.none_checks is not None and is_shown_otherwise(item.type):
+        if text_of is not None and graph.follows_python and is_shown_otherwise(item.type):
             value = item.materialise(graph)
             if kind == "aten::percentFormat" and isinstance(value.type, TupleType):
                 parts = [

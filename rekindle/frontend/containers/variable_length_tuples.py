@@ -118,9 +118,9 @@ def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange)
 
 def text_of_value(emitter: Emitter, value: Value, range: SourceRange) -> Value:
     """``str(value)``"""
-    if emitter.graph.none_checks is not None and is_shown_otherwise(value.type):
+    if emitter.graph.follows_python and is_shown_otherwise(value.type):
         return text_of(emitter.graph, value, range)
-    if emitter.graph.none_checks is not None:
+    if emitter.graph.follows_python:
         check_shown("aten::str", [value.type], range)
     return call_builtin(emitter, "aten::str", range, value)
 

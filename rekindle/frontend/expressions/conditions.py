@@ -254,13 +254,13 @@ def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | 
         lambda: emitter.emit_expression(expr.true_expr, hint),
         lambda: emitter.emit_expression(expr.false_expr, hint),
     )
-    if hint is None and emitter.graph.none_checks is not None:
+    if hint is None and emitter.graph.follows_python:
         make_alike(true, false)
-    number = join_numbers(true.type, false.type) if hint is None and emitter.graph.none_checks is not None else None
+    number = join_numbers(true.type, false.type) if hint is None and emitter.graph.follows_python else None
     if number is not None:
         output = node.add_output(union((true.type, false.type)))
         return SimpleValue(output if output.type == number else emitter.as_number(output, expr.range))
-    if hint is None and emitter.graph.none_checks is not None:
+    if hint is None and emitter.graph.follows_python:
         either = join_values(unshaped(true.type), unshaped(false.type))
         if either is not None and number_beside_tensor(either) is not None:
             return SimpleValue(node.add_output(either))
@@ -355,7 +355,7 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     if not no:
         return static_condition(emitter, call.range, True, RefinementSet(dict.fromkeys(names, union(yes))))
     maybe = [type for part in no for type in asked if _possibly(part, type)]
-    if INT in maybe and NUMBER in no and emitter.graph.none_checks is not None:
+    if INT in maybe and NUMBER in no and emitter.graph.follows_python:
         maybe.append(BOOL)  # True is an instance of int, too
     if not yes and not maybe:
         return static_condition(emitter, call.range, False, RefinementSet({}, dict.fromkeys(names, value.type)))

@@ -41,11 +41,11 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         values = [*unpack_tuple(emitter.graph, lhs, expr.range), *unpack_tuple(emitter.graph, rhs, expr.range)]
         type = TupleType(tuple(value.type for value in values))
         return emitter.insert_node("prim::TupleConstruct", expr.range, values, [type]).output
-    if operator in COMPARISONS and emitter.graph.none_checks is not None:
+    if operator in COMPARISONS and emitter.graph.follows_python:
         if operator in ("==", "!=") and are_never_equal(lhs, rhs):
             return emitter.graph.insert_constant(operator == "!=", range=expr.range)
         give_empty_literals_types(lhs, rhs)
-    if operator in ("+", "==", "!=") and emitter.graph.none_checks is not None:
+    if operator in ("+", "==", "!=") and emitter.graph.follows_python:
         lhs, rhs = as_one_list(emitter, lhs, rhs, expr.range)
     if compares_tuples(operator, lhs, rhs):
         return compare_tuples(emitter, lambda op, a, b: binary(emitter, op, a, b, expr), operator, lhs, rhs, expr.range)
@@ -80,7 +80,7 @@ def present_operands(
     emitter: Emitter, operator: str, lhs: Value, rhs: Value, range: SourceRange
 ) -> tuple[Value, Value]:
     """The operands without None, where an operator wants them so. Objects of classes may take None."""
-    if operator in ("==", "!=") or emitter.graph.none_checks is None:
+    if operator in ("==", "!=") or not emitter.graph.follows_python:
         return lhs, rhs
     types = without_none(lhs.type), without_none(rhs.type)
     if any(isinstance(type, ClassType) for type in types) or NONE in types:

@@ -152,6 +152,6 @@ def _may_be_none(type: Type) -> bool:
 def emit_condition_value(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:
     if expr.tree.kind in ("and", "or") and hint != BOOL and not is_chain(expr.tree):
         return _short_circuit(emitter, BinOp(expr.tree), hint)
-    if is_chain(expr.tree) and hint != BOOL and emitter.environment.checks_assignment:
+    if is_chain(expr.tree) and hint != BOOL and emitter.graph.follows_python:
         return of_chain(emitter, BinOp(expr.tree), partial(_compare_all, emitter))
     return emit_condition(emitter, expr).value

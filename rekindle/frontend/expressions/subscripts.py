@@ -82,7 +82,7 @@ def emit_subscript(emitter: Emitter, expr: Expr, targets: int, hint: Type | None
 def _may_be_mixed(emitter: Emitter, indices: Sequence[Expr]) -> bool:
     """Return whether the indices mention a variable that is a Tensor or a number."""
     frame = emitter.environment.frame
-    if emitter.graph.none_checks is None:
+    if not emitter.graph.follows_python:
         return False
     types = [frame.find_type(frame.variable(name)) for index in indices for name in names_in(index)]
     return any(type is not None and number_beside_tensor(type) is not None for type in types)
@@ -349,7 +349,7 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
     for expr in reversed(indices[middle + 1 :]):
         index = _one_index(emitter, expr, dim)
         is_tensor = index.value is not None and isinstance(index.value.type, (TensorType, OptionalType))
-        if (is_tensor and emitter.graph.none_checks is None) or (index.value is not None and index.value.type == BOOL):
+        if (is_tensor and not emitter.graph.follows_python) or (index.value is not None and index.value.type == BOOL):
             what = "a tensor" if is_tensor else "a bool"
             raise UnsupportedError(f"{what} behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
         dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
@@ -366,7 +366,7 @@ def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
         dtype = torch.bool if value.type.element == BOOL else torch.int64
         number = emitter.graph.insert_constant(DTYPE_NUMBERS[dtype], range=expr.range)
         value = emitter.insert("aten::tensor", expr.range, value, dtype=number)
-    if is_open_number(value.type) and emitter.graph.none_checks is not None:
+    if is_open_number(value.type) and emitter.graph.follows_python:
         given = [SimpleValue(emitter.as_number(value, expr.range))]
         index = library_function("number_as_index").call_with(expr.range, emitter.graph, given, {})
         value = index.as_value(expr.range, emitter.graph)
@@ -448,7 +448,7 @@ def _scalar_like(emitter: Emitter, value: Value, tensor: Value, range: SourceRan
     if is_open_number(value.type):
         return emitter.insert("aten::scalar_tensor", range, value, dtype=dtype, device=device)
     made = emitter.insert("aten::tensor", range, value, dtype=dtype, device=device)
-    if emitter.graph.none_checks is not None:
+    if emitter.graph.follows_python:
         made.node.set_attribute("assigned", 1)  # its errors are others than those of ``torch.tensor``
     return made
 

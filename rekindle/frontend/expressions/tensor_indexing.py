@@ -109,7 +109,7 @@ def _list_of(emitter: Emitter, indices: Sequence[Value | None], range: SourceRan
 
 def _has_numbers(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value | None:
     """Emit the question whether an index has no dimensions; None if it is known that all have some."""
-    if emitter.graph.none_checks is None:
+    if not emitter.graph.follows_python:
         return None
     found: Value | None = None
     for index in indexed.tensors:

@@ -28,7 +28,7 @@ def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
 def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
     """The list or dict that ``expr`` means is given an element of the type ``given``: a variable, an attribute, or
     what stands within one: ``m[i]``."""
-    if emitter.graph.none_checks is None:
+    if not emitter.graph.follows_python:
         return
     depth, base = 1, expr
     while base.tree.kind == Subscript.KIND:
@@ -74,7 +74,7 @@ def is_assumed(emitter: Emitter, select: Select) -> bool:
 
 
 def _owner_of_assumed(emitter: Emitter, select: Select) -> ClassType | None:
-    if emitter.graph.none_checks is None or select.value.tree.kind != Var.KIND:
+    if not emitter.graph.follows_python or select.value.tree.kind != Var.KIND:
         return None  # no other expression may be emitted twice
     value = getattr(emitter.emit_sugared(select.value), "value", None)
     if not isinstance(value, Value) or not isinstance(value.type, ClassType):

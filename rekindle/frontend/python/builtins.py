@@ -99,7 +99,7 @@ def _round(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
         number = emitter.insert("aten::Int", call.range, number)
     if is_open_number(number.type) and len(given) == 1:
         return SimpleValue(from_library(emitter, "round_number", call.range, number))
-    if isinstance(number.type, TensorType) and emitter.environment.checks_assignment:
+    if isinstance(number.type, TensorType) and emitter.graph.follows_python:
         raise TypeMismatchError(
             "type Tensor doesn't define __round__ method", call.range, hint="write x.round(), or round(x.item())"
         )
@@ -174,7 +174,7 @@ def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
 
 def _may_be_tensor(emitter: Emitter, type: Type) -> bool:
     """Whether values of a type are Tensors, or Tensors and numbers, in a program of Python's."""
-    return emitter.graph.none_checks is not None and (isinstance(type, TensorType) or bool(number_beside_tensor(type)))
+    return emitter.graph.follows_python and (isinstance(type, TensorType) or bool(number_beside_tensor(type)))
 
 
 def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -> SugaredValue:
@@ -184,7 +184,7 @@ def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -
         values[index], values[0] = present_operands(emitter, operator, values[index], values[0], call.range)
     types = [value.type for value in values]
     is_compared = is_mixed(types) or any(isinstance(type, (StringType, TupleType, ListType)) for type in types)
-    if emitter.graph.none_checks is not None and is_compared:
+    if emitter.graph.follows_python and is_compared:
         comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
         return SimpleValue(emit_extreme(emitter, name, values, comparison))
     return _of_operands(emitter, call, *values)
@@ -273,7 +273,7 @@ def _sum_if_any(
     emitter: Emitter, call: Apply, items: Value, start: Value, total: Callable[[], Value], hint: Type | None
 ) -> Value:
     """``total()``, a float, a complex or a Tensor, if there are items to add, else the int ``start``."""
-    if hint == FLOAT or emitter.graph.none_checks is None or (is_literal(items) and items.node.inputs):
+    if hint == FLOAT or not emitter.graph.follows_python or (is_literal(items) and items.node.inputs):
         return total()
     is_empty = emitter.insert("aten::eq", call.range, emitter.insert("aten::len", call.range, items), 0)
     node, first, other = emitter.branch(call.range, is_empty, RefinementSet(), lambda: start, total)
@@ -346,7 +346,7 @@ def _divmod(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
         return None
     one, other = map(emitter.emit_expression, call.inputs)
     one, other = present_operands(emitter, "divmod()", one, other, call.range)
-    if emitter.graph.none_checks is not None and any(isinstance(item.type, TensorType) for item in (one, other)):
+    if emitter.graph.follows_python and any(isinstance(item.type, TensorType) for item in (one, other)):
         names = f"'{class_name(one.type)}' and '{class_name(other.type)}'"
         raise TypeMismatchError(f"unsupported operand type(s) for divmod(): {names}", call.range)
     return _of_operands(emitter, call, one, other)
@@ -379,7 +379,7 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
     if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
         return None
     value = emitter.emit_expression(call.inputs[0])
-    if emitter.graph.none_checks is None or not isinstance(value.type, UnionBase):
+    if not emitter.graph.follows_python or not isinstance(value.type, UnionBase):
         return _of_emitted(emitter, call, value)
     return SimpleValue(emitter.to_bool(value, call.range))
 

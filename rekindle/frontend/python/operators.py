@@ -76,13 +76,13 @@ def operator_of_python(emitter: Emitter, operator: str, lhs: Value, rhs: Value, 
     range = expr.range
     if operator == "**":
         return _int_power(emitter, lhs, rhs, expr.rhs, range)
-    if emitter.graph.none_checks is not None:
+    if emitter.graph.follows_python:
         number = emit_open_arithmetic(emitter, operator, lhs, rhs, expr)
         if number is not None:
             return number
         if operator == "*" and (is_open_number(lhs.type) or is_open_number(rhs.type)):
             return _repeated(emitter, lhs, rhs, expr)
-    if isinstance(rhs.type, TensorType) and emitter.graph.none_checks is not None:
+    if isinstance(rhs.type, TensorType) and emitter.graph.follows_python:
         if lhs.type == BOOL and operator == "//":
             return binary(emitter, operator, emitter.insert("aten::Int", range, lhs), rhs, expr)
         if is_open_number(lhs.type) or lhs.type == BOOL or (operator == "-" and lhs.type in _TYPED_NUMBERS):
@@ -150,9 +150,9 @@ def _int_power(emitter: Emitter, base: Value, exponent: Value, written: Expr, ra
     the exponent."""
     kinds = {part.kind for value in (base, exponent) for part in union_members(value.type)}
     is_open = any(value.type == NUMBER or isinstance(value.type, UnionBase) for value in (base, exponent))
-    if is_open and kinds <= REAL_KINDS and emitter.graph.none_checks is not None:
+    if is_open and kinds <= REAL_KINDS and emitter.graph.follows_python:
         return _number_power(emitter, base, exponent, range)
-    if base.type not in _WHOLE or exponent.type not in _WHOLE or emitter.graph.none_checks is None:
+    if base.type not in _WHOLE or exponent.type not in _WHOLE or not emitter.graph.follows_python:
         return None
     base, exponent = (emitter.insert("aten::Int", range, x) if x.type == BOOL else x for x in (base, exponent))
     if (constant_int(exponent) or 0) < 0:

@@ -32,7 +32,7 @@ _CLASSES: Final[dict[str, IntType]] = {
 def as_python_has_it(kind: str, made: Value) -> Value:
     """What an operator has just made, of which the type tells that Python has a tuple in place of the list, or a dtype
     or a layout in place of the int."""
-    if (kind not in _TUPLES and kind not in _CLASSES) or made.node.graph.none_checks is None:
+    if (kind not in _TUPLES and kind not in _CLASSES) or not made.node.graph.follows_python:
         return made
     if kind in _CLASSES and made.type == INT:
         made.set_type(_CLASSES[kind])

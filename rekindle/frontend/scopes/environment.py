@@ -79,8 +79,6 @@ class Environment:
         """The names that the function assigns anywhere: to it they never mean what is around it."""
         self.private_names: Callable[[], frozenset[str]] = frozenset
         """The variables that alone hold their containers."""
-        self.checks_assignment = False
-        """Whether a variable that was not assigned raises where it is read, as in Python. Else it is refused."""
         self.guarded: set[str] = set()
         """The variables of which a read has a guard."""
         self.has_flags = False
@@ -174,13 +172,13 @@ class Environment:
 
     def is_own(self, name: str) -> bool:
         """Whether ``name`` means a variable of the function, whatever it means around it."""
-        return self.checks_assignment and (self.frame.variable(name) != name or name in self.own_names())
+        return self.graph.follows_python and (self.frame.variable(name) != name or name in self.own_names())
 
     def may_be_unassigned(self, name: str, variable: str) -> bool:
         """Whether a variable that nothing has surely assigned is one of the function."""
         if self.frame.find_partial(variable) is not None:
             return True
-        return self.checks_assignment and (variable != name or name in self.own_names())
+        return self.graph.follows_python and (variable != name or name in self.own_names())
 
     def _find_guarded(self, name: str, range: SourceRange) -> SugaredValue | None:
         """The variable ``name``, which may not have been assigned; raises where it has not. None for others."""
@@ -223,7 +221,7 @@ class Environment:
     def in_loop(self, statement: Stmt) -> Iterator[None]:
         """Within, the body and the condition of a loop are emitted, which may run again after what the loop assigns and
         deletes."""
-        if not self.checks_assignment:
+        if not self.graph.follows_python:
             yield
             return
         loop = LoopScope(statement.tree, assigned_names([statement]), self.frame, tries_that_assign(statement))
@@ -268,7 +266,7 @@ class Environment:
 
     def leave_comprehension(self, body: Block) -> None:
         """After the loop of a comprehension, what assignment expressions in its body assign may have been assigned."""
-        if not self.checks_assignment:
+        if not self.graph.follows_python:
             return
         for variable, type in stored_types(body).items():
             if self.frame.variable(variable.rpartition(".")[2]) == variable and self.frame.find(variable) is None:
@@ -307,7 +305,7 @@ class Environment:
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
         """Here the body of a function begins that runs in place: none of its variables has been assigned."""
-        if not self.checks_assignment:
+        if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)
         for name in sorted(names):
@@ -454,7 +452,7 @@ class Environment:
 
     def _may_change_number(self, variable: str, annotated: Type | None) -> bool:
         """Return whether the variable, which holds a number, may hold one of another type later, as in Python."""
-        return self.graph.none_checks is not None and annotated is None and not self.frame.is_annotated(variable)
+        return self.graph.follows_python and annotated is None and not self.frame.is_annotated(variable)
 
     def _widen_number(self, variable: str, joined: Type, number: Value, range: SourceRange) -> Value:
         """Assign ``number`` to a variable from an enclosing block that holds a number of another type.
@@ -619,7 +617,7 @@ class Environment:
         """``del name``"""
         name = self.frame.variable(name)
         type = self.frame.find_type(name)
-        if self.checks_assignment and type is not None:
+        if self.graph.follows_python and type is not None:
             self._insert_store(FLAG + name, range, self.graph.insert_constant(False, range=range))
             self.has_flags = True
             self.frame.set_partial(name, Partial(type))

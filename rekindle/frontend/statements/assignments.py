@@ -259,7 +259,7 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
         _assign_attribute(emitter, target, value)
     else:
         found = _kept(emitter, target, value) or emitter.emit_sugared(value)
-        if _is_variable(target) and _is_new_container(found) and emitter.environment.checks_assignment:
+        if _is_variable(target) and _is_new_container(found) and emitter.graph.follows_python:
             _assign_new(emitter, FirstAssignment(statement.tree, NUMBERS), target, found, value.range)
         else:
             function = called_function(found.value) if isinstance(found, SimpleValue) else None
@@ -284,7 +284,7 @@ def _assign_new(
 
 def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
     """The generator, or another iterator, that a variable is to hold; None for other values."""
-    if target.tree.kind != Var.KIND or not emitter.environment.checks_assignment:
+    if target.tree.kind != Var.KIND or not emitter.graph.follows_python:
         return None
     name = Var(target.tree).name.name
     generator = None if value.tree.kind == Var.KIND else generator_of(emitter, value, LAZY)
@@ -328,7 +328,7 @@ def _assign_attribute(emitter: Emitter, target: Expr, value: Expr) -> None:
     select = Select(target.tree)
     owner = emitter.emit_sugared(select.value)
     wanted = owner.attribute_type(select.selector.name)
-    if wanted is not None and number_members(wanted) is not None and emitter.graph.none_checks is not None:
+    if wanted is not None and number_members(wanted) is not None and emitter.graph.follows_python:
         if wanted == FLOAT or owner.may_widen_attribute(select.selector.name):
             wanted = None  # a number stays what it is in an attribute that nothing declares another one
     found = emitter.emit_expression(value, wanted)
@@ -409,7 +409,7 @@ def _unpack_list(emitter: Emitter, targets: Sequence[Expr], star: int, xs: Simpl
 
 
 def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceRange) -> None:
-    if _is_variable(starred.value) and emitter.environment.checks_assignment:
+    if _is_variable(starred.value) and emitter.graph.follows_python:
         _assign_new(emitter, FirstAssignment(starred.tree, NUMBERS), starred.value, SimpleValue(rest), range)
     else:
         assign(emitter, starred.value, SimpleValue(rest), range)
@@ -421,7 +421,7 @@ def _starred_list(emitter: Emitter, values: Sequence[Value], range: SourceRange)
         return emitter.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
     types = [unshaped(value.type) for value in values]
     common = unify_all(types)
-    if common is None and emitter.graph.none_checks is not None:
+    if common is None and emitter.graph.follows_python:
         common = reduce(join_any, types)
     if common is not None:
         return emitter.insert_node("prim::ListConstruct", range, list(values), [ListType(common)]).output

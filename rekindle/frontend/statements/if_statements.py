@@ -76,7 +76,7 @@ def _merge_branches(
             continue
         types = [type for type in known if type is not None]
         if len(types) < len(known):
-            if emitter.environment.checks_assignment:
+            if emitter.graph.follows_python:
                 _merge_partial(emitter, name, frames)
                 continue
             missing = 0 if known[0] is None else 1
@@ -88,7 +88,7 @@ def _merge_branches(
         before = emitter.environment.frame.find_type(name)
         takes_any = isinstance(before, UnionBase) or before == ANY
         unified = unify(types[0], types[1], default_to_union=takes_any)
-        if unified is None and emitter.graph.none_checks is not None:
+        if unified is None and emitter.graph.follows_python:
             number = join_values(types[0], types[1])
             if number is not None:
                 _merge_numbers(emitter, name, types, number, range)

@@ -101,7 +101,7 @@ def emit_while(emitter: Emitter, statement: While) -> None:
 def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
     """The generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
     ``filter``."""
-    if not emitter.environment.checks_assignment:
+    if not emitter.graph.follows_python:
         return None
     if expr.tree.kind == Var.KIND:
         kept = emitter.environment.find_static(Var(expr.tree).name.name)
@@ -274,7 +274,7 @@ def _run_loop(
             element = iterator.item(range, emitter.graph, trip).as_value(range, emitter.graph)
             emitter.language.assign(emitter, [target], [SimpleValue(element)], target.range)
         body()
-    if iterator is not None and emitter.environment.checks_assignment:
+    if iterator is not None and emitter.graph.follows_python:
         _heed_changes(emitter, node, iterator, range)
     return frame
 
@@ -356,7 +356,7 @@ def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | Whil
         if value is ERROR_VALUE and outer.find(name) is not None:
             emitter.environment.give_up(name)
     emitter.environment.keep_origins([frame])
-    if emitter.environment.checks_assignment:
+    if emitter.graph.follows_python:
         emitter.environment.leave_loop(frame.block, statement)
         return
     given_up = [name for name, value in frame.sugared.items() if value is ERROR_VALUE]
@@ -447,7 +447,7 @@ def nest(
     The targets are variables of the comprehension, not of the code around it, which sees only what the first
     generator goes over. Where the variable ``until`` is set, the loops end.
     """
-    if emitter.environment.checks_assignment:
+    if emitter.graph.follows_python:
         names = {name for item in generators for name in target_names(item.target)}
         generators = flattened(generators, lambda expr: _generator_apart(emitter, expr, names))
     iterator = _iterator(emitter, generators[0].iterable)

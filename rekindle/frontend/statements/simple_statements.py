@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.archive_resolver import ArchiveResolver, ForkedFunction
+from rekindle.frontend.archive_resolver import ForkedFunction
 from rekindle.frontend.containers.counters import forgets_missing
 from rekindle.frontend.containers.variable_length_tuples import text_of_value
 from rekindle.frontend.emitter import EmissionPoint, Emitter
@@ -240,7 +240,7 @@ def _check_deletion(emitter: Emitter, name: str, range: SourceRange) -> None:
 def _emit_local_function(emitter: Emitter, tree: Tree) -> None:
     definition = Def(tree)
     body = definition.body
-    if not isinstance(emitter.resolver, ArchiveResolver):
+    if emitter.graph.follows_python:
         emitter.environment.assign(definition.name.name, definition.name.range, local_function(emitter, definition))
         return
     if definition.params or body[-1].tree.kind != Return.KIND:
@@ -289,7 +289,7 @@ def _insert_raise(emitter: Emitter, inputs: list[Value], range: SourceRange) -> 
 
 
 def _emit_assert(emitter: Emitter, tree: Tree) -> None:
-    if not __debug__ and not isinstance(emitter.resolver, ArchiveResolver):
+    if not __debug__ and emitter.graph.follows_python:
         return  # ``python -O``: Python leaves assertions out, what they compute too
     statement = Assert(tree)
     condition = emit_condition(emitter, statement.test)
@@ -333,7 +333,7 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
     if declared is not None and emitter.returns.merged is None and value.type.is_subtype_of(declared):
         if isinstance(declared, (ListType, DictType)) and lost_class(value.type, declared) is not None:
             declared = emitter.returns.declared = value.type  # ``-> Dict[str, int]`` of what gives a Counter
-    if declared == ANY and differs_in_python(value.type) and not isinstance(emitter.resolver, ArchiveResolver):
+    if declared == ANY and differs_in_python(value.type) and emitter.graph.follows_python:
         _forget_any(emitter, value.type, statement.range)
         declared = None
     if declared is not None:
@@ -350,7 +350,7 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
     else:
         before = emitter.returns.merged
         merged = value.type if before is None else unify(before, value.type)
-        if merged is None and before is not None and emitter.graph.none_checks is not None:
+        if merged is None and before is not None and emitter.graph.follows_python:
             merged = join_numbers(before, value.type)
             if merged is not None and not value.type.is_subtype_of(merged):
                 value = emitter.as_number(value, statement.range)
@@ -412,7 +412,7 @@ def _emit_if(emitter: Emitter, tree: Tree) -> None:
 def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> None:
     """The branches; of the one into which the module's attributes do not lead, what can be compiled."""
     branches = [_branch(emitter, statement.range, body) for body in (statement.true_branch, statement.false_branch)]
-    if condition.static is None and emitter.graph.none_checks is not None:
+    if condition.static is None and emitter.graph.follows_python:
         taken = evaluate_on_current_attributes(condition.value)
         if taken is not MISSING:
             other = 1 if taken else 0

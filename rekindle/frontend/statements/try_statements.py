@@ -297,7 +297,7 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
             environment.frame.undefined_reason[name] = (
                 f"{value.description} exists only while compiling, so that no try block can give it"
             )
-    if environment.checks_assignment:
+    if emitter.graph.follows_python:
         _note_assigned(emitter, attempt, statement, block)
     for cell in (*attempt.cells.values(), *attempt.flags.values()):
         cell.finish()

@@ -120,12 +120,12 @@ class SimpleValue(SugaredValue):
             own = (type.attributes, type.methods, type.constants, type.properties)
             tables = (*own, type.static_methods, type.class_methods)
             return any(name in table for table in tables) or _is_left_to_python(self.value, type, name)
-        if graph.none_checks is None:
+        if not graph.follows_python:
             return isinstance(type, TupleType) and type.fields is not None and name in type.fields
         return type_has(type, name)
 
     def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
-        return None if graph.none_checks is None else ask_type(self.value, name, range, graph)
+        return None if not graph.follows_python else ask_type(self.value, name, range, graph)
 
     def _find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
         value, type = self.value, self.value.type
@@ -198,7 +198,7 @@ class SimpleValue(SugaredValue):
                 range,
                 hint=f"give it a value in __init__: self.{name} = …",
             )
-        if graph.none_checks is not None:
+        if graph.follows_python:
             rely_on(type, name)
             if not type.attributes[name].is_assumed or shows_elements(value, expected):
                 widen_attribute(type, name, value.type)
@@ -550,7 +550,7 @@ class BuiltinFunction(SugaredValue):
     def call(self, call: CallSite) -> SugaredValue:
         kind, itself = self.kind, self.self_value
         args = call.args
-        if kind in NUMBER_KINDS and call.graph.none_checks is not None:
+        if kind in NUMBER_KINDS and call.graph.follows_python:
             kind, itself, args = as_containers_of_numbers(kind, itself, args, call.graph, call.range)
             found = None if call.kwargs else takes_other_default(call.range, call.graph, kind, args, itself)
             if found is not None:

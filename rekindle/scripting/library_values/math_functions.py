@@ -49,7 +49,7 @@ class MathFunction(BuiltinFunction):
             return SimpleValue(emit_for_tensor_and_number(either, call.range, call.graph, emit))
         args = [self._converted(self._present(item, call), index, call) for index, item in enumerate(call.args)]
         found = super().call(CallSite(call.range, call.graph, args, call.kwargs, call.targets))
-        if self.qualified_name == "math.pow" and call.graph.none_checks is not None:
+        if self.qualified_name == "math.pow" and call.graph.follows_python:
             found.as_value(call.range, call.graph).node.set_attribute("math", 1)
         return found
 
@@ -64,7 +64,7 @@ class MathFunction(BuiltinFunction):
 
     def _converted(self, argument: NamedValue, index: int, call: CallSite) -> NamedValue:
         given = argument.type
-        if not self.is_complex and self.module is math and call.graph.none_checks is not None:
+        if not self.is_complex and self.module is math and call.graph.follows_python:
             if given == COMPLEX:
                 raise TypeMismatchError("must be real number, not complex", argument.range)
             if NUMBER in (number_members(given) or ()):
