@@ -193,7 +193,7 @@ class AliasTrackerBuilder:
         found: list[Element] = [e for e, _ in (self._at(node.inputs, s) for s in told.get((), ())) if e is not None]
         if (number, ()) in plan.from_wildcard:
             found.append(self.tracker.world(output.type).read)
-        if plan.passes_on and not told.get(()):
+        if plan.may_alias_inputs and not told.get(()):
             found += [self.tracker.fresh(output.type), *self._parts_like(node.inputs, output.type)]
         if found:
             self._set(output, found)
@@ -203,7 +203,7 @@ class AliasTrackerBuilder:
             if way:
                 for source in sources:
                     self._put(result, output.type, way, *self._at(node.inputs, source))
-        if plan.passes_on:
+        if plan.may_alias_inputs:
             for key, part in parts_of(output.type):
                 if (key,) not in told and not is_immutable(part):
                     for element in self._parts_like(node.inputs, part):

@@ -25,9 +25,9 @@ class AliasSummary:
     """What one operator does with memory.
 
     ``sources`` gives, for a place in a result, what it may be; a result that has none is new. ``stores`` are pairs of a
-    place in an argument that is written to, and what may be found there afterwards. ``passes_on``: what is not told of
-    the results may be any of the arguments, or something in them, as well as new. ``from_wildcard`` are places in
-    results that may be anything that is known outside, ``escapes`` arguments that are handed to others.
+    place in an argument that is written to, and what may be found there afterwards. ``may_alias_inputs``: what is not
+    told of the results may be any of the arguments, or something in them, as well as new. ``from_wildcard`` are places
+    in results that may be anything that is known outside, ``escapes`` arguments that are handed to others.
     ``reads_contents`` is False for operators that only move references about: what a list holds is not read then.
     """
 
@@ -40,7 +40,7 @@ class AliasSummary:
     escapes: list[AccessPath] = field(default_factory=list)
     merges_storages: bool = False
     """Whether all tensors among the arguments share their memory afterwards."""
-    passes_on: bool = False
+    may_alias_inputs: bool = False
     reads_contents: bool = True
     is_plain: bool = False
     """Whether all that it does is to make new results."""
@@ -85,7 +85,7 @@ def alias_summary_of(operator: Operator) -> AliasSummary:
     arguments = [part for index, argument in enumerate(schema.arguments) for part in _parts(argument, index)]
     results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]
     is_generic = any(has_free_variables(argument.type) for argument in schema.arguments)
-    plan = AliasSummary(passes_on=operator.may_alias_inputs, merges_storages=operator.name in _JOINING)
+    plan = AliasSummary(may_alias_inputs=operator.may_alias_inputs, merges_storages=operator.name in _JOINING)
     plan.reads_contents = not is_generic or operator.name in _LOOKS_INSIDE
     plan.writes = [part.place for part in arguments if part.is_write]
     index_of = {argument.name: index for index, argument in enumerate(schema.arguments)}
@@ -94,7 +94,7 @@ def alias_summary_of(operator: Operator) -> AliasSummary:
         if not any(_is_within(result.place, known) for known in plan.sources):
             _trace_result(plan, operator.name, is_generic, result, arguments)
     _trace_stores(plan, arguments, {name for result in results for name in result.sets})
-    plan.is_plain = not plan.merges_storages and not plan.passes_on and plan.reads_contents
+    plan.is_plain = not plan.merges_storages and not plan.may_alias_inputs and plan.reads_contents
     plan.is_plain &= not (plan.sources or plan.stores or plan.writes or plan.writes_if)
     plan.is_plain &= not (plan.from_wildcard or plan.escapes)
     return plan

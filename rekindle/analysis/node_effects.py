@@ -42,7 +42,7 @@ class NodeEffects:
     has_side_effects: bool = False
     uses_rng: bool = False
     sets_modes: bool = False
-    heeds_modes: bool = False
+    reads_modes: bool = False
     may_fail: bool = False
     """Whether it raises for some numbers, texts or containers, or for a variable that has no value yet."""
 
@@ -52,7 +52,7 @@ class NodeEffects:
         self.has_side_effects |= other.has_side_effects
         self.uses_rng |= other.uses_rng
         self.sets_modes |= other.sets_modes
-        self.heeds_modes |= other.heeds_modes
+        self.reads_modes |= other.reads_modes
         self.may_fail |= other.may_fail
 
     def conflicts_with(self, other: NodeEffects) -> bool:
@@ -62,8 +62,8 @@ class NodeEffects:
             or self.reads & other.writes
             or (self.has_side_effects and other.has_side_effects)
             or (self.uses_rng and other.uses_rng)
-            or (self.sets_modes and other.heeds_modes)
-            or (self.heeds_modes and other.sets_modes)
+            or (self.sets_modes and other.reads_modes)
+            or (self.reads_modes and other.sets_modes)
             or (self.may_fail and (other.may_fail or other.has_side_effects))
             or (self.has_side_effects and other.may_fail)
         )
@@ -133,7 +133,7 @@ class EffectAnalysis:
             has_side_effects=has_side_effects(node),
             uses_rng=has_own and (is_nondeterministic(node) or kind in GUARDS),
             sets_modes=has_own and writes_modes(node),
-            heeds_modes=has_own and (reads_modes(node) or kind in GUARDS),
+            reads_modes=has_own and (reads_modes(node) or kind in GUARDS),
             may_fail=has_own and (may_raise(node) or self._reads_uninitialized(node)),
         )
         for block in node.blocks:

@@ -100,8 +100,8 @@ def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
     changed = False
     for value, found in types.items():
         type = _of_parts(value) if value.node.kind == "prim::TupleConstruct" else _refined(value.type, found)
-        is_told = isinstance(value.type, (TensorType, TupleType)) and type != value.type
-        if value.graph is graph and is_told and _both_give(value, type):
+        is_declared = isinstance(value.type, (TensorType, TupleType)) and type != value.type
+        if value.graph is graph and is_declared and _both_give(value, type):
             value.set_type(type)
             changed = True
     return changed
@@ -256,7 +256,7 @@ class _Propagation:
             self.set_outputs(node, [])
             return
         carried = [self.fact(value) for value in node.inputs[2:]]
-        for turn in range(_MOST_TURNS + 1):
+        for turn in range(_MAX_ITERATIONS + 1):
             self.set(body.inputs[0], None)
             for parameter, fact in zip(body.inputs[1:], carried, strict=True):
                 self.set(parameter, fact)
@@ -264,7 +264,7 @@ class _Propagation:
             joined = [join(a, b) for a, b in zip(carried, results, strict=True)]
             if joined == carried:
                 break
-            carried = joined if turn + 1 < _MOST_TURNS else [None] * len(joined)
+            carried = joined if turn + 1 < _MAX_ITERATIONS else [None] * len(joined)
         self.set_outputs(node, carried)
 
     # -------------------------------------------------------------------------------------------------------- operators
@@ -280,11 +280,11 @@ class _Propagation:
             count = len(node.outputs)
             items = [inputs[0].item] * count if isinstance(inputs[0], Every) else _items(inputs[0])
             known = items if len(items) == count else [None] * count
-            return [_told(output) or item for output, item in zip(node.outputs, known, strict=True)]
+            return [_annotated_fact(output) or item for output, item in zip(node.outputs, known, strict=True)]
         if kind in ("prim::TupleIndex", "aten::__getitem__"):
-            return [_told(node.output) or _item(inputs[0], inputs[1])]
+            return [_annotated_fact(node.output) or _item(inputs[0], inputs[1])]
         if kind in _PASSES_ON:
-            return [_told(node.output) or inputs[0]]
+            return [_annotated_fact(node.output) or inputs[0]]
         if kind in GUARDS:
             return [Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
         operator = node.operator
@@ -297,7 +297,7 @@ class _Propagation:
             folded = _fold(node, operator, arguments)
             if folded is not None:
                 return [folded]
-        elif not self.is_steady or not all(_may_be_told(output.type) for output in node.outputs):
+        elif not self.is_steady or not all(_may_be_declared(output.type) for output in node.outputs):
             return []
         found = result_facts(
             operator.schema,
@@ -326,7 +326,7 @@ class _Propagation:
         return result
 
 
-_MOST_TURNS: Final = 6
+_MAX_ITERATIONS: Final = 6
 """How often the body of a loop is gone over before all that it carries is given up."""
 
 
@@ -420,7 +420,7 @@ def _fact_of_value(value: Any) -> Fact:
     return None
 
 
-def _told(value: Value) -> Fact:
+def _annotated_fact(value: Value) -> Fact:
     """What the graph itself says of a tensor."""
     return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
 
@@ -457,7 +457,7 @@ def _is_simple(type: Type) -> bool:
     return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind == "StringType"
 
 
-def _may_be_told(type: Type) -> bool:
+def _may_be_declared(type: Type) -> bool:
     if isinstance(type, ListType):
         return isinstance(type.element, TensorType)
     return isinstance(type, TensorType) or (isinstance(type, OptionalType) and isinstance(type.element, TensorType))

@@ -10,7 +10,7 @@ from rekindle.codegen.fusion import KIND as GROUP
 from rekindle.codegen.fusion_executor import FusionExecutor, group_of
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction
-from rekindle.runtime.version import code_behind
+from rekindle.runtime.version import underlying_code
 
 
 def owner_of(instruction: Instruction) -> object:
@@ -34,11 +34,11 @@ def codes_of(code: Code) -> Iterator[Code]:
     for owner in places_of(code):
         if isinstance(owner, DifferentiableOperation):
             for piece in owner.pieces():
-                inner = None if piece.specializes else code_behind(piece.function)
+                inner = None if piece.specializes else underlying_code(piece.function)
                 if inner is not None:
                     yield from codes_of(inner)
         elif owner.without_products is not None:
-            inner = code_behind(owner.without_products)
+            inner = underlying_code(owner.without_products)
             if inner is not None:
                 yield from codes_of(inner)
 

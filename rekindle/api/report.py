@@ -42,7 +42,7 @@ from rekindle.runtime.plans.plan import plan_of
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.bailouts import Bailout
 from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
-from rekindle.runtime.version import Strategy, code_behind
+from rekindle.runtime.version import Strategy, underlying_code
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 
 
@@ -134,7 +134,7 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> G
             differentiable.append(_differentiable(owner, places[owner]))
         elif isinstance(owner, FusionExecutor):
             groups.append(_group(owner, places[owner]))
-            inner = None if owner.without_products is None else code_behind(owner.without_products)
+            inner = None if owner.without_products is None else underlying_code(owner.without_products)
             if inner is not None:
                 groups += part_of(title, inner, is_plan=is_plan).groups
     return GraphReport(
@@ -189,7 +189,7 @@ def _region(region: NativeRegion) -> NativeRegionReport:
 def _differentiable(operation: DifferentiableOperation, places: int) -> Differentiable:
     parts = []
     for piece in operation.pieces():
-        code = code_behind(piece.function)
+        code = underlying_code(piece.function)
         if code is not None:
             parts.append(part_of(piece.title, code, is_plan=plan_of(piece.function) is not None))
     return Differentiable(operators_of(operation.graph), tuple(parts), places)

@@ -23,7 +23,7 @@ from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.viz import Page, PageStage as Shown, page
 from rekindle.viz.boxes import picture_of
 
-MOST_NODES: Final = 2_000
+MAX_NODES: Final = 2_000
 """A graph that is larger is shown as it was compiled and as it is optimised, with no pass in between and no aliases."""
 
 
@@ -84,7 +84,7 @@ def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: 
 
 
 def _is_small(graph: Graph) -> bool:
-    return sum(1 for _ in graph.all_nodes()) <= MOST_NODES
+    return sum(1 for _ in graph.all_nodes()) <= MAX_NODES
 
 
 def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Graph, str]]:

@@ -62,7 +62,7 @@ class CreateDifferentiableGraphs:
 
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
-_MOST_PENDING: Final = 200
+_MAX_PENDING: Final = 200
 """A group ends where this many nodes that do not belong to it stand behind it."""
 
 
@@ -113,7 +113,7 @@ class _SubgraphPartitioner:
                 group.add(node)
             elif group.nodes and not self._passes(group, node):
                 group.pending.append(node)
-                if self._is_member(node) or len(group.pending) > _MOST_PENDING:
+                if self._is_member(node) or len(group.pending) > _MAX_PENDING:
                     self._close(group)
                     nodes[index:index] = group.pending  # they may be in the next group
                     group = _Partition()
@@ -222,7 +222,7 @@ class _SubgraphPartitioner:
             return
         members = set(nodes)
         outputs = (output for node in nodes for output in node.outputs)
-        if all(_stands_among(use.user, members) for output in outputs for use in output.uses):
+        if all(_is_among(use.user, members) for output in outputs for use in output.uses):
             return  # no gradient goes back through it: it stays because it may raise
         if not may_change("make one differentiable graph of", nodes[0]):
             return
@@ -246,7 +246,7 @@ class _SubgraphPartitioner:
         for node in reversed(group.nodes):
             if self._has_formula(node) and not _makes_views(node):
                 continue
-            if not any(_stands_among(use.user, members) for output in node.outputs for use in output.uses):
+            if not any(_is_among(use.user, members) for output in node.outputs for use in output.uses):
                 members.discard(node)
                 behind.insert(0, node)
         for node in group.nodes:
@@ -295,7 +295,7 @@ def _is_one_of_several_picked(node: Node) -> bool:
     return node.kind == "aten::select" and sum(use.user.kind == node.kind for use in node.inputs[0].uses) > 1
 
 
-def _stands_among(node: Node, members: Set[Node]) -> bool:
+def _is_among(node: Node, members: Set[Node]) -> bool:
     """Whether ``node`` is one of ``members``, or stands in a block of one."""
     each: Node | None = node
     while each is not None and each not in members:
@@ -373,7 +373,7 @@ class _Outliner:
 
         for node in reversed(self.nodes):
             for output in node.outputs:
-                uses = [use for use in output.uses if not _stands_among(use.user, self.members)]
+                uses = [use for use in output.uses if not _is_among(use.user, self.members)]
                 for use in uses:
                     use.user.replace_input(use.offset, given(output))
         for value, found in outside.items():

@@ -122,9 +122,9 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
     )
 
 
-_MOST_PLANS: Final = 16
+_MAX_PLANS: Final = 16
 """For how many sizes of inputs there are plans of their own; more than these share one."""
-_MOST_KEYS: Final = 1024
+_MAX_KEYS: Final = 1024
 
 
 class DerivativeExecutor:
@@ -155,7 +155,7 @@ class DerivativeExecutor:
 
     def pieces(self) -> Iterator[CompiledPart]:
         """See :meth:`DifferentiableOperation.pieces`."""
-        may_learn = self._by_sizes is not None and len(self._by_numbers) < _MOST_PLANS
+        may_learn = self._by_sizes is not None and len(self._by_numbers) < _MAX_PLANS
         for plan in [self._general, *self._by_numbers.values()]:
             sizes = "any sizes" if plan is self._general else "sizes that were met"
             wanted = sum(self.gradient.requires_grad)
@@ -174,11 +174,11 @@ class DerivativeExecutor:
         told = repr(values)
         plan = self._by_numbers.get(told)
         if plan is None:
-            if len(self._by_numbers) >= _MOST_PLANS:
+            if len(self._by_numbers) >= _MAX_PLANS:
                 return
             graph = drop_forward_outputs(self.gradient, list(values))
             plan = self._by_numbers[told] = _SizeSpecialization(self.gradient, graph, values)
-        if len(self._by_sizes) < _MOST_KEYS:
+        if len(self._by_sizes) < _MAX_KEYS:
             self._by_sizes[key] = plan
 
 

@@ -27,7 +27,7 @@ def join(gradients: Sequence[Tensor | None], parts: Sequence[Tensor], dim: int) 
     return torch.cat([torch.zeros_like(part) if gradient is None else gradient for gradient, part in pairs], dim)
 
 
-@implements("autodiff::only_at(t gradient, int count, int index) -> t?[]", passes_on=True)
+@implements("autodiff::only_at(t gradient, int count, int index) -> t?[]", may_alias_inputs=True)
 def only_at(gradient: Any, count: int, index: int) -> list[Any]:
     """The gradients of a list of ``count`` elements, of which one was used."""
     found: list[Any] = [None] * count
@@ -42,7 +42,7 @@ def only_at(gradient: Any, count: int, index: int) -> list[Any]:
     "autodiff::added.optional_dict_str(Dict(str, t)? a, Dict(str, t)? b) -> Dict(str, t)?",
     "autodiff::added.dict_int(Dict(int, t) a, Dict(int, t)? b) -> Dict(int, t)",
     "autodiff::added.optional_dict_int(Dict(int, t)? a, Dict(int, t)? b) -> Dict(int, t)?",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def added(a: Any, b: Any) -> Any:
     """The sum of the gradients of two containers, any part of which may not exist: of lists element by element, of
@@ -186,7 +186,7 @@ def _shaped(value: Any, by_leaf: dict[int, Tensor]) -> Any:
 # --------------------------------------------------------------------------------------------- instead of writes
 
 
-@implements("autodiff::with_item(t[] list, int index, t item) -> t[]", passes_on=True)
+@implements("autodiff::with_item(t[] list, int index, t item) -> t[]", may_alias_inputs=True)
 def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
     """A list that has another item at one place."""
     found = [*list]
@@ -194,7 +194,7 @@ def with_item(list: Sequence[Any], index: int, item: Any) -> list[Any]:
     return found
 
 
-@implements("autodiff::without_item(t[] list, int index) -> t[]", passes_on=True)
+@implements("autodiff::without_item(t[] list, int index) -> t[]", may_alias_inputs=True)
 def without_item(list: Sequence[Any], index: int) -> list[Any]:
     """A list that lacks the item at one place."""
     found = [*list]
@@ -202,7 +202,7 @@ def without_item(list: Sequence[Any], index: int) -> list[Any]:
     return found
 
 
-@implements("autodiff::with_room(t[] list, int index) -> t[]", passes_on=True)
+@implements("autodiff::with_room(t[] list, int index) -> t[]", may_alias_inputs=True)
 def with_room(list: Sequence[Any], index: int) -> list[Any]:
     """The gradients of a list: None for the item at one place, which the given gradients lack."""
     found = [*list]
@@ -210,7 +210,7 @@ def with_room(list: Sequence[Any], index: int) -> list[Any]:
     return found
 
 
-@implements("autodiff::unsliced(t[] gradient, int count, int? start, int? end, int step) -> t[]", passes_on=True)
+@implements("autodiff::unsliced(t[] gradient, int count, int? start, int? end, int step) -> t[]", may_alias_inputs=True)
 def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | None, step: int) -> list[Any]:
     """The gradients of a list of ``count`` elements, of which a slice was used."""
     found: list[Any] = [None] * count
@@ -222,7 +222,7 @@ def unsliced(gradient: Sequence[Any], count: int, start: int | None, end: int | 
 @implements(
     "autodiff::with_entry.str(Dict(str, t) dict, str key, t value) -> Dict(str, t)",
     "autodiff::with_entry.int(Dict(int, t) dict, int key, t value) -> Dict(int, t)",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
     """A dict that has another value for one key."""
@@ -232,7 +232,7 @@ def with_entry(dict: dict[Any, Any], key: Any, value: Any) -> dict[Any, Any]:
 @implements(
     "autodiff::without_entry.str(Dict(str, t) dict, str key) -> Dict(str, t)",
     "autodiff::without_entry.int(Dict(int, t) dict, int key) -> Dict(int, t)",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
     """The gradients of a dict but that of one entry."""
@@ -242,7 +242,7 @@ def without_entry(dict: dict[Any, Any], key: Any) -> dict[Any, Any]:
 @implements(
     "autodiff::entry.str(Dict(str, t) dict, str key) -> t?",
     "autodiff::entry.int(Dict(int, t) dict, int key) -> t?",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def entry(dict: dict[Any, Any], key: Any) -> Any:
     """The gradient of an entry of a dict, None where there is none."""
@@ -252,7 +252,7 @@ def entry(dict: dict[Any, Any], key: Any) -> Any:
 @implements(
     "autodiff::entries_of.str(Tensor?[] values, Dict(str, Tensor) like) -> Dict(str, Tensor)",
     "autodiff::entries_of.int(Tensor?[] values, Dict(int, Tensor) like) -> Dict(int, Tensor)",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict[Any, Tensor]:
     """The gradients of a dict from those of its values, as far as there are any."""
@@ -262,20 +262,20 @@ def entries_of(values: Sequence[Tensor | None], like: dict[Any, Tensor]) -> dict
 @implements(
     "autodiff::values_of.str(Dict(str, Tensor) entries, Dict(str, Tensor) like) -> Tensor?[]",
     "autodiff::values_of.int(Dict(int, Tensor) entries, Dict(int, Tensor) like) -> Tensor?[]",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def values_of(entries: dict[Any, Tensor], like: dict[Any, Tensor]) -> list[Tensor | None]:
     """The gradients of the values of a dict, in its order."""
     return [entries.get(key) for key in like]
 
 
-@implements("autodiff::second_of(Tensor?[]?[] pairs) -> Tensor?[]", passes_on=True)
+@implements("autodiff::second_of(Tensor?[]?[] pairs) -> Tensor?[]", may_alias_inputs=True)
 def second_of(pairs: Sequence[Sequence[Tensor | None] | None]) -> list[Tensor | None]:
     """The gradients of the second of each pair."""
     return [None if pair is None else pair[1] for pair in pairs]
 
 
-@implements("autodiff::as_second(Tensor?[] values) -> Tensor?[]?[]", passes_on=True)
+@implements("autodiff::as_second(Tensor?[] values) -> Tensor?[]?[]", may_alias_inputs=True)
 def as_second(values: Sequence[Tensor | None]) -> list[list[Tensor | None] | None]:
     """The gradients of pairs, of which the first of each has none."""
     return [[None, value] for value in values]
@@ -301,7 +301,7 @@ def dtype_of(value: Tensor) -> int:
     return DTYPE_NUMBERS[value.dtype]
 
 
-@implements("autodiff::in_dtype(Tensor(a) gradient, int dtype) -> Tensor(a)", passes_on=True)
+@implements("autodiff::in_dtype(Tensor(a) gradient, int dtype) -> Tensor(a)", may_alias_inputs=True)
 def in_dtype(gradient: Tensor, dtype: int) -> Tensor:
     """``gradient`` in the dtype of what it is the gradient of."""
     wanted = DTYPES[dtype]
@@ -359,7 +359,7 @@ def jacobian(rows: Sequence[Tensor], result: Tensor, argument: Tensor) -> Tensor
     "autodiff::or_zeros.optional(Tensor(a)? gradient, Tensor? like) -> Tensor(a)?",
     "autodiff::or_zeros.dict_str(Dict(str, Tensor)? gradient, Dict(str, Tensor) like) -> Dict(str, Tensor)",
     "autodiff::or_zeros.dict_int(Dict(int, Tensor)? gradient, Dict(int, Tensor) like) -> Dict(int, Tensor)",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def or_zeros(gradient: Any, like: Any) -> Any:
     """A gradient, or zeros where there is none: of a tensor, or of each tensor in a list or a dict; None where there is

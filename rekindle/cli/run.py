@@ -18,7 +18,7 @@ from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError
 from rekindle.program.function import Method
 
-_LONGEST: Final = 60
+_MAX_LENGTH: Final = 60
 """Characters of a value in the table."""
 
 
@@ -114,7 +114,7 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     text = repr(value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
 def _save(result: Any, path: str) -> None:

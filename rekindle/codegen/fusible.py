@@ -7,7 +7,7 @@ from typing import Final
 import torch
 
 from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, PointwiseOp, ResultDtype
-from rekindle.codegen.operators.concat import MOST_PARTS
+from rekindle.codegen.operators.concat import MAX_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
@@ -129,8 +129,8 @@ def _of_join(node: Node) -> str | None:
     parts, *others = node.inputs
     if parts.node.kind != "prim::ListConstruct" or not _is_list_of_parts(parts.node):
         return "what it joins is no list of known length that nobody else sees"
-    if len(parts.node.inputs) > MOST_PARTS:
-        return f"it joins more than {MOST_PARTS} tensors"
+    if len(parts.node.inputs) > MAX_PARTS:
+        return f"it joins more than {MAX_PARTS} tensors"
     if not all(is_literal(value) and (literal(value) == [] or isinstance(literal(value), int)) for value in others):
         return "it joins along a dimension that is not constant, or gradients that do not exist"
     return None

@@ -42,7 +42,7 @@ from rekindle.ir.types import TensorType
 from rekindle.passes.changes import may_change
 
 KIND: Final = "prim::FusionGroup"
-MOST_PRODUCTS: Final = 4
+MAX_PRODUCTS: Final = 4
 """How many products of matrices a group has at most: each has loops of its own, which have to be compiled."""
 
 
@@ -80,7 +80,7 @@ class FuseGraph:
     name: ClassVar[str] = "fuse_graph"
 
     def run(self, graph: Graph) -> bool:
-        fusion = _Fusion(graph, self.least, self.most, MOST_PRODUCTS if self.products else 0)
+        fusion = _Fusion(graph, self.least, self.most, MAX_PRODUCTS if self.products else 0)
         fusion.collect(graph.block)
         for members in fusion.groups:
             _make_group(graph, members)
@@ -213,7 +213,7 @@ class _Fusion:
             return False
         moving = self.aliases.nodes_to_move_before(node, members[0])
         if moving is not None and len(moving) > 1 and not self._may_all_join(moving, members):
-            moving = self._left_behind(moving, members)
+            moving = self._without_dependents(moving, members)
         if moving is None:
             self.reasons[node] = "it cannot move to the operators that use it"
             return False
@@ -227,7 +227,7 @@ class _Fusion:
         """Whether what has to move with a node is welcome too."""
         return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
 
-    def _left_behind(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
+    def _without_dependents(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
         """Move those that would have to move with a node behind the group instead; returns what moves then."""
         node, *others = moving
         for each in reversed(others):

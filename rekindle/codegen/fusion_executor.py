@@ -275,7 +275,7 @@ _SHARED: Final[SubgraphCache[FusionExecutor]] = SubgraphCache()
 
 
 def _operation(node: Node) -> Operation:
-    at_once, in_loop = is_settled_at_once(), _stands_in_loop(node)
+    at_once, in_loop = is_settled_at_once(), _is_in_loop(node)
 
     def made(graph: Graph) -> FusionExecutor:
         if at_once:
@@ -292,7 +292,7 @@ def _operation(node: Node) -> Operation:
     return group
 
 
-def _stands_in_loop(node: Node) -> bool:
+def _is_in_loop(node: Node) -> bool:
     each: Node | None = node
     while each is not None:
         if each.kind == "prim::Loop":

@@ -132,7 +132,7 @@ def _is_channels_last(sizes: Ints, strides: Ints) -> bool:
     return True
 
 
-def with_dims_behind(layout: Layout, count: int) -> Layout:
+def with_trailing_dims(layout: Layout, count: int) -> Layout:
     """The layout that ``Tensor.reshape`` gives a tensor with ``count`` more dimensions of one element behind the
     others: all such dimensions get new strides, by which elementwise operators order them."""
     sizes = (*layout.sizes, *(1,) * count)

@@ -26,7 +26,7 @@ from rekindle.codegen.layout import (
     is_contiguous,
     is_dense,
     result_dtype,
-    with_dims_behind,
+    with_trailing_dims,
 )
 from rekindle.codegen.loop_ir import nodes
 from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, Unsupported
@@ -48,7 +48,7 @@ from rekindle.codegen.operators import (
     RowOp,
 )
 from rekindle.codegen.operators.gather import GatherOp
-from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
+from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
 from rekindle.codegen.operators.views import View, along_channels, grouping, unsqueeze
 from rekindle.codegen.value_descriptors import (
@@ -157,7 +157,7 @@ class _Lowering:
         self.values: dict[Value, Any] = {}
         self.scalars: list[ScalarType] = []
         self.arguments: list[ScalarType] = []
-        self.heeds_default_dtype = False
+        self.depends_on_default_dtype = False
         for value, given in zip(graph.inputs, inputs, strict=True):
             if isinstance(given, Layout):
                 self.values[value] = Input(given, len(self.scalars))
@@ -189,7 +189,7 @@ class _Lowering:
             math.prod(layout.sizes) * scalar.size for layout, scalar in zip(plan.temporaries, temporaries, strict=True)
         ]
         layouts = tuple(output.layout for output in outputs)
-        return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.heeds_default_dtype)
+        return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
 
     def _node(self, node: Node) -> None:
         if node.kind == "prim::Constant":
@@ -437,7 +437,7 @@ class _Lowering:
         if rule.result is ResultDtype.FLOAT and not (common.is_floating_point or common.is_complex):
             common = torch.get_default_dtype()
         if common.is_floating_point and not any(isinstance(each, Layout) and each.dtype == common for each in operands):
-            self.heeds_default_dtype = True
+            self.depends_on_default_dtype = True
         return common
 
     @staticmethod
@@ -516,7 +516,7 @@ def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
     strides = contiguous_strides(sizes)
     if rule.is_indexing:
         rows = Layout((*(1,) * layout.rank, *own.sizes[1:]), (*(0,) * layout.rank, *own.strides[1:]), own.dtype)
-        strides = elementwise_strides(sizes, [rows, with_dims_behind(layout, own.rank - 1)])
+        strides = elementwise_strides(sizes, [rows, with_trailing_dims(layout, own.rank - 1)])
     return Gather(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.is_indexing)
 
 
@@ -540,7 +540,7 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     work = math.prod(sizes) * a.layout.sizes[-1]
     if work == 0:
         raise Unsupported("matrices without elements")
-    if work > MOST_MULTIPLICATIONS:
+    if work > MAX_MULTIPLICATIONS:
         raise Unsupported(LEFT_TO_BLAS)
     made: Tensor = Matmul(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
     if are_rows[0] or are_rows[1]:

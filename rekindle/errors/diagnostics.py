@@ -43,13 +43,13 @@ class ProgramErrors(CompileError):
         count = len(self._errors)
         parts = [f"{count} problems keep this from being compiled."]
         for number, error in enumerate(self._errors[:MAX_REPORTED], 1):
-            parts.append(f"{number}. {error.cause}{_line(error.range)}: {_told(error)}")
+            parts.append(f"{number}. {error.cause}{_line(error.range)}: {_describe(error)}")
         if count > MAX_REPORTED:
             parts.append(f"… and {count - MAX_REPORTED} more: 'errors' of this exception holds them all.")
         return "\n\n".join(parts)
 
 
-def _told(error: CompileError) -> str:
+def _describe(error: CompileError) -> str:
     lines = error.message.split("\n")
     if len(lines) > MAX_LINES:
         lines = [*lines[:MAX_LINES], f"  … ({len(lines) - MAX_LINES} more lines)"]

@@ -299,7 +299,7 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
         _compare_number(held, now, where, found)
     elif isinstance(held, ConstantSlot):
         if held.value is not now and not (type(held.value) is type(now) and bool(held.value == now)):
-            found.refused.append((where, f"{_told(held.value)} gives way to {_told(now)}"))
+            found.refused.append((where, f"{_describe(held.value)} gives way to {_describe(now)}"))
     elif id(held) not in seen:
         seen.add(id(held))
         parts = _parts_of(held.like, now)
@@ -313,7 +313,7 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
 
 def _compare_number(held: ScalarSlot, now: Any, where: str, found: StateChanges) -> None:
     if kind_of(now) != kind_of(held.value):
-        found.refused.append((where, f"{_told(held.value)} gives way to {_told(now)}"))
+        found.refused.append((where, f"{_describe(held.value)} gives way to {_describe(now)}"))
     elif not held.is_state:
         if isinstance(now, (int, float)) and (now == held.value or (now != now and held.value != held.value)):
             return
@@ -338,7 +338,7 @@ def _parts_of(like: Any, now: Any) -> list[tuple[Any, Any]] | None:
     return list(enumerate(now)) if type(now) is type(like) else None
 
 
-def _told(value: Any) -> str:
+def _describe(value: Any) -> str:
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     return "a Tensor" if isinstance(value, Tensor) else f"a {type(value).__name__}"

@@ -17,7 +17,7 @@ from rekindle.errors import SourceRange, UnsupportedError
 
 _ROOM: Final = 6_000
 """Frames that are free at the start, measured at 2,700 for the deepest nesting that the parser takes."""
-_MOST: Final = 10_000
+_MAX_LIMIT: Final = 10_000
 """As far as the limit is raised: before Python 3.11 each frame takes half a kilobyte of the machine's stack."""
 
 
@@ -35,7 +35,7 @@ class _Limit:
             if self.users == 0:
                 self.saved = sys.getrecursionlimit()
             self.users += 1
-            wanted = min(depth + _ROOM, _MOST)
+            wanted = min(depth + _ROOM, _MAX_LIMIT)
             if wanted > sys.getrecursionlimit():
                 sys.setrecursionlimit(wanted)
 

@@ -97,7 +97,7 @@ def read_signature(
         arguments.append(made)
     returns: tuple[Argument, ...] = ()
     try:
-        type = _told(return_type, definition.return_type, resolver)
+        type = _declared(return_type, definition.return_type, resolver)
         returns = () if type is None else (Argument("", type),)
     except CompileError as error:
         diagnostics.add(error)
@@ -108,7 +108,7 @@ def read_signature(
 def _declare_parameter(
     param: Param, told: TypeOrError | None, resolver: Resolver, defaults: Mapping[str, object] | None
 ) -> Argument:
-    type = _told(told, param.annotation, resolver)
+    type = _declared(told, param.annotation, resolver)
     default = _default_of(param, defaults)
     if type is None and default is not MISSING:
         type = optional(TENSOR) if default is None else infer_type(default)
@@ -116,7 +116,7 @@ def _declare_parameter(
     return Argument(param.name.name, type or TENSOR, default, param.kwarg_only, size=size, assumed=type is None)
 
 
-def _told(told: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
+def _declared(told: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
     """The type that is told from elsewhere, or that an annotation tells; None where neither does."""
     if isinstance(told, CompileError):
         raise told

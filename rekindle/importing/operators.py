@@ -113,11 +113,11 @@ def _as_tensor(reader: FxImporter, given: NamedValue, formal: Argument, node: fx
         return given
     known = node.meta.get("val")
     dtype = known.dtype if isinstance(known, torch.Tensor) else None
-    value = reader.insert("aten::scalar_tensor", _meaning(given), dtype=dtype)
+    value = reader.insert("aten::scalar_tensor", _imported(given), dtype=dtype)
     return NamedValue(value, range=reader.range)
 
 
-def _meaning(given: NamedValue) -> ImportedValue:
+def _imported(given: NamedValue) -> ImportedValue:
     return given.constant if given.value is None else given.value
 
 

@@ -272,10 +272,10 @@ class Builder:
             named = [self._argument(item, name) for name, item in kwargs.items()]
             result = emit(given, named)
         self._is_used = True
-        self._mark_behind(before)
+        self._mark_after(before)
         return self._proxies(result, start)
 
-    def _mark_behind(self, before: Node) -> None:
+    def _mark_after(self, before: Node) -> None:
         node = before.next
         while node is not self.graph.insert_point:
             if not node.callstack:

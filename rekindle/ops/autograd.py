@@ -79,7 +79,7 @@ def no_gradient() -> None:
     """The gradient that does not exist."""
 
 
-@implements("prim::AutogradAdd(Any a, Any b) -> Any", passes_on=True)
+@implements("prim::AutogradAdd(Any a, Any b) -> Any", may_alias_inputs=True)
 def add_gradients(a: Any, b: Any) -> Any:
     """The sum of two gradients, either of which may not exist."""
     if a is None:

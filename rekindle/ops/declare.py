@@ -37,7 +37,7 @@ class Declaration:
     effects: AliasAnalysisKind
     has_side_effects: bool
     is_nondeterministic: bool
-    passes_on: bool = False
+    may_alias_inputs: bool = False
     invocation_for_node: Callable[[Node], Invocation] | None = None
 
     @property
@@ -53,7 +53,7 @@ class Declaration:
             effects=self.effects,
             has_side_effects=self.has_side_effects,
             is_nondeterministic=self.is_nondeterministic,
-            may_alias_inputs=self.passes_on,
+            may_alias_inputs=self.may_alias_inputs,
         )
 
 
@@ -72,12 +72,12 @@ def declare(
     effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
     side_effects: bool = False,
     nondeterministic: bool = False,
-    passes_on: bool = False,
+    may_alias_inputs: bool = False,
 ) -> None:
     """Declare the operators with these schemas, all run by ``operation``; see :class:`~rekindle.ir.registry.Operator`
     for the facts that schemas do not tell."""
     for text in texts:
-        _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, passes_on))
+        _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, may_alias_inputs))
 
 
 _F = TypeVar("_F", bound=Operation)
@@ -88,7 +88,7 @@ def implements(
     effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
     side_effects: bool = False,
     nondeterministic: bool = False,
-    passes_on: bool = False,
+    may_alias_inputs: bool = False,
 ) -> Callable[[_F], _F]:
     """:func:`declare` as a decorator of what runs the operators."""
 
@@ -99,7 +99,7 @@ def implements(
             effects=effects,
             side_effects=side_effects,
             nondeterministic=nondeterministic,
-            passes_on=passes_on,
+            may_alias_inputs=may_alias_inputs,
         )
         return operation
 

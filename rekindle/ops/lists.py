@@ -77,7 +77,7 @@ declare(
     "aten::sorted.bool(bool[](a) input) -> bool[]",
     "aten::sorted.str(str[](a) input) -> str[]",
     "aten::sorted.any(t[](a) self) -> t[]",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 
 
@@ -104,7 +104,7 @@ def set_item(l: list[Any], idx: int, el: Any) -> list[Any]:
     return l
 
 
-declare(operator.iadd, "aten::add_.t(t[](a!) self, t[] b) -> t[]", passes_on=True)
+declare(operator.iadd, "aten::add_.t(t[](a!) self, t[] b) -> t[]", may_alias_inputs=True)
 declare(operator.imul, "aten::mul_.t(t[](a!) l, int n) -> t[](a!)")
 declare(operator.delitem, "aten::Delete.t(t[](a!) self, int idx) -> ()")
 declare(list.extend, "aten::extend.t(t[](a!) self, t[] other) -> ()")

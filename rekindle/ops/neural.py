@@ -134,7 +134,7 @@ def no_grad_embedding_renorm_(weight: Tensor, input: Tensor, max_norm: float, no
 @implements(
     "aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? unsorted_indices)"
     " -> (Tensor, Tensor, Tensor?, Tensor?)",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def pack_sequence(
     output: Tensor, batch_sizes: Tensor, sorted_indices: Tensor | None, unsorted_indices: Tensor | None

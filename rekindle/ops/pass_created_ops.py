@@ -124,8 +124,8 @@ def _are_alike(matrices: Sequence[Tensor]) -> bool:
     )
 
 
-_MOST_ROWS: Final = 32
-_MOST_COLUMNS: Final = 16
+_MAX_ROWS: Final = 32
+_MAX_COLUMNS: Final = 16
 """Larger products share a factor well enough by themselves."""
 
 
@@ -149,14 +149,14 @@ def mm_batch_side(node: Node) -> Operation:
 
 def _times_shared(shared: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     first = others[0]
-    if first.dtype is shared.dtype and _are_alike(others) and 0 < first.shape[0] <= _MOST_ROWS:
+    if first.dtype is shared.dtype and _are_alike(others) and 0 < first.shape[0] <= _MAX_ROWS:
         return torch.cat(others, 0).mm(shared).chunk(len(others), 0)
     return tuple(other.mm(shared) for other in others)
 
 
 def _shared_times(shared: Tensor, *others: Tensor) -> tuple[Tensor, ...]:
     first = others[0]
-    if first.dtype is shared.dtype and _are_alike(others) and 1 < first.shape[1] <= _MOST_COLUMNS:
+    if first.dtype is shared.dtype and _are_alike(others) and 1 < first.shape[1] <= _MAX_COLUMNS:
         pieces = shared.mm(torch.cat(others, 1)).chunk(len(others), 1)
         return tuple(piece.contiguous() for piece in pieces)
     return tuple(shared.mm(other) for other in others)

@@ -226,7 +226,7 @@ def _declare_extremum(name: str, choose: Any, choose_float: Any) -> None:
             choose,
             f"prim::{name}.{type}_list({type}[] l, {type}[] r) -> {type}[]",
             f"prim::{name}.self_{type}({type}[] self) -> {type}",
-            passes_on=True,
+            may_alias_inputs=True,
         )
 
 

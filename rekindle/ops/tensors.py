@@ -158,7 +158,7 @@ def stride(self: Tensor) -> list[int]:
     return list(self.stride())
 
 
-@implements("aten::Size(int[] sizes) -> int[]", passes_on=True)
+@implements("aten::Size(int[] sizes) -> int[]", may_alias_inputs=True)
 def make_size(sizes: list[int]) -> list[int]:
     """``torch.Size(sizes)``: a list here."""
     return sizes
@@ -244,19 +244,19 @@ def to_cuda(self: Tensor) -> Tensor:
     return self.cuda()
 
 
-@implements("aten::dequantize.tensor(Tensor qtensor) -> Tensor", passes_on=True)
+@implements("aten::dequantize.tensor(Tensor qtensor) -> Tensor", may_alias_inputs=True)
 def dequantize(qtensor: Tensor) -> Tensor:
     """The tensor in floating point."""
     return qtensor.dequantize()
 
 
-@implements("aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", passes_on=True)
+@implements("aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", may_alias_inputs=True)
 def dequantize_list(qtensors: list[Tensor]) -> list[Tensor]:
     """The tensors in floating point."""
     return [tensor.dequantize() for tensor in qtensors]
 
 
-@implements("aten::dequantize.any(Any tensors) -> Any", passes_on=True)
+@implements("aten::dequantize.any(Any tensors) -> Any", may_alias_inputs=True)
 def dequantize_any(tensors: Any) -> Any:
     """A tensor, or lists and tuples of them, in floating point."""
     if isinstance(tensors, Tensor):
@@ -338,7 +338,7 @@ def split(self: Tensor, split_sizes: list[int], dim: int = 0) -> list[Tensor]:
     return list(torch.split(self, split_sizes, dim))
 
 
-@implements("aten::einsum.sublist(Tensor a, ...) -> Tensor", passes_on=True)
+@implements("aten::einsum.sublist(Tensor a, ...) -> Tensor", may_alias_inputs=True)
 def einsum_of_sublists(a: Tensor, *operands: Tensor | list[int]) -> Tensor:
     """``torch.einsum(a, [0, 1], b, [1, 2], [0, 2])``"""
     return torch.einsum(a, *operands)
@@ -357,7 +357,7 @@ def broadcast_shapes(a: Sequence[int], b: Sequence[int]) -> list[int]:
     return list(torch.broadcast_shapes(a, b))
 
 
-@implements("aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", passes_on=True)
+@implements("aten::_size_if_not_equal(int[] self_size, int[] other_size) -> int[]?", may_alias_inputs=True)
 def size_if_not_equal(self_size: list[int], other_size: list[int]) -> list[int] | None:
     """The size that a gradient must be summed to, None where it has that size."""
     return None if self_size == other_size else self_size

@@ -81,7 +81,7 @@ def read_class(definition: ClassDef) -> ClassText:
     return body
 
 
-_MOST_VALUES: Final = 10_000
+_MAX_VALUES: Final = 10_000
 
 
 def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[Type]) -> None:
@@ -98,9 +98,9 @@ def check_tuple(name: str, fields: Sequence[tuple[str, Expr]], types: Sequence[T
     while parts:
         parts += parts.pop().contained
         count += 1
-        if count > _MOST_VALUES:
+        if count > _MAX_VALUES:
             raise CompileError(
-                f"the NamedTuple '{name}' has more than {_MOST_VALUES} values, with those of the NamedTuples in it",
+                f"the NamedTuple '{name}' has more than {_MAX_VALUES} values, with those of the NamedTuples in it",
                 fields[0][1].range,
             )
 

@@ -56,7 +56,7 @@ class _Interpreted:
         return InterpreterState(self.code).run(arguments)
 
 
-def code_behind(function: Callable[..., Any] | None) -> Code | None:
+def underlying_code(function: Callable[..., Any] | None) -> Code | None:
     """What :attr:`Version.function` runs; None for functions from elsewhere."""
     if isinstance(function, _Interpreted):
         return function.code

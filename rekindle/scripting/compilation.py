@@ -206,13 +206,13 @@ def declared_types(
     for parameter in definition.params:
         name = parameter.name.name
         if parameter.annotation is not None and name not in rescued:
-            rescued[name] = _told(parameter.annotation, resolver)
+            rescued[name] = _declared(parameter.annotation, resolver)
     if result is None and definition.return_type is not None:
-        result = _told(definition.return_type, resolver)
+        result = _declared(definition.return_type, resolver)
     return rescued, result
 
 
-def _told(expr: Expr, resolver: Resolver) -> TypeOrError:
+def _declared(expr: Expr, resolver: Resolver) -> TypeOrError:
     try:
         return parse_type_expression(expr, resolver)
     except CompileError as error:

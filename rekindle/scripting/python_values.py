@@ -31,7 +31,7 @@ from rekindle.ops.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of
-from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, function_behind, records_of
+from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, records_of, underlying_function
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
@@ -69,7 +69,7 @@ def sugared_value(
         return PacketValue(obj)
     if isinstance(obj, OpOverload):
         return OverloadFunction(obj)
-    original = function_behind(obj)
+    original = underlying_function(obj)
     if original is not None:
         return function_value(original, resolver)
     kind = builtin_kind(obj) if callable(obj) else None

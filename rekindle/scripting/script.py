@@ -20,9 +20,9 @@ from rekindle.runtime.calls.tracebacks import KEEP_INTERNAL_FRAMES
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.callables.functions import (
     boolean_dispatch_of,
-    function_behind,
     mark_as_compiled_if_tracing,
     records_of,
+    underlying_function,
 )
 from rekindle.scripting.callables.modifiers import is_left_to_python, is_tracing
 from rekindle.scripting.classes.interfaces import interface_type, is_interface
@@ -69,7 +69,7 @@ def script(obj: Any) -> Any:
 def _compiled(obj: Any) -> Any:
     if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
         return obj
-    original = function_behind(obj)
+    original = underlying_function(obj)
     if original is not None:
         return _script_function(original)
     if isinstance(obj, torch.nn.Module):

@@ -24,7 +24,7 @@ def lambda_def(fn: Any, diagnostics: Diagnostics | None = None) -> Def | None:
         return None
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and _may_be(node, code)]
     if len(found) > 1:
-        found = [node for node in found if _stands_there(node, code)]
+        found = [node for node in found if _is_there(node, code)]
     if len(found) != 1:
         return None
     source = Source(text, code.co_filename, 1)
@@ -39,7 +39,7 @@ def _may_be(node: ast.Lambda, code: CodeType) -> bool:
     return node.lineno == code.co_firstlineno and list(code.co_varnames[: len(names)]) == names
 
 
-def _stands_there(node: ast.Lambda, code: CodeType) -> bool:
+def _is_there(node: ast.Lambda, code: CodeType) -> bool:
     """Whether the code is made of what stands behind the colon, as it tells since Python 3.11."""
     if sys.version_info < (3, 11):
         return False

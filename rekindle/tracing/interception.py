@@ -31,7 +31,7 @@ class _TracingFunctionMode(TorchFunctionMode):
         if recorder is None or recorder.within_calls:
             return func(*args, **keywords)
         if isinstance(func, types.FunctionType):
-            method = _method_behind(func)
+            method = _underlying_method(func)
             if method is None:
                 # A library's own function that asked on its own whether a mode is on. What it calls is recorded.
                 with self:
@@ -40,7 +40,7 @@ class _TracingFunctionMode(TorchFunctionMode):
         return perform(recorder, func, args, keywords)
 
 
-def _method_behind(function: types.FunctionType) -> Any:
+def _underlying_method(function: types.FunctionType) -> Any:
     """The method of C++ that ``function`` extends in Python: C++ tells modes the name of the method, and the Python
     function of that name is what they get."""
     name = function.__name__

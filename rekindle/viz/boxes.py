@@ -26,10 +26,10 @@ from rekindle.ir.types import ClassType
 Category = Literal["operator", "value", "control", "kernel", "call", "edge", "repeat", "piece"]
 """``edge``: what goes in and out of a block; ``piece``: a part of what was too long."""
 
-MOST: Final = 120
+MAX_BOXES: Final = 120
 """How many boxes there are side by side at most."""
 PIECE: Final = 100
-LEAST_REPEATS: Final = 3
+MIN_REPEATS: Final = 3
 
 _NODES: Final = frozenset({"operator", "value", "kernel", "control"})
 _CONTROL: Final = frozenset({"prim::If", "prim::Loop", "prim::With", "prim::fork", "prim::BailOut"})
@@ -202,7 +202,7 @@ class _Builder:
         joined: list[Box] = []
         for shape, run in groupby(boxes, key=_shape):
             members = list(run)
-            if shape is None or len(members) < LEAST_REPEATS:
+            if shape is None or len(members) < MIN_REPEATS:
                 joined += members
             else:
                 first, last = members[0].title, members[-1].title
@@ -211,7 +211,7 @@ class _Builder:
         return joined
 
     def _in_pieces(self, boxes: list[Box]) -> list[Box]:
-        while len(boxes) > MOST:
+        while len(boxes) > MAX_BOXES:
             size = math.ceil(len(boxes) / math.ceil(len(boxes) / PIECE))
             pieces = [boxes[start : start + size] for start in range(0, len(boxes), size)]
             boxes = [Box(self.new_id(), self._range_of(piece), "piece", children=piece) for piece in pieces]

@@ -17,7 +17,7 @@ _HEIGHT: Final = 28.0
 _TITLE: Final = 24.0
 _GAP: Final = 18.0
 _RISE: Final = 26.0
-_LONGEST: Final = 42
+_MAX_LENGTH: Final = 42
 
 _COLOURS: Final[dict[Category, str]] = {
     "operator": "#0072b2",
@@ -151,7 +151,7 @@ def _sort(layers: list[list[_Place]], lines: list[list[_Place]]) -> None:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text if len(text) <= _MAX_LENGTH else f"{text[: _MAX_LENGTH - 1]}…"
 
 
 def _drawn(place: _Place) -> Iterator[str]:

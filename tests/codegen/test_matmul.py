@@ -16,7 +16,7 @@ import rekindle.runtime.executor  # (runs graphs)
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
-from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MOST_MULTIPLICATIONS
+from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
@@ -173,7 +173,7 @@ graph(%x : Tensor, %y : Tensor):
 """)
     group = FusionExecutor(text)
     x, y = torch.randn(64, 128), torch.randn(128, 128)
-    assert 64 * 128 * 128 > MOST_MULTIPLICATIONS
+    assert 64 * 128 * 128 > MAX_MULTIPLICATIONS
     product = x @ y
     for _ in range(3):
         torch.testing.assert_close(group(x, y), torch.tanh(product) * product, rtol=1e-6, atol=1e-6)

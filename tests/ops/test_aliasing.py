@@ -46,7 +46,7 @@ def _tensors(value: Any) -> list[torch.Tensor]:
 
 def _may_share(plan: AliasSummary, operator: Operator, result: int, argument: int) -> bool:
     results = len(operator.schema.returns)
-    if plan.passes_on or any(number == result for number, _ in plan.from_wildcard):
+    if plan.may_alias_inputs or any(number == result for number, _ in plan.from_wildcard):
         return True
     return any(
         source == argument

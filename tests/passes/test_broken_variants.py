@@ -352,7 +352,7 @@ BROKEN = (
     Broken(
         "canonicalize_ops",
         "takes chunks later than the program",
-        replaced(canonicalize_ops, "_stands_right_behind", lambda node, first: True),
+        replaced(canonicalize_ops, "_directly_follows", lambda node, first: True),
         plain(programs.takes_chunks_of_what_changes),
     ),
     Broken(

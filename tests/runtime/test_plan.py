@@ -16,7 +16,7 @@ from rekindle.ir.schema import FunctionSchema
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.plans.plan import ExecutionPlan
-from rekindle.runtime.plans.python_code import MOST_LOOPS, NotCompilable
+from rekindle.runtime.plans.python_code import MAX_LOOPS, NotCompilable
 from rekindle.runtime.strategies.simple_strategy import SpecializingStrategy
 from rekindle.runtime.version import Version
 
@@ -142,13 +142,13 @@ def nested(depth: int, inner: str) -> str:
 
 
 def test_what_python_cannot_nest_is_interpreted() -> None:
-    deep = nested(MOST_LOOPS + 5, "aten::add")
+    deep = nested(MAX_LOOPS + 5, "aten::add")
     with pytest.raises(NotCompilable):
         ExecutionPlan(Code(parse_graph(deep), "f"))
     record = GraphFunction("f", parse_graph(deep), FunctionSchema("f"))
     assert execute(record, [1, 5]) == 5
     assert general_version(record).plan is None
-    assert ExecutionPlan(Code(parse_graph(nested(MOST_LOOPS, "aten::add")), "f")).function(1, 5) == 5
+    assert ExecutionPlan(Code(parse_graph(nested(MAX_LOOPS, "aten::add")), "f")).function(1, 5) == 5
 
 
 def forks(x):

@@ -7,7 +7,7 @@ from torch import nn
 
 import rekindle
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.viz.boxes import MOST, Box, picture_of
+from rekindle.viz.boxes import MAX_BOXES, Box, picture_of
 
 LOOP = """
 def f(x, n: int):
@@ -100,7 +100,7 @@ def test_scopes_of_traces_are_boxes() -> None:
 def test_long_programs_are_cut_into_pieces() -> None:
     lines = [f"    x = x + {number}.5" for number in range(250)]
     picture = picture_of(compiled("\n".join(["def f(x):", *lines, "    return x", ""])))
-    assert all(len(box.children) <= MOST for box in picture.root.walk())
+    assert all(len(box.children) <= MAX_BOXES for box in picture.root.walk())
     assert [box.title for box in picture.root.children] == [
         "83 nodes, lines 2–84",
         "84 nodes, lines 85–168",

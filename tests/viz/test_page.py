@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import rekindle
-from rekindle.api.show import MOST_NODES
+from rekindle.api.show import MAX_NODES
 from rekindle.viz import Page
 
 
@@ -92,6 +92,6 @@ def test_notebooks_show_it_in_a_frame() -> None:
 
 
 def test_large_graphs_are_shown_before_and_after_all_passes() -> None:
-    lines = [f"    x = x + {number}.5" for number in range(MOST_NODES // 2 + 1)]
+    lines = [f"    x = x + {number}.5" for number in range(MAX_NODES // 2 + 1)]
     f = rekindle.CompilationUnit("\n".join(["def f(x):", *lines, "    return x", ""])).f
     assert [stage["name"] for stage in data(rekindle.show(f))["stages"]] == ["compiled", "after all passes"]

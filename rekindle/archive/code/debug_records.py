@@ -140,10 +140,10 @@ def _byte_offsets(text: str, offsets: Sequence[int]) -> list[int]:
 
 # ------------------------------------------------------------------------------------------------------------- reading
 
-_MOST_LINES: Final = 1_000_000
+_MAX_LINES: Final = 1_000_000
 """No file that a person wrote has more lines; tracebacks fill up the lines before the one that they show."""
 
-_LONGEST: Final = 64 << 20
+_MAX_LENGTH: Final = 64 << 20
 """How long the sources may be together: a table of few lines can name them any number of times."""
 
 
@@ -184,7 +184,7 @@ class DebugRecords:
                 found = _source(_exactly(source, tuple), table)
                 sources[id(source)] = None if found is None else _Read(found)
                 length += 0 if found is None else len(found.text)
-                if length > _LONGEST:
+                if length > _MAX_LENGTH:
                     raise _Unreadable
             self._offsets.append(_exactly(offset, int))
             self._ranges.append(_range(sources[id(source)], _exactly(start, int), _exactly(end, int)))
@@ -217,14 +217,14 @@ def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Sour
     text, name, first_line = facts
     if table is not None:
         lines = _exactly(text.value if isinstance(text, PickledTyped) else text, list)
-        if sum(len(_entry(table, line)) for line in lines) > _LONGEST:
+        if sum(len(_entry(table, line)) for line in lines) > _MAX_LENGTH:
             raise _Unreadable
         text = "".join(_entry(table, line) for line in lines)
         name = _entry(table, name)
     first = _exactly(first_line, int)
     if not text:
         return None
-    in_range = 1 <= first <= _MOST_LINES
+    in_range = 1 <= first <= _MAX_LINES
     return Source(_exactly(text, str), _exactly(name, str) or None, first if in_range else 1)
 
 

@@ -163,7 +163,7 @@ class _Machine:
             check(type(key) in _KEYS, "a key of a dict that cannot be one")
             if type(key) is complex:
                 self.complex_keys += 1
-                check(self.complex_keys <= _MOST_COMPLEX_KEYS, "more complex numbers as keys than any program has")
+                check(self.complex_keys <= _MAX_COMPLEX_KEYS, "more complex numbers as keys than any program has")
             target[key] = value
 
     def find(self, module: str, name: str) -> None:
@@ -219,7 +219,7 @@ class _Machine:
         self.stack.append(known)
 
 
-_MOST_COMPLEX_KEYS: Final = 1000
+_MAX_COMPLEX_KEYS: Final = 1000
 """Any number of complex numbers have the same hash: a dict of them takes the square of their number in time."""
 
 _KEYS: Final = (str, int, float, bool, complex, TensorRecord)

@@ -37,7 +37,7 @@ among them: they look into the attributes of what they print."""
 _ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", "sparse", "rnn"})
 """Namespaces of PyTorch's own operators: those of libraries may do anything."""
 
-_DEEPEST: Final = 100
+_MAX_DEPTH: Final = 100
 """How many calls may stand within one another."""
 
 ValueMap = dict[Value, Any]
@@ -82,7 +82,7 @@ class SetStateSandbox:
     # ---------------------------------------------------------------------------------------------------- the program
 
     def _call(self, record: GraphFunction, arguments: Sequence[object]) -> Any:
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             raise _too_deep()
         self._depth += 1
         try:
@@ -190,4 +190,4 @@ def _may_hold_objects(type: Type) -> bool:
 
 
 def _too_deep() -> ArchiveLimitError:
-    return ArchiveLimitError(f"'__setstate__' calls functions more than {_DEEPEST} deep within one another.")
+    return ArchiveLimitError(f"'__setstate__' calls functions more than {_MAX_DEPTH} deep within one another.")

@@ -149,7 +149,7 @@ _MANY: Final = 16
 @implements(
     "autodiff::linear_weight_deferred(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor grad, Tensor input, Tensor? sum, "
     "int[] size) -> Tensor?",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def linear_weight_deferred(
     grads: list[Tensor], inputs: list[Tensor], grad: Tensor, input: Tensor, sum: Tensor | None, size: Sizes
@@ -164,7 +164,7 @@ def linear_weight_deferred(
 
 @implements(
     "autodiff::linear_weight_flush(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor? sum, int[] size) -> Tensor?",
-    passes_on=True,
+    may_alias_inputs=True,
 )
 def linear_weight_flush(grads: list[Tensor], inputs: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
     """The same, with all that was collected added to it; None where nothing was ever added."""
@@ -185,7 +185,8 @@ def _one_by_one(grads: Sequence[Tensor], inputs: Sequence[Tensor], size: Sizes) 
 
 
 @implements(
-    "autodiff::sum_to_deferred(Tensor[](a!) grads, Tensor grad, Tensor? sum, int[] size) -> Tensor?", passes_on=True
+    "autodiff::sum_to_deferred(Tensor[](a!) grads, Tensor grad, Tensor? sum, int[] size) -> Tensor?",
+    may_alias_inputs=True,
 )
 def sum_to_deferred(grads: list[Tensor], grad: Tensor, sum: Tensor | None, size: Sizes) -> Tensor | None:
     """A sum of gradients, to which ``grad`` summed to ``size`` is added now or later."""
@@ -195,7 +196,7 @@ def sum_to_deferred(grads: list[Tensor], grad: Tensor, sum: Tensor | None, size:
     return sum_to_flush(grads, sum, size)
 
 
-@implements("autodiff::sum_to_flush(Tensor[](a!) grads, Tensor? sum, int[] size) -> Tensor?", passes_on=True)
+@implements("autodiff::sum_to_flush(Tensor[](a!) grads, Tensor? sum, int[] size) -> Tensor?", may_alias_inputs=True)
 def sum_to_flush(grads: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
     """The same, with all that was collected added to it; None where nothing was ever added."""
     if not grads:

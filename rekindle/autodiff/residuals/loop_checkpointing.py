@@ -33,7 +33,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, INT, TENSOR, ListType
 from rekindle.passes.constants import constant_bool
 
-_FOREVER: Final = 2**63 - 1
+_MAX_TRIP_COUNT: Final = 2**63 - 1
 _STATES: Final = ListType(TENSOR)
 _ONCE_ONLY_KINDS: Final = frozenset({"prim::Print", "aten::warn"})
 """What is told once only."""
@@ -160,7 +160,7 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     made = _LoopArithmetic(loop)
     turns, condition, *starts = loop.inputs
     true, zero, one = constant(graph, True, BOOL), constant(graph, 0), constant(graph, 1)
-    room, forever = constant(graph, limit), constant(graph, _FOREVER)
+    room, forever = constant(graph, limit), constant(graph, _MAX_TRIP_COUNT)
     is_counted = constant_bool(condition) is True and constant_bool(loop.blocks[0].outputs[0]) is True
 
     first_turns = made.before(loop, "prim::min", turns, constant(graph, 2))

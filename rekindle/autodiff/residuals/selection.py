@@ -99,7 +99,7 @@ class ForwardHoister:
         if found is None:
             local = dict(zip(node.inputs, inputs, strict=True))
             copy = self.forward.create_clone(node, local.__getitem__)
-            _insert_behind(copy, within, inputs)
+            _insert_after(copy, within, inputs)
             found = self._found[key] = list(copy.outputs)
         return found
 
@@ -114,7 +114,7 @@ class ForwardHoister:
         return found[0]
 
 
-def _insert_behind(node: Node, within: Block, values: list[Value]) -> None:
+def _insert_after(node: Node, within: Block, values: list[Value]) -> None:
     """Insert ``node`` as soon as all of ``values`` are known: in the innermost of their blocks and of ``within``."""
     block = max((within, *(block_of(value) for value in values)), key=depth_of)
     makers = [value.node for value in values if block_of(value) is block and value.node is not block.param_node]
@@ -181,7 +181,7 @@ def _find_out_before(
         if not _belongs_before(node, mirrored):
             continue
         inputs = [ledger.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
-        for output, found in zip(node.outputs, ledger.hoist(node, inputs, _block_behind(node, forward)), strict=True):
+        for output, found in zip(node.outputs, ledger.hoist(node, inputs, _block_after(node, forward)), strict=True):
             known = next((here for here, there in mirrored.items() if there is found), None)
             if known is None:
                 known = graph.add_input(type=output.type)
@@ -190,7 +190,7 @@ def _find_out_before(
         node.destroy()
 
 
-def _block_behind(node: Node, forward: Mapping[Block, Block]) -> Block:
+def _block_after(node: Node, forward: Mapping[Block, Block]) -> Block:
     """The block of the forward graph that ``node`` goes back through."""
     block = node.owning_block
     while block is not None and block not in forward:

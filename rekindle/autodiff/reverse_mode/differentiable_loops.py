@@ -37,7 +37,7 @@ def hoist_attribute_reads(graph: Graph) -> bool:
     changed = False
     for node in graph.find_nodes("prim::GetAttr"):
         loop = _loop_around(node)
-        while loop is not None and not _stands_in(node.inputs[0].node, loop):
+        while loop is not None and not _is_inside(node.inputs[0].node, loop):
             node.move_before(loop)
             changed = True
             loop = _loop_around(node)
@@ -90,11 +90,11 @@ def free_values(loop: Node) -> Iterator[Value]:
     ends = [block.return_node for each in (loop, *nodes_within(loop)) for block in each.blocks]
     for node in (*nodes_within(loop), *ends):
         for value in node.inputs:
-            if not _stands_in(value.node, loop):
+            if not _is_inside(value.node, loop):
                 yield value
 
 
-def _stands_in(node: Node, loop: Node) -> bool:
+def _is_inside(node: Node, loop: Node) -> bool:
     block: Block | None = node.owning_block
     while block is not None and block.owning_node is not loop:
         block = block.parent

@@ -48,10 +48,10 @@ def _accumulated_term(loop: Node, index: int) -> Node | None:
         return None
     if any(len(value.uses) != 1 for value in (before, after, term.output)):
         return None
-    return None if _stands_in(term.inputs[-1], loop) else term
+    return None if _is_inside(term.inputs[-1], loop) else term
 
 
-def _stands_in(value: Value, loop: Node) -> bool:
+def _is_inside(value: Value, loop: Node) -> bool:
     block = value.node.owning_block
     return block is loop.blocks[0] or loop.blocks[0].contains(value.node)
 

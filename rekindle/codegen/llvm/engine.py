@@ -41,7 +41,7 @@ PREOPTIMIZED: Final = "; needs few passes"
 """A line in texts that are vectorised and unrolled already. They are only tidied: that takes a tenth of the time, and
 code is made in less than half of it."""
 
-_FEW: Final = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate")
+_CHEAP_PASSES: Final = ("always_inliner", "sroa", "instruction_combine", "simplify_cfg", "loop_simplify", "loop_rotate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _optimized(text: str, machine: Any) -> Any:
 
 def _few_passes() -> Any:
     passes = llvm().create_new_module_pass_manager()
-    for name in _FEW:
+    for name in _CHEAP_PASSES:
         getattr(passes, f"add_{name}_pass")()
     return passes
 

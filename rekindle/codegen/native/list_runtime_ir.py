@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Final
 
-MOST_MEMORY: Final = 1 << 29
+MAX_MEMORY: Final = 1 << 29
 """How many bytes a region may use for lists, before it is left to the plan, which frees what it does not need."""
 
 TEXT: Final = """
@@ -416,4 +416,4 @@ no:
 
 def lists_text() -> str:
     """The functions above, for a module; they need those of :mod:`rekindle.codegen.native.boxing_ir`."""
-    return TEXT.format(most_memory=MOST_MEMORY)
+    return TEXT.format(most_memory=MAX_MEMORY)

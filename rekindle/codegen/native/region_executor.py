@@ -33,7 +33,7 @@ PATIENCE = 0.002
 """How many seconds the plan may spend on a simple loop before it is compiled."""
 
 _NAME = "native region"
-_ENDLESS = 2**63 - 1
+_MAX_TRIP_COUNT = 2**63 - 1
 """The number of iterations of a `while` loop."""
 
 
@@ -106,7 +106,7 @@ def _is_simple(node: Node) -> bool:
     limit = node.inputs[0]
     if (
         limit.node.kind == "prim::Constant"
-        and constant_value(limit.node.attributes.get("value"), limit.type) == _ENDLESS
+        and constant_value(limit.node.attributes.get("value"), limit.type) == _MAX_TRIP_COUNT
     ):
         return False
     return not any(has_loop(inner) for inner in node.blocks[0].nodes)

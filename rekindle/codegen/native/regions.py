@@ -175,7 +175,7 @@ def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
         known.update(zip(node.outputs, copy.outputs, strict=True))
     for node in nodes:
         for output in node.outputs:
-            if any(_stands_outside(use.user, inside) for use in output.uses):
+            if any(_is_outside(use.user, inside) for use in output.uses):
                 subgraph.add_output(known[output])
                 result = region.add_output(output.type).copy_metadata(output)
                 output.replace_all_uses_with(result)
@@ -193,7 +193,7 @@ def _can_be_copied(value: Value) -> bool:
     return native_type_of(value.type) is not NativeType.STRING or _is_plain_constant(value)
 
 
-def _stands_outside(node: Node, inside: set[Node]) -> bool:
+def _is_outside(node: Node, inside: set[Node]) -> bool:
     """Whether neither ``node`` nor what it stands in is one of ``inside``."""
     each: Node | None = node
     while each is not None:

@@ -10,5 +10,5 @@ STACKS: Final = frozenset({"aten::stack"})
 JOINS: Final = frozenset({"aten::cat", "aten::concat", "autodiff::join"}) | STACKS
 """By qualified name."""
 
-MOST_PARTS: Final = 8
+MAX_PARTS: Final = 8
 """Each part has loops of its own, which have to be compiled."""

@@ -7,7 +7,7 @@ from typing import Final
 PRODUCTS: Final = frozenset({"aten::mm", "aten::bmm", "aten::matmul", "aten::linear", "aten::addmm"})
 """By qualified name."""
 
-MOST_MULTIPLICATIONS: Final = 1 << 19
+MAX_MULTIPLICATIONS: Final = 1 << 19
 """From so many on, BLAS makes up for what it takes to call it."""
 
 LEFT_TO_BLAS: Final = "a product of matrices so large that BLAS is faster"

@@ -56,7 +56,7 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
     return joined_list(emitter, ListLiteral.create(inputs[0].range, list(inputs)), inputs, None)
 
 
-def emit_meanings(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
+def emit_sugared_args(emitter: Emitter, call: Apply) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
     """The positional arguments of a call and those by name, whatever they are."""
     args: list[SugaredValue] = []
     named: dict[str, SugaredValue] = {}

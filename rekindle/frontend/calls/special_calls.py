@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.errors import Cause, CompileError, SchemaError, SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.calls.arguments import emit_arguments, emit_keywords, emit_meanings
+from rekindle.frontend.calls.arguments import emit_arguments, emit_keywords, emit_sugared_args
 from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.conditions import emit_hasattr, emit_isinstance
@@ -17,7 +17,7 @@ from rekindle.frontend.inference.usage_inference import learn_from_method, learn
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.scopes.refinement import RefinementSet
 from rekindle.frontend.statements.generator_loops import elements_of
-from rekindle.frontend.statements.loops import FOREVER, dict_of, list_of
+from rekindle.frontend.statements.loops import MAX_TRIP_COUNT, dict_of, list_of
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.classes import NewObject
 from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
@@ -162,7 +162,7 @@ def _enumerate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue
             raise UnsupportedError(f"enumerate takes no keyword argument '{item.name.name}' here", item.range)
         start = item.value
     bounds = [] if start is None else [emitter.emit_expression(start)]
-    bounds.append(emitter.literal(FOREVER, call.range))
+    bounds.append(emitter.literal(MAX_TRIP_COUNT, call.range))
     iterator = elements_of(emitter, inputs[0])
     counter = RangeValue(call.range, emitter.graph, bounds, iterator.static_length if iterator.must_unroll else None)
     return IterableTree(call.range, emitter.graph, [counter, iterator])
@@ -388,7 +388,7 @@ def emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) ->
         return emit_special_form(emitter, callee, call, hint)
     range = call.callee.range
     if callee.accepts_sugared_args:
-        return callee.call_with(range, emitter.graph, *emit_meanings(emitter, call), targets)
+        return callee.call_with(range, emitter.graph, *emit_sugared_args(emitter, call), targets)
     try:
         args = emit_arguments(emitter, call.inputs, joins=isinstance(callee, BuiltinFunction))
     except CompileError as error:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.calls.arguments import emit_meanings
+from rekindle.frontend.calls.arguments import emit_sugared_args
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import call_builtin, from_library
 from rekindle.frontend.python.builtins import literal_text
@@ -74,7 +74,7 @@ class CounterMethod(SugaredValue):
 def _counter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     wanted = None if hint is None else without_none(hint)
     key = wanted.key if isinstance(wanted, DictType) else STRING
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > 1:
         raise TypeMismatchError(f"Counter takes at most one argument, got {len(args)}", call.range)
     source = _counted(emitter, args[0], call.range) if args else None

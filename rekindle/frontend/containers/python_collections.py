@@ -131,8 +131,8 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
         name, type = _factory(emitter, meaning, factory)
     wanted = None if hint is None else without_none(hint)
     if isinstance(wanted, DictType):
-        is_told = isinstance(type, (ListType, DictType)) or (type == INT and is_open_number(wanted.value))
-        value = wanted.value if is_told and name == "defaultdict" else type
+        is_declared = isinstance(type, (ListType, DictType)) or (type == INT and is_open_number(wanted.value))
+        value = wanted.value if is_declared and name == "defaultdict" else type
         kind = DictType(wanted.key, value, name)
     else:
         kind = DictType(STRING, type, name)

@@ -10,7 +10,7 @@ from operator import itemgetter
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.containers.number_containers import join_known, made_as
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.expressions.primaries import call_builtin, emit_meanings_of, values_of
+from rekindle.frontend.expressions.primaries import call_builtin, emit_sugared_values_of, values_of
 from rekindle.frontend.statements.loops import list_of
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.keyword_arguments import table_of_functions
@@ -64,7 +64,7 @@ def emit_list(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> 
             return SimpleValue(joined)
     wanted = _member_of_kind(hint, ListType)
     element_hint = wanted.element if isinstance(wanted, ListType) else None
-    found = emit_meanings_of(emitter, items, [element_hint] * len(items))
+    found = emit_sugared_values_of(emitter, items, [element_hint] * len(items))
     if wanted is None and any(item.is_passed_sugared for _, item in found):
         return SugaredTuple([item for _, item in found])  # functions or modules, to loop over
     return SimpleValue(_list_of_items(emitter, expr, items, values_of(emitter, found), wanted))
@@ -135,7 +135,7 @@ def emit_tuple(emitter: Emitter, expr: Expr, hint: Type | None) -> SugaredValue:
     hints: list[Type | None] = [None] * len(items)
     if isinstance(wanted, TupleType) and len(wanted.elements) == len(items):
         hints = list(wanted.elements)
-    found = emit_meanings_of(emitter, items, hints)
+    found = emit_sugared_values_of(emitter, items, hints)
     if wanted is None and any(item.is_passed_sugared for _, item in found):
         return SugaredTuple([item for _, item in found])
     values = values_of(emitter, found)

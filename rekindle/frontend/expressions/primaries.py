@@ -65,14 +65,14 @@ def local_function(emitter: Emitter, definition: Def) -> LocalFunction:
 
 def emit_items(emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]) -> list[Value]:
     """The values of the items of a literal or of positional arguments; ``*x`` stands for all elements of x."""
-    return values_of(emitter, emit_meanings_of(emitter, items, hints))
+    return values_of(emitter, emit_sugared_values_of(emitter, items, hints))
 
 
 def values_of(emitter: Emitter, found: Sequence[tuple[Expr, SugaredValue]]) -> list[Value]:
     return [item.as_value(expr.range, emitter.graph) for expr, item in found]
 
 
-def emit_meanings_of(
+def emit_sugared_values_of(
     emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]
 ) -> list[tuple[Expr, SugaredValue]]:
     """What the items mean, each with its place. Those that are to be values are so at once."""

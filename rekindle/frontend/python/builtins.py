@@ -8,7 +8,7 @@ from string import Formatter
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.calls.arguments import emit_arguments, emit_meanings
+from rekindle.frontend.calls.arguments import emit_arguments, emit_sugared_args
 from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.calls.iterated_arguments import items_of
 from rekindle.frontend.calls.special_calls import expect_arguments
@@ -434,7 +434,7 @@ def _format(emitter: Emitter, callee: NewStyleString, call: Apply) -> SugaredVal
             call.range,
             hint="number the fields instead: '{0}'",
         )
-    args, named = emit_meanings(emitter, call)
+    args, named = emit_sugared_args(emitter, call)
     values = [NamedValue(item.as_value(call.range, emitter.graph), range=call.range) for item in args]
     values += [NamedValue(item.as_value(call.range, emitter.graph), range=call.range) for item in named.values()]
     numbered = emitter.graph.insert_constant(_numbered(template, len(args), list(named), call.range), range=call.range)

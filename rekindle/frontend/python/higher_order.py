@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.calls.arguments import emit_meanings
+from rekindle.frontend.calls.arguments import emit_sugared_args
 from rekindle.frontend.calls.special_calls import expect_arguments
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.primaries import call_builtin, join_types
@@ -296,7 +296,7 @@ def first_by(emitter: Emitter, range: SourceRange, xs: Value, keys: Value, name:
 
 
 def _partial(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     if not args:
         raise TypeMismatchError("partial takes a function", call.range)
     return PartialValue(args[0], args[1:], kwargs)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
-from rekindle.frontend.calls.arguments import emit_meanings
+from rekindle.frontend.calls.arguments import emit_sugared_args
 from rekindle.frontend.calls.insertion import constant_int
 from rekindle.frontend.calls.special_calls import expect_arguments
 from rekindle.frontend.emitter import Emitter, FormHandler
@@ -61,7 +61,7 @@ def _as_list(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Simple
 
 def _bound(emitter: Emitter, call: Apply, *names: str) -> dict[str, SugaredValue]:
     """What a call of Python's function with these parameters is given, by their names."""
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     if len(args) > len(names):
         raise TypeMismatchError(
             f"{call.callee.range.text} takes at most {len(names)} arguments, got {len(args)}", call.range
@@ -92,7 +92,7 @@ def _if_iterable(emitter: Emitter, item: SugaredValue, range: SourceRange) -> Su
 def _library(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """A function of the library whose arguments may be any iterables."""
     name = _form_of(emitter, call)
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     lists = [_if_iterable(emitter, item, call.range) for item in args]
     key = kwargs.pop("key", None)
     if key is not None and not _is_none(key):
@@ -123,7 +123,7 @@ def _accumulate(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValu
 def _chain(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     if not call.inputs:
         raise TypeMismatchError("chain takes at least one iterable", call.range)
-    args, _ = emit_meanings(emitter, call)
+    args, _ = emit_sugared_args(emitter, call)
     first, *rest = [list_from(emitter, item, call.range) for item in args]
     for other in rest:
         first = call_builtin(emitter, "aten::add", call.range, first, other)
@@ -131,7 +131,7 @@ def _chain(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _product(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     repeat = kwargs.pop("repeat", None)
     times = 1 if repeat is None else _number(emitter, call, repeat, "'repeat'")
     if kwargs or not args or times < 1:
@@ -175,7 +175,7 @@ def _repeat(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _islice(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    source, *bounds = emit_meanings(emitter, call)[0]
+    source, *bounds = emit_sugared_args(emitter, call)[0]
     nothing = SimpleValue(emitter.graph.insert_constant(None, range=call.range))
     if not 1 <= len(bounds) <= 3:
         raise TypeMismatchError("islice takes an iterable, and where to stop", call.range)
@@ -214,7 +214,7 @@ def _compress(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _zip_longest(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     fill = kwargs.pop("fillvalue", SimpleValue(emitter.graph.insert_constant(None, range=call.range)))
     if kwargs or not 2 <= len(args) <= 3:
         raise UnsupportedError("zip_longest takes two or three iterables, and 'fillvalue'", call.range)
@@ -257,7 +257,7 @@ def _from_keys(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue
 
 
 def _merge(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     reverse = kwargs.pop("reverse", SimpleValue(emitter.graph.insert_constant(False, range=call.range)))
     key = kwargs.pop("key", None)
     if kwargs or not args or (key is not None and not _is_none(key)):
@@ -281,7 +281,8 @@ def _getter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """``itemgetter(0, 1)``, ``attrgetter("name")``"""
     name = _form_of(emitter, call)
     keys = [
-        _constant(emitter, item.as_value(call.range, emitter.graph), call) for item in emit_meanings(emitter, call)[0]
+        _constant(emitter, item.as_value(call.range, emitter.graph), call)
+        for item in emit_sugared_args(emitter, call)[0]
     ]
     if not keys:
         raise TypeMismatchError(f"{name} takes at least one argument", call.range)
@@ -289,7 +290,7 @@ def _getter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _method_caller(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    args, kwargs = emit_meanings(emitter, call)
+    args, kwargs = emit_sugared_args(emitter, call)
     if not args:
         raise TypeMismatchError("methodcaller takes the name of a method", call.range)
     name = _constant(emitter, args[0].as_value(call.range, emitter.graph), call)

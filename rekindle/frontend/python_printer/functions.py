@@ -18,7 +18,7 @@ from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
 
-FOREVER: Final = 2**63 - 1
+MAX_TRIP_COUNT: Final = 2**63 - 1
 """The trip count of a ``while``."""
 
 
@@ -376,7 +376,7 @@ def _is_for(node: Node) -> bool:
     """
     count, condition = node.inputs[0], node.inputs[1]
     body = node.blocks[0]
-    counts = not _is_constant_of(count, FOREVER) or body.inputs[0].has_uses
+    counts = not _is_constant_of(count, MAX_TRIP_COUNT) or body.inputs[0].has_uses
     if _is_true(condition) and _is_true(body.outputs[0]):
         return counts
     if counts:

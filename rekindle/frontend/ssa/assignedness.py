@@ -30,7 +30,7 @@ from rekindle.ir.types import Type, unify
 FLAG: Final = "$assigned."
 """What the flag of a variable is called, before the variable's name."""
 
-FOREVER: Final = 2**63 - 1
+MAX_TRIP_COUNT: Final = 2**63 - 1
 
 
 @dataclass(slots=True, frozen=True)
@@ -241,7 +241,7 @@ class _Flow:
         is_endless = bool(condition.outputs) and bool(_constant(condition.outputs[0]))
         count = _constant(node.inputs[0])
         left = loop.broken
-        if not is_endless or count != FOREVER:
+        if not is_endless or count != MAX_TRIP_COUNT:
             left = _both(left, later)
             if not (is_endless and isinstance(count, int) and count > 0):
                 left = _both(left, first)

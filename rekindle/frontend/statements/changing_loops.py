@@ -46,7 +46,7 @@ def library_of_keys(type: Type) -> str:
     return "python" if isinstance(type, DictType) and is_python_key(type.key) else "aten"
 
 
-def dict_behind(value: Value) -> Value | None:
+def underlying_dict(value: Value) -> Value | None:
     """The dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
     if _name(value.node) in _VIEWS and isinstance(value.node.inputs[0].type, DictType):
         return value.node.inputs[0]
@@ -74,7 +74,7 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
         node = use.user
         if node.kind == "aten::len":
             node.replace_input(0, keys)
-        elif node.kind == "aten::__getitem__" and _stands_in(node, loop.blocks[0]):
+        elif node.kind == "aten::__getitem__" and _is_inside(node, loop.blocks[0]):
             with graph.inserting_before(node):
                 key = graph.insert("aten::__getitem__", [keys, node.inputs[1]], range=node.range)
                 item = graph.insert(f"{library}::__getitem__", [container, key], range=node.range)
@@ -212,9 +212,9 @@ def _is_made_within(value: Value, body: Block) -> bool:
     """Whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
     node: Node | None = _source(value).node
     if node is None or node.kind != "prim::Load":
-        return node is not None and _stands_in(node, body) and _is_made(node)
+        return node is not None and _is_inside(node, body) and _is_made(node)
     name = node.get_string("name")
-    while node is not None and _stands_in(node, body):
+    while node is not None and _is_inside(node, body):
         node = node.prev
         if node.kind == "prim::Return":
             block = node.owning_block
@@ -226,7 +226,7 @@ def _is_made_within(value: Value, body: Block) -> bool:
     return False
 
 
-def _stands_in(node: Node, body: Block) -> bool:
+def _is_inside(node: Node, body: Block) -> bool:
     block = node.owning_block
     while block is not None and block is not body:
         block = block.parent

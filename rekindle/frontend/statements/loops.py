@@ -16,12 +16,12 @@ from rekindle.frontend.expressions.generators import as_generator, flattened, lo
 from rekindle.frontend.inference.error_diagnosis import try_to_emit
 from rekindle.frontend.scopes.frames import EnvironmentFrame, LoopKind
 from rekindle.frontend.statements.changing_loops import (
-    dict_behind,
     error_of,
     library_of_keys,
     may_change_length,
     may_delete,
     read_live,
+    underlying_dict,
 )
 from rekindle.frontend.statements.error_recovery import assigned_names, names_in, target_names, walk_scope
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, CallSite, SugaredValue
@@ -65,7 +65,7 @@ from rekindle.syntax.views import (
 _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
 """Whether Python runs comprehensions where they stand, and generators alone as functions."""
 
-FOREVER = 2**63 - 1
+MAX_TRIP_COUNT = 2**63 - 1
 """The trip count of a loop that only its condition ends."""
 
 
@@ -140,7 +140,7 @@ def emit_for(emitter: Emitter, statement: For) -> None:
 def _loop_over_what_failed(emitter: Emitter, statement: For) -> None:
     """Look for other problems in the body of a loop of which the iterable could not be compiled. Whether it would
     be unrolled is not known, and so nothing of the variables that it assigns."""
-    node = emitter.insert_node("prim::Loop", statement.range, [emitter.literal(FOREVER, statement.range)], [])
+    node = emitter.insert_node("prim::Loop", statement.range, [emitter.literal(MAX_TRIP_COUNT, statement.range)], [])
     body = node.add_block()
     node.add_block()
     body.add_input(type=INT)
@@ -245,7 +245,7 @@ def _run_loop(
     until: str | None = None,
 ) -> EnvironmentFrame:
     emitter.environment.widen_carried(range)
-    count = emitter.literal(FOREVER, range) if iterator is None else iterator.length(range, emitter.graph)
+    count = emitter.literal(MAX_TRIP_COUNT, range) if iterator is None else iterator.length(range, emitter.graph)
     constant_true = (
         None if condition is not None or until is not None else emitter.graph.insert_constant(True, range=range)
     )
@@ -283,7 +283,7 @@ def _heed_changes(emitter: Emitter, node: Node, iterator: SugaredValue, range: S
     """Ask for the lengths of what the body of the loop may make longer or shorter."""
     asks_again = False
     for value in iterator.gone_over:
-        container = dict_behind(value) or value
+        container = underlying_dict(value) or value
         if not isinstance(container.type, (ListType, DictType)):
             continue
         if not may_change_length(node.blocks[0], container, emitter.environment.is_private):
@@ -346,7 +346,7 @@ def _ask_length_again(emitter: Emitter, node: Node, iterator: SugaredValue, rang
         if before.node.kind != "prim::Constant":
             more = emitter.insert("aten::__and__", range, more, before)
         condition.replace_output(0, more)
-    node.replace_input(0, emitter.literal(FOREVER, range))
+    node.replace_input(0, emitter.literal(MAX_TRIP_COUNT, range))
 
 
 def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | While) -> None:

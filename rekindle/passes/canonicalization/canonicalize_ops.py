@@ -38,7 +38,7 @@ class CanonicalizeOps:
 
 def _unpacked_chunk(unpack: Node) -> bool:
     chunk = unpack.input.node
-    if chunk.kind != "aten::chunk" or len(chunk.output.uses) != 1 or not _stands_right_behind(unpack, chunk):
+    if chunk.kind != "aten::chunk" or len(chunk.output.uses) != 1 or not _directly_follows(unpack, chunk):
         return False
     count, dim = constant_int(chunk.inputs[1]), constant_int(chunk.inputs[2])
     # Another number of names may be right for some tensors: a length of 8 gives four where five chunks are asked for.
@@ -61,7 +61,7 @@ def _unpacked_chunk(unpack: Node) -> bool:
     return True
 
 
-def _stands_right_behind(node: Node, first: Node) -> bool:
+def _directly_follows(node: Node, first: Node) -> bool:
     if node.owning_block is not first.owning_block:
         return False
     following = first.next

@@ -119,7 +119,7 @@ def _ints(value: Value) -> list[int] | None:
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
     """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
-    last = _activation_behind(node) or node
+    last = _following_activation(node) or node
     activation = "none" if last is node else "relu"
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
@@ -133,7 +133,7 @@ def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> No
     node.destroy()
 
 
-def _activation_behind(node: Node) -> Node | None:
+def _following_activation(node: Node) -> Node | None:
     """The activation that alone uses the result of ``node``, if there is one that oneDNN knows."""
     user = _only_user(node)
     return user if user is not None and user.kind in ("aten::relu", "aten::relu_") else None
@@ -160,7 +160,7 @@ def _take_addition(node: Node, graph: Graph) -> None:
     aliases = AliasDb(graph, is_frozen=True)
     if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):
         return  # what it reads may be written to meanwhile
-    last = _activation_behind(add) or add
+    last = _following_activation(add) or add
     attributes: dict[str, AttributeValue] = {name: node[name] for name in ("stride", "padding", "dilation", "groups")}
     attributes |= {
         "activation": "none" if last is add else "relu",

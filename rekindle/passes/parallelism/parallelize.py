@@ -45,7 +45,7 @@ class Parallelize:
 
 _Part = list[Node]
 """The nodes that only lead to one value, in order."""
-_LONGEST: Final = 1000
+_MAX_LENGTH: Final = 1000
 """How many nodes a part has at most: without an end, a chain of nodes would be walked from each of them."""
 
 
@@ -91,7 +91,7 @@ class _Parallelization:
     def _part(self, value: Value, join: Node) -> _Part:
         found: set[Node] = set()
         pending = [value.node]
-        while pending and len(found) < _LONGEST:
+        while pending and len(found) < _MAX_LENGTH:
             node = max(pending, key=lambda each: each._position)
             pending.remove(node)
             if node in found or not self._may_run_elsewhere(node, join):

@@ -121,7 +121,7 @@ def _compute(node: Node) -> bool:
     return changed
 
 
-_MOST_BITS = 63
+_MAX_BITS = 63
 """Ints of more bits than this are not made constants: the text form, archives and kernels know 64."""
 
 
@@ -139,14 +139,14 @@ def _may_be_huge(node: Node) -> bool:
             for value in values
         )
     if node.kind == "aten::factorial":
-        return any(isinstance(value, int) and value > _MOST_BITS for value in values)
+        return any(isinstance(value, int) and value > _MAX_BITS for value in values)
     if node.kind not in _GROWING or len(values) < 2:
         return False
     left, right = values[:2]
     return (
         isinstance(left, int)
         and isinstance(right, int)
-        and _GROWING[node.kind](left.bit_length(), right) > 2 * _MOST_BITS
+        and _GROWING[node.kind](left.bit_length(), right) > 2 * _MAX_BITS
     )
 
 
@@ -163,7 +163,7 @@ def _is_huge(result: object) -> bool:
         return any(_is_huge(item) for item in result)
     if isinstance(result, str):
         return len(result) > _LONGEST_TEXT
-    return isinstance(result, int) and not -(1 << _MOST_BITS) <= result < 1 << _MOST_BITS
+    return isinstance(result, int) and not -(1 << _MAX_BITS) <= result < 1 << _MAX_BITS
 
 
 def _replace_by_constant(output: Value, value: object) -> bool:

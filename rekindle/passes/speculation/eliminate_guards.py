@@ -42,7 +42,7 @@ class EliminateGuards:
     keep_only_queried: bool = False
 
     def run(self, graph: Graph) -> bool:
-        changed = self.keep_only_queried and (_eliminate_unasked(graph, and_behind=True) | _weaken(graph))
+        changed = self.keep_only_queried and (_eliminate_unasked(graph, and_after=True) | _weaken(graph))
         changed |= _move_to_definitions(graph)
         changed |= _coalesce(graph)
         changed |= _eliminate_implied(graph)
@@ -120,7 +120,7 @@ def _coalesce(graph: Graph) -> bool:
             put_in_place(guard, other.output)
             changed = True
     for guard in graph.find_nodes(GUARD):
-        users = [use for use in guard.input.uses if use.user is not guard and _is_behind(guard, use.user)]
+        users = [use for use in guard.input.uses if use.user is not guard and _is_after(guard, use.user)]
         if users and may_change("use what is given by", guard):
             for user, offset in users:
                 user.replace_input(offset, guard.output)
@@ -128,7 +128,7 @@ def _coalesce(graph: Graph) -> bool:
     return changed
 
 
-def _is_behind(guard: Node, user: Node) -> bool:
+def _is_after(guard: Node, user: Node) -> bool:
     """Whether ``user`` runs only where ``guard`` has run before."""
     at: Node | None = user
     while at is not None and at.owning_block is not guard.owning_block:
@@ -202,10 +202,10 @@ def _weaken(graph: Graph) -> bool:
     return changed
 
 
-def _eliminate_unasked(graph: Graph, and_behind: bool = False) -> bool:
-    """With ``and_behind`` the guards stay that may imply those that something asks for."""
+def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
+    """With ``and_after`` the guards stay that may imply those that something asks for."""
     guards = graph.find_nodes(GUARD)
-    needed = _asked_for(graph, and_behind) if guards else set()
+    needed = _asked_for(graph, and_after) if guards else set()
     changed = False
     for guard in guards:
         if guard not in needed and may_change("eliminate", guard):
@@ -238,7 +238,7 @@ def _loops_around(node: Node) -> int:
     return found
 
 
-def _asked_for(graph: Graph, and_behind: bool) -> set[Node]:
+def _asked_for(graph: Graph, and_after: bool) -> set[Node]:
     """The guards that what the program asks about tensors may depend on."""
     needed: set[Node] = set()
     seen: set[Value] = set()
@@ -253,7 +253,7 @@ def _asked_for(graph: Graph, and_behind: bool) -> set[Node]:
         seen.add(value)
         if value.node.kind == GUARD:
             needed.add(value.node)
-        if value.node.kind != GUARD or and_behind:
+        if value.node.kind != GUARD or and_after:
             pending += _sources(value)
     return needed
 

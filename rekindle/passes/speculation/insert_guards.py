@@ -38,7 +38,7 @@ class InsertGuards:
         steady = InvariantTypeFacts(graph) if notes else None
         for note in notes:
             assert steady is not None
-            told = self._told(steady, note)
+            told = self._guarded_type(steady, note)
             if not may_change("remove" if told is None else "guard", note):
                 continue
             replacement = note.input
@@ -50,7 +50,7 @@ class InsertGuards:
             changed = True
         return changed
 
-    def _told(self, steady: InvariantTypeFacts, note: Node) -> Type | None:
+    def _guarded_type(self, steady: InvariantTypeFacts, note: Node) -> Type | None:
         """The type to insist on; None for nothing."""
         seen = note.attributes.get(PROFILED_TYPE)
         if seen == NONE:

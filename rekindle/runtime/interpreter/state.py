@@ -34,7 +34,7 @@ _STORE, _CALL, _CALL_METHOD, _BAILOUT = Opcode.STORE, Opcode.CALL, Opcode.CALL_M
 _FORK, _WAIT, _DEFER, _AWAIT = Opcode.FORK, Opcode.WAIT, Opcode.DEFER, Opcode.AWAIT
 
 
-_DEEPEST: Final = 10_000
+_MAX_DEPTH: Final = 10_000
 """How many calls may stand within one another. They take no room on Python's stack: those that wait for what others
 compute, a long chain of awaits, are calls as well, so that there may be more than Python has of its own."""
 
@@ -214,7 +214,7 @@ class InterpreterState:
 
     def _enter(self, call: Instruction, segment: BasicBlock) -> None:
         caller = self.registers
-        if len(self._stack) >= max(_DEEPEST, sys.getrecursionlimit()):
+        if len(self._stack) >= max(_MAX_DEPTH, sys.getrecursionlimit()):
             raise RecursionError("maximum recursion depth exceeded")
         callee = code_of(call.function or _method_of(caller[call.inputs[0]], call.node.get_string("name")))
         registers = callee.template[:]

@@ -27,9 +27,9 @@ from rekindle.ops.scalars import derive_index
 from rekindle.runtime.interpreter.instructions import JUMPS, Instruction, Opcode
 from rekindle.runtime.interpreter.lowering import WITHOUT_MEMORY
 
-_DEEPEST: Final = 12
+_MAX_DEPTH: Final = 12
 """Python's parser takes a hundred parentheses within each other; a reader takes fewer."""
-_LONGEST: Final = 16
+_MAX_LENGTH: Final = 16
 """Lists with more elements are made once."""
 
 _REAL: Final = frozenset({"IntType", "FloatType", "BoolType"})
@@ -107,10 +107,10 @@ def _takes_any_sequence(reader: Instruction) -> bool:
 def _is_list_of_numbers(instruction: Instruction, uses: Uses) -> bool:
     if instruction.opcode is Opcode.CONSTANT:
         value = instruction.constant
-        return isinstance(value, list) and len(value) <= _LONGEST and all(type(item) is int for item in value)
+        return isinstance(value, list) and len(value) <= _MAX_LENGTH and all(type(item) is int for item in value)
     if instruction.opcode is not Opcode.OPERATION or instruction.node.kind != "prim::ListConstruct":
         return False
-    if len(instruction.inputs) > _LONGEST or not all(_is_number(value) for value in instruction.node.inputs):
+    if len(instruction.inputs) > _MAX_LENGTH or not all(_is_number(value) for value in instruction.node.inputs):
         return False
     return all(uses.writes.get(register, 0) <= 1 for register in instruction.inputs)
 
@@ -128,7 +128,7 @@ def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstruct
         depth = depths.get(uses.reader_of(instruction), 0) + 1
         if index in found.rematerialized:
             pass
-        elif depth <= _DEEPEST and _can_join(index, instructions, reader, uses, found):
+        elif depth <= _MAX_DEPTH and _can_join(index, instructions, reader, uses, found):
             depths[index] = depth
             found.inlined.add(index)
         else:

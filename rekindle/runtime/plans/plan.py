@@ -31,7 +31,7 @@ from rekindle.ops.profiling import conditions
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode
 from rekindle.runtime.interpreter.with_statements import leave_all
-from rekindle.runtime.plans.python_code import MOST_LOOPS, NotCompilable, PythonWriter, literal
+from rekindle.runtime.plans.python_code import MAX_LOOPS, NotCompilable, PythonWriter, literal
 from rekindle.runtime.strategies.bailouts import Bailout
 
 _PLAN = "__plan__"
@@ -171,7 +171,7 @@ class _PlanWriter(PythonWriter):
     def _with(self, index: int, enter: Instruction, end: int) -> int:
         """``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which stays behind them."""
         exit = self._exit_of(index, end)
-        if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
+        if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable
         manager = self.part(enter.inputs[0])
         self.plain(index, enter)

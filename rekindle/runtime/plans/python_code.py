@@ -33,9 +33,9 @@ from rekindle.ops.scalars import derive_index, range_length
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode, copy_constant
 from rekindle.runtime.plans.expression_folding import Uses, foldable
 
-MOST_LOOPS: Final = 15
+MAX_LOOPS: Final = 15
 """Python's compiler nests no more than 20 blocks that an exception or a ``break`` must know of."""
-_MOST_BLOCKS: Final = 60
+_MAX_BLOCKS: Final = 60
 """And indents no deeper than 100 times."""
 
 _INFIX: Final[dict[object, str]] = {
@@ -118,7 +118,7 @@ class PythonWriter:
     # ---------------------------------------------------------------------------------------------------------- lines
 
     def write(self, index: int, line: str) -> None:
-        if self.indent > _MOST_BLOCKS:
+        if self.indent > _MAX_BLOCKS:
             raise NotCompilable
         self.lines.append(" " * self.indent + line)
         self.indices.append(index)
@@ -167,7 +167,7 @@ class PythonWriter:
 
     def loop(self, start: int, end: int) -> None:
         """The loop from ``start`` to the jump back at ``end``."""
-        if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
+        if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable
         self.open_loops.append(end)
         self.inside(start, "while True:", start, end)
@@ -188,7 +188,7 @@ class PythonWriter:
         back = start.target - 1
         jump = self.instructions[back]
         if jump.opcode is Opcode.LOOP_NEXT and jump.target == index + 1 and jump.outputs == start.outputs:
-            if len(self.open_loops) + self.open_tries >= MOST_LOOPS:
+            if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
                 raise NotCompilable
             numbers = self._range_of(index, start)
             self.open_loops.append(back)

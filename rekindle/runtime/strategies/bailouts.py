@@ -110,13 +110,13 @@ class Bailout:
         tracebacks call it."""
         self.record_taken()
         if self.restart is not None and self._places is not None:
-            return partial(_start_anew, self.restart, self._places)
+            return partial(_restart, self.restart, self._places)
         if self._rest is None:
             self._rest = callable_of(self.graph, name)
         return self._rest
 
 
-def _start_anew(restart: Callable[..., Any], places: Sequence[int], *values: object) -> Any:
+def _restart(restart: Callable[..., Any], places: Sequence[int], *values: object) -> Any:
     return restart(*[values[place] for place in places])
 
 

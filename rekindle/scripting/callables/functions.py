@@ -69,7 +69,7 @@ def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunc
     return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)
 
 
-def function_behind(obj: object) -> types.FunctionType | None:
+def underlying_function(obj: object) -> types.FunctionType | None:
     """The Python function behind one that ``torch.jit.script`` has decorated and keeps, or that ``script_if_tracing``
     has, ours or ``torch.jit``'s; None for anything else."""
     if isinstance(obj, types.FunctionType):
@@ -96,7 +96,7 @@ def _compiled_if_tracing(wrapper: types.FunctionType) -> types.FunctionType | No
     if _IF_TRACING not in held:
         return None
     function = held.get(_ORIGINAL)
-    behind = function_behind(function)
+    behind = underlying_function(function)
     return function if behind is None and isinstance(function, types.FunctionType) else behind
 
 

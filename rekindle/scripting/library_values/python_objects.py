@@ -91,9 +91,9 @@ class PythonObject(StaticValue):
         cls = type(self.obj)
         defined = inspect.getattr_static(cls, name, _ABSENT)
         if isinstance(defined, FunctionType) and name not in getattr(self.obj, "__dict__", {}):
-            return BoundFunction(self._meaning(defined, range, graph, name), self)
+            return BoundFunction(self._sugared(defined, range, graph, name), self)
         if name == "__class__":
-            return self._meaning(cls, range, graph, name)
+            return self._sugared(cls, range, graph, name)
         try:
             found = getattr(self.obj, name)
         except AttributeError:
@@ -101,10 +101,10 @@ class PythonObject(StaticValue):
             raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=hint) from None
         if isinstance(found, MethodType) and isinstance(found.__func__, FunctionType):
             owner = PythonObject(found.__self__, None, self.resolver)
-            return BoundFunction(self._meaning(found.__func__, range, graph, name), owner)
-        return self._meaning(found, range, graph, name)
+            return BoundFunction(self._sugared(found.__func__, range, graph, name), owner)
+        return self._sugared(found, range, graph, name)
 
-    def _meaning(self, obj: Any, range: SourceRange, graph: Graph, name: str | None) -> SugaredValue:
+    def _sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None) -> SugaredValue:
         assert meaning is not None
         return meaning(obj, range, graph, self.resolver, name)
 
@@ -157,14 +157,14 @@ class PythonObject(StaticValue):
             raise UndefinedNameError(
                 f"'{self.name or 'the table'}' has no item {key!r}", range, hint=f"its items are {known}"
             ) from None
-        return self._meaning(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
+        return self._sugared(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
 
     def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
         """The item of a name that only the run knows: one of all."""
         if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
             raise self._refuse(range)
         what = f"'{self.name}'" if self.name else "a table"
-        makes = [partial(self._meaning, found, range, graph, None) for found in self.obj.values()]
+        makes = [partial(self._sugared, found, range, graph, None) for found in self.obj.values()]
         return RuntimeDispatch(what, index, list(self.obj), makes)
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
@@ -178,7 +178,7 @@ class PythonObject(StaticValue):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if not isinstance(self.obj, Mapping):
             raise self._refuse(range)
-        return [self._meaning(key, range, graph, None) for key in self.obj]
+        return [self._sugared(key, range, graph, None) for key in self.obj]
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return SugaredTuple(self.as_tuple(range, graph))

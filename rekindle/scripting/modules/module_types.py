@@ -27,7 +27,7 @@ from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, spell_annotation
-from rekindle.scripting.callables.functions import function_behind
+from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.modifiers import Attribute
 from rekindle.scripting.constants import is_constant
 from rekindle.scripting.library_values.builtin_table import builtin_kind
@@ -299,7 +299,7 @@ class _Gatherer:
         """Whether ``value`` is something to call, which is no attribute but known to the compiler."""
         if isinstance(value, torch._ops.OpOverloadPacket):
             self.facts.builtins[name] = value._qualified_op_name
-        elif (original := function_behind(value)) is not None:
+        elif (original := underlying_function(value)) is not None:
             self.facts.functions[name] = original
         elif isinstance(value, Function) or inspect.isfunction(value):
             self.facts.functions[name] = value

@@ -35,7 +35,7 @@ from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
-from rekindle.scripting.callables.functions import function_behind
+from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod, made_for
 from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
@@ -133,7 +133,7 @@ def _class_function(cls: type, name: str) -> FunctionType | None:
     found = inspect.getattr_static(cls, name, None)
     if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
         return None  # what nn.Module itself can do is for Python only
-    found = function_behind(found) or found
+    found = underlying_function(found) or found
     # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
     return None if modifier_of(found) is Modifier.COPIED else found
 

@@ -137,12 +137,12 @@ def _forward(work: DerivativeBuilder, way: Vjp) -> tuple[list[Value], Pytree]:
         with graph.inserting_after(result.node):
             zeros = _zeros_like(graph, result)
         cotangent.replace_all_uses_with(zeros)
-        _move_users_behind(zeros)
+        _move_users_after(zeros)
         graph.block.erase_input(cotangent.offset)
     return results, unflatten_like(value, found)
 
 
-def _move_users_behind(value: Value) -> None:
+def _move_users_after(value: Value) -> None:
     """Move what uses ``value`` and stands before it, where an input stood for it, behind it: what is asked of its sizes
     is asked as soon as can be."""
     last = value.node
@@ -151,7 +151,7 @@ def _move_users_behind(value: Value) -> None:
             use.user.move_after(last)
             last = use.user
             for output in use.user.outputs:
-                _move_users_behind(output)
+                _move_users_after(output)
 
 
 def _zeros_like(graph: Graph, value: Value) -> Value:

@@ -25,7 +25,7 @@ from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.names import qualified_name, unique_name
-from rekindle.scripting.callables.functions import function_behind
+from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.overloads import overloads_of
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.python_values import sugared_value
@@ -83,7 +83,7 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
         )
     if isinstance(function, (Function, Overloaded)):
         return sugared_value(function, range, graph, EmptyResolver())
-    python = function_behind(function) or function
+    python = underlying_function(function) or function
     if isinstance(python, types.FunctionType) and not overloads_of(python):
         told = _told_by_arguments(python, args, kwargs)
         if told:

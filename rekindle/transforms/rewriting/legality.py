@@ -41,10 +41,10 @@ class GraphFacts:
             self._is_calm = not any(map(_has_effects, self.graph.all_nodes()))
         return self._is_calm
 
-    def forget(self, is_calm: bool) -> None:
+    def forget(self, is_effect_free: bool) -> None:
         """The graph has changed, by nodes that are calm or not."""
         self._aliases = None
-        if not is_calm:
+        if not is_effect_free:
             self._is_calm = None
 
 
@@ -82,7 +82,7 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
             continue
         if given in match.roots:
             return RewriteBlocker(f"%{given.name} is a result, and another result is made of it", given.node)
-        if _is_behind(given, place, block):
+        if _is_after(given, place, block):
             return RewriteBlocker(f"%{given.name} is defined behind the place where a result is used", given.node)
     return _crossing(match, nodes, place, facts) or place
 
@@ -143,7 +143,7 @@ def _in_block(node: Node, block: Block) -> Node | None:
     return node
 
 
-def _is_behind(value: Value, place: Node, block: Block) -> bool:
+def _is_after(value: Value, place: Node, block: Block) -> bool:
     node = value.node
     return node.kind != "prim::Param" and node.owning_block is block and node._position >= place._position
 

@@ -152,7 +152,7 @@ class Matcher:
             return [[]]
         if node.kind == "prim::Constant":
             if not _same_constant(wanted, found):
-                return self._fail(match, wanted, found, f"{_told(found)} where {_told(wanted)} is expected")
+                return self._fail(match, wanted, found, f"{_describe(found)} where {_describe(wanted)} is expected")
             match.values[wanted] = found
             return [[]]
         return self._fit_node(match, wanted, found)
@@ -250,7 +250,7 @@ def _same_constant(a: Value, b: Value) -> bool:
     return constant_key(a.node) == constant_key(b.node)
 
 
-def _told(value: Value) -> str:
+def _describe(value: Value) -> str:
     """A value, for messages: a constant by what it is."""
     if is_constant(value):
         found = value_of(value.node)

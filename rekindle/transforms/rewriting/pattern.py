@@ -16,7 +16,7 @@ from rekindle.passes.constants import constant_int
 from rekindle.program.calling import inlined
 from rekindle.program.function import Function
 from rekindle.runtime.pipelines import NORMAL_FORM
-from rekindle.scripting.callables.functions import function_behind
+from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.script import script
 
 
@@ -86,7 +86,7 @@ def graph_of(source: Any) -> tuple[str, Graph]:
 
 
 def _compiled(source: Any) -> Function:
-    if not isinstance(function_behind(source) or source, types.FunctionType):
+    if not isinstance(underlying_function(source) or source, types.FunctionType):
         raise RuleError(f"a {type(source).__qualname__} cannot be part of a rule; write a function, or IR text")
     found = script(source)
     if not isinstance(found, Function):

@@ -41,7 +41,7 @@ class Replacement:
 
     graph: Graph
     relations: Relations
-    is_calm: bool
+    is_effect_free: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,7 +73,7 @@ class RewriteRule:
     def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
         """Where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference where it
         comes closest, or what would make the rewrite wrong."""
-        graph = graph_behind(target).copy()
+        graph = underlying_graph(target).copy()
         if prepare:
             normalise(graph)
         return explain(self.name, self.patterns, graph, lambda match: self.refusal(match, GraphFacts(graph)))
@@ -114,7 +114,7 @@ class RewriteRule:
                 assert isinstance(place, Node)
                 made = self._replacement_for(match)
                 _replace(match, made, place)
-                facts.forget(made.is_calm)
+                facts.forget(made.is_effect_free)
                 return True
         return False
 
@@ -214,7 +214,7 @@ def _with_attributes(made: Replacement, match: Match) -> Replacement:
                 if value[1:] not in match.attributes:
                     raise RuleError(f"no pattern captures the attribute '{value}'")
                 node.attributes[name] = match.attributes[value[1:]]
-    return Replacement(graph, made.relations, made.is_calm)
+    return Replacement(graph, made.relations, made.is_effect_free)
 
 
 def _replace(match: Match, made: Replacement, place: Node) -> None:
@@ -322,7 +322,7 @@ def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bo
     Raises:
         RuleError: they go on for ever, because one undoes what another does.
     """
-    graph = graph_behind(target)
+    graph = underlying_graph(target)
     if prepare:
         normalise(graph)
     count = apply_to_fixpoint(rules, graph)
@@ -350,7 +350,7 @@ def _times(rule: RewriteRule, graph: Graph) -> int:
     return sum(1 for node in graph.all_nodes() if node.in_block and rule._rewrite_at(node, facts))
 
 
-def graph_behind(target: Any) -> Graph:
+def underlying_graph(target: Any) -> Graph:
     """The graph of a function, of a method, of a module's ``forward``; a graph itself.
 
     Raises:

@@ -111,11 +111,11 @@ def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
     return graph.insert_node(graph.create(kind, [value], types=[part.type for part in form.parts])).outputs
 
 
-def put_together(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
+def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
     """A value of its ``leaves``; what puts it together is inserted. Numbers among them may have become tensors."""
     if form.parts is None:
         return next(leaves)
-    parts = [put_together(graph, part, leaves) for part in form.parts]
+    parts = [unflatten(graph, part, leaves) for part in form.parts]
     if isinstance(form.type, DictType):
         keys = [graph.insert_constant(key) for key in form.keys]
         items = [item for pair in zip(keys, parts, strict=True) for item in pair]
@@ -130,7 +130,7 @@ def put_together(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
 
 def inputs(graph: Graph, form: DimTree, name: str) -> Value:
     """A value of new inputs of ``graph``, one for each leaf."""
-    return put_together(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
+    return unflatten(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
 
 
 def fold_entries(graph: Graph) -> None:

@@ -24,7 +24,7 @@ from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of
 from rekindle.transforms.indexing import inline_with_plain_indices
 from rekindle.transforms.split_unions import split_unions
-from rekindle.transforms.vmap.batch_dims import Dims, DimTree, dim_tree_of, elements, fold_entries, inputs, put_together
+from rekindle.transforms.vmap.batch_dims import Dims, DimTree, dim_tree_of, elements, fold_entries, inputs, unflatten
 from rekindle.transforms.vmap.batchedness import written_by
 from rekindle.transforms.vmap.batching import Randomness
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
@@ -167,7 +167,7 @@ def _whole(original: Graph, declared: Graph, takes: list[DimTree], gives: DimTre
     for value, form in zip(original.inputs, takes, strict=True):
         leaves += elements(graph, graph.add_input(value.base_name, _of_batches(value.type)), form)
     results = graph.insert_graph(declared, leaves)
-    graph.add_output(put_together(graph, gives, iter(results)))
+    graph.add_output(unflatten(graph, gives, iter(results)))
     return graph
 
 
