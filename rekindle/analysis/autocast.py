@@ -8,19 +8,9 @@ from typing import Final
 import torch
 
 from rekindle.ir.registry import Operator
+from rekindle.ir.traits import Trait
 
 _KEYS: Final = ("AutocastCPU", "AutocastCUDA", "AutocastMPS", "AutocastXPU", "AutocastPrivateUse1")
-
-
-_MADE_OF_VIEWS: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("reshape", "flatten", "unflatten", "contiguous", "chunk", "split", "movedim", "moveaxis", "narrow", "ravel"),
-        *("swapaxes", "swapdims", "expand_as", "view_as", "reshape_as", "tensor_split", "hsplit", "vsplit", "dsplit"),
-        *("to", "type_as", "clone", "squeeze", "numpy_T", "mT", "mH", "adjoint", "broadcast_to", "broadcast_tensors"),
-    )
-)
-"""Composite operators that only view, copy and convert."""
 
 
 @cache
@@ -31,7 +21,7 @@ def ignores_autocast(operator: Operator) -> bool:
     are made of others, any of which autocast may change.
     """
     schema = operator.schema
-    if schema.name in _MADE_OF_VIEWS:
+    if Trait.MOVES_DATA in operator.traits:
         return True
     namespace, _, name = schema.name.partition("::")
     packet = getattr(torch.ops.aten, name, None) if namespace == "aten" else None

@@ -17,6 +17,7 @@ from typing import Final, TypeAlias
 from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, may_write
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import TensorType
 
 Range: TypeAlias = tuple[int, int | None]
@@ -29,36 +30,9 @@ CONVOLUTIONS: Final = {
 }
 """Convolutions by the number of dimensions that they go along; there is one of channels besides, and mostly a batch."""
 
-_ELEMENTWISE: Final = (
-    *("relu", "relu6", "hardtanh", "silu", "gelu", "sigmoid", "tanh", "elu", "selu", "celu", "leaky_relu"),
-    *("hardswish", "hardsigmoid", "mish", "softplus", "softsign", "clamp", "clamp_min", "clamp_max", "threshold"),
-    *("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "log_softmax", "softmax", "dropout"),
-    *("feature_dropout", "alpha_dropout", "feature_alpha_dropout"),
-)
 
-_LIKE_FIRST: Final = frozenset(
-    {
-        *(f"aten::{name}" for name in _ELEMENTWISE),
-        *(f"aten::{name}_" for name in _ELEMENTWISE),
-        *CONVOLUTIONS,
-        *("aten::batch_norm", "aten::instance_norm", "aten::layer_norm", "aten::group_norm", "aten::clone"),
-        *("aten::contiguous", "aten::detach", "aten::to", "aten::prelu", "aten::channel_shuffle"),
-        *(f"aten::{kind}_pool{n}d" for kind in ("max", "avg", "adaptive_avg") for n in (1, 2, 3)),
-        *("aten::pixel_shuffle", "aten::pad", "aten::constant_pad_nd", "aten::reflection_pad2d"),
-        *(f"aten::{name}_" for name in ("add", "sub", "mul", "div", "copy", "fill", "zero", "addcmul")),
-    }
-)
-"""Kinds whose result has as many dimensions as their first argument."""
-
-_BROADCASTING: Final = frozenset({"aten::add", "aten::sub", "aten::mul", "aten::div", "aten::maximum", "aten::minimum"})
-
-_KEEPS_RANK: Final = frozenset(
-    {
-        *(kind for kind in _LIKE_FIRST if kind.endswith("_")),
-        *("aten::batch_norm", "aten::instance_norm", "aten::append", "aten::_set_item", "prim::SetAttr"),
-    }
-)
-"""Kinds that write, but never to the number of dimensions of a tensor."""
+_KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAttr"})
+"""Kinds that write to lists and objects alone."""
 
 
 def keeps_rank(node: Node) -> bool:
@@ -66,7 +40,9 @@ def keeps_rank(node: Node) -> bool:
     if node.kind == "aten::linear":
         weight = node.inputs[1].type
         return isinstance(weight, TensorType) and weight.rank == 2
-    return node.kind in _LIKE_FIRST and len(node.outputs) == 1 and isinstance(node.inputs[0].type, TensorType)
+    if len(node.outputs) != 1 or not node.inputs or not isinstance(node.inputs[0].type, TensorType):
+        return False
+    return node.has_trait(Trait.SAME_RANK)
 
 
 def ranks_are_fixed(graph: Graph) -> bool:
@@ -75,7 +51,7 @@ def ranks_are_fixed(graph: Graph) -> bool:
         if node.kind in DEFERRED_SUBGRAPH_KINDS or node.kind in INLINE_SUBGRAPH_KINDS or node.operator is None:
             if node.kind not in ("prim::If", "prim::Loop", "prim::Constant"):
                 return False
-        elif may_write(node) and node.kind not in _KEEPS_RANK:
+        elif may_write(node) and node.kind not in _KEEPS_RANK and not node.has_trait(Trait.SAME_RANK):
             return False
     return True
 
@@ -119,7 +95,7 @@ class Ranks:
             return self._facts[value], self._facts[value]
         if isinstance(type, TensorType) and type.rank is not None:
             return type.rank, type.rank
-        if node.kind in _BROADCASTING:
+        if node.has_trait(Trait.POINTWISE):
             return self._broadcast(node)
         if node.kind == "aten::flatten":
             return _flattened(node)
@@ -133,10 +109,11 @@ class Ranks:
         return ANY_RANK
 
     def _broadcast(self, node: Node) -> Range:
-        ranges = [self.of(value) for value in node.inputs[:2] if isinstance(value.type, TensorType)]
+        ranges = [self.of(value) for value in node.inputs if isinstance(value.type, TensorType)]
         bounds = [most for _, most in ranges]
         known = [most for most in bounds if most is not None]
-        return max(fewest for fewest, _ in ranges), max(known) if len(known) == len(bounds) else None
+        most = max(known, default=0) if len(known) == len(bounds) else None
+        return max((fewest for fewest, _ in ranges), default=0), most
 
 
 def in_order(graph: Graph, ranks: Ranks | None) -> Iterator[Node]:

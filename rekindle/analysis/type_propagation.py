@@ -36,6 +36,7 @@ from rekindle.analysis.effects import (
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Operator, is_foreign
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import (
     NONE,
     TENSOR,
@@ -51,7 +52,7 @@ from rekindle.ir.types import (
     Type,
     unshaped,
 )
-from rekindle.ops.result_types import RESHAPING, result_facts
+from rekindle.ops.result_types import result_facts
 from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown, join
 
 
@@ -136,8 +137,10 @@ def _both_give(value: Value, type: Type) -> bool:
 
 def may_reshape(node: Node) -> bool:
     """Whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
-    schema = node.schema
-    return node.kind in RESHAPING or (schema is not None and any(argument.is_out for argument in schema.arguments))
+    operator = node.operator
+    if operator is None:
+        return False
+    return Trait.RESHAPES in operator.traits or any(argument.is_out for argument in operator.schema.arguments)
 
 
 _PASSES_ON: Final = frozenset(
@@ -448,6 +451,14 @@ def _argument(type: Type, fact: Fact) -> Fact:
     kinds = {IntType: "int", FloatType: "float", BoolType: "bool", ComplexType: "complex", NumberType: "number"}
     kind = kinds.get(type.__class__)
     return None if kind is None else Unknown(kind)
+
+
+def fact_of_input(value: Value) -> Fact:
+    """What a rule is told of an input of a node, by its type and, of a constant, its value."""
+    if value.type == NONE:
+        return Constant(None)
+    is_number = value.node.kind == "prim::Constant" and _is_simple(value.type)
+    return _argument(value.type, Constant(value.to_python()) if is_number else _fact_of(value.type))
 
 
 def _is_simple(type: Type) -> bool:

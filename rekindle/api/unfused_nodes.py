@@ -13,27 +13,11 @@ from typing import Final
 
 from rekindle.codegen.fusion import blockers_of, was_fused
 from rekindle.ir.graph import Graph, Node
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import ListType, TensorType, Type
-
-LIBRARY: Final = frozenset(
-    {
-        *(f"aten::{name}" for name in ("mm", "bmm", "mv", "dot", "matmul", "addmm", "addbmm", "baddbmm", "addmv")),
-        *(f"aten::{name}" for name in ("linear", "bilinear", "scaled_dot_product_attention")),
-        *(f"aten::conv{dims}d" for dims in (1, 2, 3)),
-        *(f"aten::conv_transpose{dims}d" for dims in (1, 2, 3)),
-        *("aten::_convolution", "aten::convolution", "aten::convolution_backward"),
-        *("prim::packed_convolution", "prim::packed_convolution_add", "prim::packed_linear"),
-        *("autodiff::matmul_self", "autodiff::matmul_other"),
-    }
-)
-"""Matrix products, convolutions and attention: BLAS and oneDNN run them, and no kernel is to be made of them."""
 
 LIBRARY_REASON: Final = "BLAS or oneDNN runs it"
 
-_MAY_COPY: Final = frozenset(
-    f"aten::{name}"
-    for name in ("contiguous", "reshape", "reshape_as", "flatten", "to", "type_as", "sum_to_size", "_grad_sum_to_size")
-)
 
 _CALLS: Final = frozenset(
     f"prim::{name}" for name in ("CallFunction", "CallMethod", "PythonOp", "IgnoredPythonOp", "fork")
@@ -51,7 +35,7 @@ class UnfusedNode:
     @property
     def is_library(self) -> bool:
         """Whether that is as it should be."""
-        return self.node.kind in LIBRARY
+        return self.node.has_trait(Trait.LIBRARY)
 
 
 CALLED: Final = "it calls what is known only when it runs"
@@ -68,7 +52,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
         told = reasons.get((node.kind, node.range))
         if not computes_tensors(node):
             continue
-        if node.kind in LIBRARY:
+        if node.has_trait(Trait.LIBRARY):
             yield UnfusedNode(node, LIBRARY_REASON)
         elif node.kind in _CALLS:
             yield UnfusedNode(node, CALLED)
@@ -79,7 +63,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
 
 def computes_tensors(node: Node) -> bool:
     """Whether it makes a tensor, or writes to one, by itself."""
-    if node.kind in LIBRARY or node.kind in _CALLS:
+    if node.has_trait(Trait.LIBRARY) or node.kind in _CALLS:
         return True
     if node.kind.startswith("prim::"):
         return node.kind == "prim::NumToTensor"
@@ -87,7 +71,7 @@ def computes_tensors(node: Node) -> bool:
     if schema is None:
         return any(_holds_tensors(output.type) for output in node.outputs)
     returns = [each for each in schema.returns if _holds_tensors(each.type)]
-    return any(each.alias is None or each.alias.is_write or node.kind in _MAY_COPY for each in returns)
+    return any(each.alias is None or each.alias.is_write or node.has_trait(Trait.VIEW_OR_COPY) for each in returns)
 
 
 def _holds_tensors(type: Type) -> bool:

@@ -15,6 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from rekindle.errors import ArchiveLimitError, UnsafeArchiveError
+from rekindle.ir.traits import Trait
+from rekindle.ops.traits import traits_of_kind
 
 
 class Budget:
@@ -210,30 +212,17 @@ _ABOUT_AS_LARGE: Final = frozenset(
 """Operators that cannot be tried without content, or not with tensors of special kinds, and whose results are not much
 larger than what they are given."""
 
-_LINEAR: Final = frozenset(
-    {
-        *("sum", "mean", "amax", "amin", "max", "min", "prod", "all", "any", "argmax", "argmin", "norm", "var", "std"),
-        *("cat", "stack", "clone", "_to_copy", "copy_", "fill_", "zero_", "zeros", "ones", "full", "empty", "rand"),
-        *("randn", "randint", "arange", "linspace", "zeros_like", "ones_like", "full_like", "empty_like", "new_zeros"),
-        *("new_ones", "new_full", "new_empty", "empty_strided", "scalar_tensor", "eye", "tril", "triu", "sort", "topk"),
-        *("index_select", "gather", "index", "index_put_", "scatter_", "scatter", "flip", "roll", "repeat", "cumsum"),
-        *("cumprod", "where", "masked_fill", "masked_fill_", "embedding", "constant_pad_nd", "uniform_", "normal_"),
-    }
-)
-"""Operators, beside the elementwise ones and the views, that look at each element a few times only."""
-
-_PRODUCTS: Final = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "matmul", "linear", "outer"})
-
 
 def _work(func: Any, read: Sequence[int], written: int) -> int:
     """The elements or products that ``func`` looks at, at most."""
-    name = func._schema.name.rpartition("::")[2]
+    name, traits = func._schema.name, traits_of_kind(func._schema.name)
     linear = sum(read) + written
-    if torch.Tag.pointwise in func.tags or name in _LINEAR or any(result.alias_info for result in func._schema.returns):
+    is_linear = torch.Tag.pointwise in func.tags or Trait.LINEAR_COST in traits
+    if is_linear or any(result.alias_info for result in func._schema.returns):
         return linear
-    if func._schema.name in _ABOUT_AS_LARGE or "::" in name:
+    if name in _ABOUT_AS_LARGE:
         return 2 * linear
-    if name in _PRODUCTS:
+    if Trait.MATRIX_PRODUCT in traits:
         factors = sorted(read)[-2:]
         return linear + isqrt(factors[0] * factors[-1] * max(written, 1)) if factors else linear
     return linear + max(read, default=1) * max(written, 1)

@@ -3,34 +3,13 @@ autograd, which knows conjugates, and that the gradient of a real number is real
 
 from __future__ import annotations
 
-from typing import Final
-
 from torch import Tensor
 
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.scalar_types import DTYPES
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import COMPLEX, TensorType
 from rekindle.passes.constants import constant_int
-
-_MAKES: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("complex", "polar", "view_as_complex", "view_as_complex_copy", "chalf", "cfloat", "cdouble", "stft"),
-        *("fft_fft", "fft_fft2", "fft_fftn", "fft_ifft", "fft_ifft2", "fft_ifftn", "fft_rfft", "fft_rfft2"),
-        *("fft_rfftn", "fft_ihfft", "fft_ihfft2", "fft_ihfftn", "linalg_eig", "linalg_eigvals"),
-    )
-)
-"""Kinds that make complex numbers of real ones."""
-
-_LEAVES: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("abs", "absolute", "angle", "real", "imag", "view_as_real", "view_as_real_copy", "istft"),
-        *("fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"),
-        *("norm", "linalg_norm", "linalg_vector_norm", "linalg_matrix_norm", "var", "std", "linalg_eigvalsh"),
-    )
-)
-"""Kinds that make real numbers of complex ones."""
 
 
 class ComplexValues:
@@ -43,7 +22,7 @@ class ComplexValues:
         """Whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
         makes = _makes(node)
         takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
-        if makes or (takes and node.kind not in _LEAVES):
+        if makes or (takes and not node.has_trait(Trait.MAKES_REAL)):
             self._known.update(node.outputs)
         return makes or takes
 
@@ -66,7 +45,7 @@ def _holds(block: Block) -> bool:
 
 
 def _makes(node: Node) -> bool:
-    if node.kind in _MAKES or any(value.type == COMPLEX for value in (*node.inputs, *node.outputs)):
+    if node.has_trait(Trait.MAKES_COMPLEX) or any(value.type == COMPLEX for value in (*node.inputs, *node.outputs)):
         return True
     if node.kind == "prim::Constant":
         value = node.attributes.get("value")

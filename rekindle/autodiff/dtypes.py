@@ -13,43 +13,18 @@ layers, and before it is a result.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.reverse_mode.tape import TapeEntry, loop_carried
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
-
-_OF_ONE_DTYPE: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("matmul", "mm", "bmm", "mv", "dot", "vdot", "inner", "outer", "ger", "addmm", "addmv", "addbmm", "baddbmm"),
-        *("linear", "bilinear", "einsum", "tensordot", "linalg_multi_dot", "chain_matmul", "kron", "cross"),
-        *("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"),
-        *("embedding", "embedding_bag", "index_select", "gather", "masked_select", "take", "take_along_dim", "index"),
-        *("scatter", "scatter_add", "index_add", "index_copy", "cdist", "scaled_dot_product_attention", "prelu"),
-        *("lstm", "gru", "rnn_tanh", "rnn_relu", "lstm_cell", "gru_cell", "grid_sampler", "rms_norm"),
-    )
-)
-"""Operators whose arguments with gradients are of the dtype of the result."""
-
-_ARITHMETIC: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("add", "sub", "rsub", "mul", "div", "neg", "where", "maximum", "minimum", "abs", "reciprocal", "pow"),
-        *("exp", "log", "log1p", "expm1", "sqrt", "rsqrt", "sin", "cos", "square", "clone", "sum", "mean", "relu"),
-        *("tanh", "sigmoid", "silu", "hardtanh", "relu6", "hardswish", "hardsigmoid", "softplus", "leaky_relu"),
-    )
-)
-"""Operators whose formulas are arithmetic that promotes its operands."""
-
-_CONVERTS: Final = frozenset({"aten::to", "aten::type_as", "aten::_to_copy"})
-"""Operators whose formulas convert gradients themselves."""
+from rekindle.ops.traits import traits_of_kind
 
 
 def introduces_dtypes(graph: Graph) -> bool:
     """Whether a tensor in ``graph`` may be of another dtype than the floats that the graph takes."""
-    return any(node.kind in _CONVERTS or _has_dtype(node) or _is_new(node) for node in graph.all_nodes())
+    return any(node.has_trait(Trait.CONVERTS) or _has_dtype(node) or _is_new(node) for node in graph.all_nodes())
 
 
 def _has_dtype(node: Node) -> bool:
@@ -75,7 +50,7 @@ def values_to_convert(steps: Sequence[TapeEntry]) -> set[Value]:
     while pending:
         value = pending.pop()
         step = made_by.get(value)
-        if step is not None and step.formula is not None and step.formula.schema.name in _CONVERTS:
+        if step is not None and step.formula is not None and Trait.CONVERTS in traits_of_kind(step.formula.schema.name):
             continue
         if step is not None and _takes_any_dtype(step):
             sources = [each for each in step.inputs if _is_tensor(each.type)]
@@ -95,7 +70,8 @@ def _takes_any_dtype(step: TapeEntry) -> bool:
     if step.formula is None:
         return False
     schema = step.formula.schema
-    return schema.name in _ARITHMETIC or any(result.alias is not None for result in schema.returns)
+    is_view = any(result.alias is not None for result in schema.returns)
+    return is_view or Trait.PROMOTING_GRADIENT in traits_of_kind(schema.name)
 
 
 def _every(steps: Sequence[TapeEntry]) -> Iterator[TapeEntry]:
@@ -109,7 +85,7 @@ def _promotes(step: TapeEntry) -> bool:
     """Whether tensors that ``step`` takes may be of other dtypes than what it gives."""
     if step.formula is None:
         return step.node is not None and step.node.kind == "prim::ListConstruct"
-    if step.formula.schema.name in _OF_ONE_DTYPE or step.formula.schema.name in _CONVERTS:
+    if traits_of_kind(step.formula.schema.name) & {Trait.ONE_DTYPE, Trait.CONVERTS}:
         return False
     tensors = [value.type for value in step.inputs if _is_tensor(value.type)]
     if _are_known_as_one([*tensors, *(output.type for output in step.outputs)]):

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rekindle.ir.graph import Block, Graph
     from rekindle.ir.registry import Operator
     from rekindle.ir.schema import FunctionSchema
+    from rekindle.ir.traits import Trait
 
 
 class HasValue(Protocol):
@@ -275,6 +276,11 @@ class Node:
     def schema(self) -> FunctionSchema | None:
         operator = self.operator
         return None if operator is None else operator.schema
+
+    def has_trait(self, trait: Trait) -> bool:
+        """Whether the operator that this node calls is known, and has ``trait``."""
+        operator = self.operator
+        return operator is not None and trait in operator.traits
 
     # ---------------------------------------------------------------------------------------- changing
 

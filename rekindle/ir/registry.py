@@ -14,6 +14,7 @@ from typing import Final
 from rekindle.ir import node as _node
 from rekindle.ir.node import Node
 from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import (
     NONE,
     Bindings,
@@ -78,7 +79,7 @@ class Operator:
     Two things that some schemas hide: ``may_alias_inputs`` says that a result without an alias annotation may be one of
     the arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying
     so, each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments
-    that are lists that a tuple does as well: the operator only reads them.
+    that are lists that a tuple does as well: the operator only reads them. ``traits`` are what else passes know of it.
     """
 
     schema: FunctionSchema
@@ -91,6 +92,7 @@ class Operator:
     may_alias_inputs: bool = False
     hidden_writes: tuple[tuple[str, str], ...] = ()
     takes_any_sequence: bool = False
+    traits: frozenset[Trait] = frozenset()
     _generic: bool | None = field(default=None, repr=False)
 
     @property

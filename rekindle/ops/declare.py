@@ -23,6 +23,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.registry import AliasAnalysisKind, Invocation, Operation, Operator
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ops.overload_order import ORDER
+from rekindle.ops.traits import traits_of_kind
 
 MakeOperation = Callable[[Node], Operation]
 
@@ -45,8 +46,9 @@ class Declaration:
         return self.text[: self.text.index("(")].partition(".")[2]
 
     def parse(self) -> Operator:
+        schema = parse_schema(self.text)
         return Operator(
-            parse_schema(self.text),
+            schema,
             operation=self.operation,
             operation_for_node=self.operation_for_node,
             invocation_for_node=self.invocation_for_node,
@@ -54,6 +56,7 @@ class Declaration:
             has_side_effects=self.has_side_effects,
             is_nondeterministic=self.is_nondeterministic,
             may_alias_inputs=self.may_alias_inputs,
+            traits=traits_of_kind(schema.name),
         )
 
 

@@ -19,8 +19,9 @@ from rekindle.ir.registry import Invocation, Operation, Operator
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.schema_parser import parse_schema
 from rekindle.ir.types import ListType
-from rekindle.ops.aliasing import HIDDEN_WRITES, may_alias_inputs
+from rekindle.ops.aliasing import HIDDEN_WRITES, is_composite, may_alias_inputs
 from rekindle.ops.fast_paths import DIRECT, IN_PIECES, SPREADS
+from rekindle.ops.traits import traits_of_overload
 
 
 class _DispatcherIndex:
@@ -81,6 +82,7 @@ def _operator(overload: Any) -> Operator:
         may_alias_inputs=may_alias_inputs(schema.qualified_name),
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
         takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
+        traits=traits_of_overload(schema, overload.tags, is_composite=is_composite(schema.qualified_name)),
     )
 
 

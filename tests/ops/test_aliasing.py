@@ -18,7 +18,8 @@ from torch.utils._pytree import tree_leaves
 
 from rekindle.analysis.alias_summaries import AliasSummary, alias_summary_of
 from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ops.aliasing import NON_ALIASING_COMPOSITES
+from rekindle.ir.traits import Trait
+from rekindle.ops.traits import kinds_with
 from tests.sweeps.op_db import database
 
 SHARDS = 8
@@ -190,7 +191,7 @@ def test_normalisation_writes_its_statistics() -> None:
     assert arguments[3].abs().sum() > 0
 
 
-@pytest.mark.parametrize("kind", sorted(NON_ALIASING_COMPOSITES))
+@pytest.mark.parametrize("kind", sorted(kinds_with(Trait.FRESH)))
 def test_the_table_names_composites_without_annotations(kind: str) -> None:
     overloads = [operator for operator in REGISTRY.overloads(kind) if not operator.schema.is_mutable]
     composites = [operator for operator in overloads if _is_composite(operator)]

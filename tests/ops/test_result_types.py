@@ -89,7 +89,10 @@ def test_promotion_of_three_is_that_of_where_and_addcmul() -> None:
 def test_a_default_dtype_that_is_not_known() -> None:
     ints, floats = TensorType(torch.int64, None, (2,)), TensorType(torch.float16, None, (2,))
     assert promoted([ints, Constant(0.5)], None) is None
-    assert promoted([floats, Constant(0.5)], None) is None  # the kind of a number has no dtype of its own then
+    assert promoted([floats, Constant(0.5)], None) == torch.float16  # whatever the default is
+    scalars = TensorType(torch.float16, None, ())
+    assert promoted([scalars, Constant(0.5)], None) == torch.float16
+    assert promoted([ints, Unknown("number")], None) is None
     assert promoted([ints, floats], None) == torch.float16
 
 

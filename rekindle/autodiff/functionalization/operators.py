@@ -8,6 +8,7 @@ from typing import Final
 
 from rekindle.analysis.effects import is_write
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
 from rekindle.passes.simplification.functional_variants import functional_kind
 
@@ -99,7 +100,9 @@ def _of_tensor(graph: Graph, node: Node, arguments: list[Value]) -> Value | None
             return graph.insert("aten::expand_as", [value, whole], range=node.range)
         case "aten::fill_":
             return graph.insert("aten::full_like", [whole, arguments[1]], range=node.range)
-    if not node.kind.endswith("_") or node.kind.endswith("__") or node.kind in _CHANGES_SIZES:
+    if not node.kind.endswith("_") or node.kind.endswith("__"):
+        return None
+    if node.has_trait(Trait.RESHAPES) or node.kind in ("aten::detach_", "aten::requires_grad_"):
         return None
     new = graph.create(node.kind[:-1], arguments, range=node.range)
     operator = new.operator
@@ -110,15 +113,6 @@ def _of_tensor(graph: Graph, node: Node, arguments: list[Value]) -> Value | None
     if functional_kind(node, sizes_stay=True) is not None:
         return value
     return _insert(graph, "autodiff::fitted", [whole, value], node)
-
-
-_CHANGES_SIZES: Final = frozenset(
-    f"aten::{name}_"
-    for name in (
-        *("resize", "resize_as", "set", "t", "transpose", "squeeze", "unsqueeze", "swapaxes", "swapdims"),
-        *("detach", "requires_grad", "as_strided", "rename", "set_requires_grad"),
-    )
-)
 
 
 # ---------------------------------------------------------------------------------------------------------------- views

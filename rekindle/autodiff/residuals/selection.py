@@ -24,6 +24,7 @@ from rekindle.autodiff.residuals.min_cut import min_cut_saved_values
 from rekindle.autodiff.reverse_mode.reverse import BlockBackward, LinkedBackward
 from rekindle.autodiff.reverse_mode.tape import is_recomputable
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import TensorType
 from rekindle.passes import (
     CommonSubexpressionElimination,
@@ -47,34 +48,14 @@ CLEANUP: Final[tuple[Pass, ...]] = (
 )
 """Passes over backward graphs."""
 
-_VIEW_KINDS: Final = frozenset(
+_RESTRUCTURING: Final = frozenset(
     {
         *("prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
         *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::__getitem__"),
-        *(
-            f"aten::{name}"
-            for name in (
-                *("t", "transpose", "permute", "view", "reshape", "flatten", "unflatten", "expand", "expand_as"),
-                *("view_as", "select", "slice", "narrow", "unsqueeze", "squeeze", "chunk", "split", "unbind"),
-                *("split_with_sizes", "diagonal", "movedim", "detach", "alias", "unsafe_chunk", "unsafe_split"),
-            )
-        ),
     }
 )
-"""Kinds that cost next to nothing to run again, and whose results share the memory of their inputs."""
+"""Kinds that only take lists and tuples apart and put them together, which costs next to nothing, as views do."""
 
-
-_POINTWISE_KINDS: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("add", "sub", "rsub", "mul", "div", "neg", "abs", "exp", "expm1", "log", "log1p", "sqrt", "rsqrt"),
-        *("reciprocal", "square", "pow", "sin", "cos", "tanh", "sigmoid", "erf", "relu", "gelu", "silu", "mish"),
-        *("leaky_relu", "elu", "softplus", "hardtanh", "hardswish", "hardsigmoid", "clamp", "clamp_min", "clamp_max"),
-        *("maximum", "minimum", "where", "lerp", "addcmul", "addcdiv", "masked_fill", "sign", "floor", "ceil"),
-        *("gt", "ge", "lt", "le", "eq", "ne", "logical_and", "logical_or", "logical_not", "bitwise_not"),
-    )
-)
-"""Kinds that cost little to run again in a kernel of which other operators are a part anyway."""
 
 SavePolicy = Callable[[Collection[Value]], Collection[Value]]
 """Which tensors are kept, so that those which the way back reads can be made again."""
@@ -245,12 +226,13 @@ def _is_made_again(value: Value) -> bool:
     """Whether ``value`` is a view or a list that may be made again for the way back; not where somebody writes to the
     list."""
     node = value.node
-    return node.kind in _VIEW_KINDS and not any(may_write(use.user) for output in node.outputs for use in output.uses)
+    is_free = node.kind in _RESTRUCTURING or node.has_trait(Trait.VIEW)
+    return is_free and not any(may_write(use.user) for output in node.outputs for use in output.uses)
 
 
 def _is_cheap(node: Node) -> bool:
     """Whether ``node`` may run again for little."""
-    if node.kind in _POINTWISE_KINDS:
+    if node.has_trait(Trait.RECOMPUTABLE):
         return isinstance(node.output.type, TensorType) and is_recomputable(node)
     return bool(node.outputs) and _is_made_again(node.outputs[0])
 

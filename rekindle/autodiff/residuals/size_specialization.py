@@ -17,6 +17,7 @@ from rekindle.autodiff.gradient import BackwardGraph, Gradient
 from rekindle.autodiff.residuals.selection import CLEANUP
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import NONE, Type
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
@@ -31,21 +32,11 @@ _OF_SIZES: Final = frozenset(
 )
 """Kinds whose results follow from sizes, dtypes and numbers that go in."""
 
-_OF_VALUES: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("nonzero", "masked_select", "unique_dim", "_unique", "_unique2", "unique_consecutive", "argwhere"),
-        *("repeat_interleave", "bincount", "index", "item", "_local_scalar_dense", "histc", "is_nonzero", "Int"),
-        *("Float", "Bool", "equal", "allclose", "tensor_split"),
-    )
-)
-"""Kinds whose results are numbers that were in tensors, or have sizes that depend on such."""
-
 
 def is_determined_by_sizes(gradient: Gradient) -> bool:
     """Whether all :func:`saved_scalars` follow from the sizes and dtypes of the inputs."""
     graph = gradient.forward
-    if any(node.kind in _OF_VALUES for node in graph.all_nodes()):
+    if any(node.has_trait(Trait.DATA_DEPENDENT) for node in graph.all_nodes()):
         return False
     if not gradient.is_straight_line:
         return all(_takes_sizes_only(node) for node in graph.all_nodes())

@@ -21,6 +21,7 @@ from typing import Final
 import torch
 
 from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import TENSOR, ListType, TensorType, Type
 from rekindle.ops.result_types import (
     backward,
@@ -38,6 +39,7 @@ from rekindle.ops.result_types.call import Call
 from rekindle.ops.result_types.dtypes import ORDINARY
 from rekindle.ops.result_types.facts import Fact
 from rekindle.ops.result_types.rules import Rule
+from rekindle.ops.traits import traits_of_kind
 
 _FAMILIES: Final = (elementwise, reductions, views, matmul, neural, factories, indexing, linalg, backward)
 
@@ -55,17 +57,6 @@ RULES: Final[Mapping[str, Rule]] = _tables()
 
 PROPERTIES: Final[Mapping[str, Rule]] = properties.RULES
 """Rules of operators that return a number, or another fact about a tensor."""
-
-
-RESHAPING: Final = frozenset(
-    {
-        *("aten::resize_", "aten::resize_as_", "aten::set_", "aten::set_data", "aten::t_", "aten::transpose_"),
-        *("aten::swapaxes_", "aten::swapdims_", "aten::squeeze_", "aten::unsqueeze_", "aten::as_strided_"),
-        *("aten::_resize_output_", "aten::sparse_resize_", "aten::sparse_resize_and_clear_", "aten::addbmm_"),
-        "aten::copy_sparse_to_sparse_",
-    }
-)
-"""Kinds that change the sizes of what they write to."""
 
 
 def result_facts(
@@ -115,4 +106,5 @@ def _is_written(argument: Argument) -> bool:
 
 def _in_place(call: Call) -> Sequence[Fact]:
     given = call.first
-    return (TensorType(given.dtype, given.device, None if call.schema.name in RESHAPING else given.sizes),)
+    reshapes = Trait.RESHAPES in traits_of_kind(call.schema.name)
+    return (TensorType(given.dtype, given.device, None if reshapes else given.sizes),)

@@ -115,18 +115,24 @@ def _operand_choices(operand: Fact, default: torch.dtype | None) -> Sequence[tup
             return (0, operand.dtype), (1, operand.dtype)
         return ((0 if operand.rank else 1, operand.dtype),)
     kind = number_kind(operand)
-    found = [_dtype_of_number(each, default) for each in (_KINDS if kind == "number" else (kind,))]
+    defaults = _DEFAULTS if default is None else (default,)
+    kinds = _KINDS if kind == "number" else (kind,)
+    found = {_dtype_of_number(each, default) for each in kinds for default in defaults}
     return [(2, dtype) for dtype in found if dtype is not None] if None not in found else ()
 
 
-def _dtype_of_number(kind: str | None, default: torch.dtype | None) -> torch.dtype | None:
+_DEFAULTS: Final = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+"""What the default dtype may be where it is not known."""
+
+
+def _dtype_of_number(kind: str | None, default: torch.dtype) -> torch.dtype | None:
     if kind == "bool":
         return torch.bool
     if kind == "int":
         return torch.int64
     if kind == "float":
         return default
-    return _complex_like(default) if kind == "complex" and default is not None else None
+    return _complex_like(default) if kind == "complex" else None
 
 
 def _complex_like(dtype: torch.dtype) -> torch.dtype | None:

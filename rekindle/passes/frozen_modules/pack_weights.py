@@ -36,6 +36,7 @@ from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Use, Value
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import NoneType
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_int, is_constant, value_of
@@ -192,15 +193,6 @@ def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
 # ------------------------------------------------------------------------------------------------- the order in memory
 
 _IN_PLACE: Final = frozenset({"aten::relu_", "aten::hardtanh_", "aten::silu_", "aten::hardswish_"})
-_NOT_MINDING: Final = frozenset(
-    {
-        *_IN_PLACE,
-        *(CONVOLUTION, ADDING, "aten::relu", "aten::hardtanh", "aten::silu", "aten::sigmoid", "aten::hardswish"),
-        *("aten::hardsigmoid", "aten::add", "aten::sub", "aten::mul", "aten::max_pool2d", "aten::avg_pool2d"),
-        *("aten::adaptive_avg_pool2d", "aten::batch_norm", "aten::cat"),
-    }
-)
-"""Kinds that give the same in whatever order their operands are, but for the order of the result."""
 _ASKING: Final = frozenset({"aten::dim", "aten::size"})
 
 
@@ -219,7 +211,7 @@ class _Order:
 
     def keep(self) -> None:
         for node in list(self.graph.all_nodes()):
-            if node.kind in (CONVOLUTION, ADDING) or (node.kind in _NOT_MINDING and self._has_other_order(node)):
+            if node.kind in (CONVOLUTION, ADDING) or (node.has_trait(Trait.ANY_LAYOUT) and self._has_other_order(node)):
                 self._decide(node.output)
 
     def _has_other_order(self, node: Node) -> bool:
@@ -255,4 +247,4 @@ def _does_not_mind(use: Use) -> bool:
         return use.offset in (0, 3)
     if user.kind == "prim::ListConstruct":
         return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
-    return user.kind in _NOT_MINDING or user.kind in _ASKING
+    return user.has_trait(Trait.ANY_LAYOUT) or user.kind in _ASKING

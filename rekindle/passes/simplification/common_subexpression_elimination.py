@@ -24,6 +24,7 @@ from rekindle.analysis.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondeterministic, reads_modes, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.ir.traits import Trait
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import attribute_key
 
@@ -143,16 +144,6 @@ def _has_key(node: Node) -> bool:
     return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())
 
 
-_VIEWS: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("select", "slice", "narrow", "view", "permute", "transpose", "t", "unsqueeze", "squeeze", "expand"),
-        *("chunk", "split", "split_with_sizes", "unbind", "as_strided", "diagonal", "detach"),
-    )
-)
-"""Operators that make a new tensor each time, though the memory is that of their argument."""
-
-
 def _may_leave(value: Value) -> bool:
     """Whether ``value`` itself, not just its memory, may come to where it can be told from another that is equal: to
     the caller, into a container, to a test of identity."""
@@ -169,6 +160,6 @@ def _may_leave_by(user: Node) -> bool:
         or operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL)
     ):
         return True
-    if user.kind in _VIEWS:
-        return False
+    if Trait.VIEW in operator.traits:
+        return False  # a new tensor each time, though the memory is that of its argument
     return any(result.alias is not None for result in operator.schema.returns)

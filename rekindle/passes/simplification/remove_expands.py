@@ -12,23 +12,16 @@ broadcast. What is seen by others than operators that broadcast stays, and so do
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.ir.graph import Graph, Node
+from rekindle.ir.traits import Trait
 from rekindle.ir.types import TensorType
 from rekindle.passes.changes import may_change
 from rekindle.passes.constants import constant_bool
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
-
-_BROADCASTING: Final = frozenset(
-    f"aten::{name}"
-    for name in (
-        *("add", "sub", "mul", "div", "pow", "fmod", "remainder", "floor_divide", "atan2", "maximum", "minimum"),
-        *("eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or", "logical_xor", "where"),
-    )
-)
 
 
 @dataclass(slots=True)
@@ -57,7 +50,7 @@ def _is_for_broadcasting(node: Node) -> bool:
     return (
         constant_bool(node.inputs[2]) is True
         and node.output.has_uses
-        and all(use.user.kind in _BROADCASTING and _tensors(use.user) > 1 for use in node.output.uses)
+        and all(use.user.has_trait(Trait.POINTWISE) and _tensors(use.user) > 1 for use in node.output.uses)
     )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from rekindle.errors import RuleError, SourceRange
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.parser import parse_graph
+from rekindle.ir.traits import Trait
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes
 from rekindle.passes.constants import constant_int
@@ -129,15 +130,6 @@ def place_of(item: Node | Value) -> SourceRange:
 
 # ----------------------------------------------------------------------------------------------------------- commuting
 
-_COMMUTES: Final = frozenset(
-    {
-        *("aten::mul", "aten::eq", "aten::ne", "aten::maximum", "aten::minimum", "aten::fmax", "aten::fmin"),
-        *("aten::__and__", "aten::__or__", "aten::__xor__"),
-        *("aten::logical_and", "aten::logical_or", "aten::logical_xor"),
-        *("aten::bitwise_and", "aten::bitwise_or", "aten::bitwise_xor"),
-    }
-)
-
 
 def commutes(node: Node) -> bool:
     """Whether the first two inputs of ``node`` may change places."""
@@ -145,4 +137,4 @@ def commutes(node: Node) -> bool:
         return False
     if node.kind == "aten::add" and node.inputs[0].type.kind in ("TensorType", "IntType", "FloatType"):
         return len(node.inputs) == 2 or constant_int(node.inputs[2]) == 1
-    return node.kind in _COMMUTES
+    return node.has_trait(Trait.COMMUTATIVE)

@@ -1,0 +1,86 @@
+"""The table of operator traits names operators that exist, and nothing that PyTorch tells by itself; what it claims of
+ranks, sizes and dtypes is what the rules of result types say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+import rekindle.runtime.executor  # noqa: F401  (registers the operators)
+from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.traits import Trait
+from rekindle.ir.types import TensorType
+from rekindle.ops.aliasing import is_composite
+from rekindle.ops.result_types import result_facts
+from rekindle.ops.trait_table import FRESH_COMPOSITES, TABLE
+from rekindle.ops.traits import kinds_with, trait_table, traits_of_kind, traits_of_overload
+
+FROM_PYTORCH = {Trait.POINTWISE, Trait.VIEW, Trait.DATA_DEPENDENT}
+
+
+def _overloads(kind: str) -> Iterator[tuple[Operator, list[torch.Tag]]]:
+    """The dispatcher's operators of a kind, with their tags."""
+    known = set(torch._C._dispatch_get_all_op_names())
+    for operator in REGISTRY.overloads(kind):
+        if operator.schema.qualified_name in known:
+            packet = getattr(torch.ops.aten, kind.removeprefix("aten::"))
+            yield operator, getattr(packet, operator.schema.overload or "default").tags
+
+
+def test_every_name_is_that_of_an_operator() -> None:
+    unknown = sorted(kind for kind in trait_table() if not REGISTRY.overloads(kind))
+    assert unknown == []
+
+
+def test_every_name_stands_once_and_in_order() -> None:
+    names = [line.split()[0] for line in TABLE.strip().splitlines()]
+    aten = [name for name in names if "::" not in name]
+    assert names == [*sorted(set(aten)), *sorted(name for name in set(names) if "::" in name)]
+    assert FRESH_COMPOSITES.split() == sorted(set(FRESH_COMPOSITES.split()) - set(names))
+
+
+@pytest.mark.parametrize("trait", sorted(FROM_PYTORCH, key=lambda trait: trait.value))
+def test_the_table_leaves_out_what_pytorch_tells(trait: Trait) -> None:
+    redundant = []
+    for kind in sorted(kinds_with(trait)):
+        for operator, tags in _overloads(kind):
+            bare = traits_of_overload(
+                operator.schema, tags, is_composite=is_composite(operator.schema.qualified_name), known=frozenset()
+            )
+            if trait in bare:
+                redundant.append(operator.schema.qualified_name)
+    assert redundant == []
+
+
+def test_traits_come_from_the_table_from_tags_and_from_schemas() -> None:
+    def traits(name: str) -> set[str]:
+        operator = REGISTRY.find(name)
+        assert operator is not None
+        return {trait.value for trait in operator.traits}
+
+    assert "pointwise" in traits("aten::addcmul")
+    assert "commutative" in traits("aten::mul.Tensor")
+    assert traits("aten::select.int") == {"view"}
+    assert traits("aten::t_") == {"reshapes"}
+    assert {"same_rank", "same_sizes"} <= traits("aten::sub_.Tensor")
+    assert "pointwise" not in traits("aten::max.dim")
+    assert "pointwise" in traits("aten::max.other")
+    assert traits_of_kind("aten::no_such_operator") == frozenset()
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_with(Trait.SAME_SIZES) | kinds_with(Trait.SAME_DTYPE)))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64, torch.uint8])
+def test_sizes_and_dtypes_are_those_of_the_first_operand(kind: str, dtype: torch.dtype) -> None:
+    given = TensorType(dtype, torch.device("cpu"), (2, 3))
+    for operator, _ in _overloads(kind):
+        if operator.schema.is_mutable or not isinstance(operator.schema.arguments[0].type, TensorType):
+            continue
+        facts = [given, *[None] * (len(operator.schema.arguments) - 1)]
+        (found,) = result_facts(operator.schema, facts, default_dtype=None)
+        assert isinstance(found, TensorType)
+        if Trait.SAME_SIZES in operator.traits:
+            assert found.sizes == given.sizes
+        if Trait.SAME_DTYPE in operator.traits:
+            assert found.dtype == dtype
