@@ -152,6 +152,7 @@ golden: setup ## write the golden texts anew; review them with `git diff tests/g
 pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.language.page
 	$(BIN)/python -m tests.ops.page
+	$(BIN)/python -m tests.ops.support_page
 	$(BIN)/python -m tests.cli.sessions
 
 clean: ## remove what was made, the environment too

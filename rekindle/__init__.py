@@ -98,7 +98,7 @@ if TYPE_CHECKING:
         create_method as create_method,
         create_module as create_module,
     )
-    from rekindle.transforms.rewriting.rule import apply_rules as apply_rules, rewrite as rewrite
+    from rekindle.transforms.rewriting.rewrite_rules import apply_rules as apply_rules, rewrite as rewrite
     from rekindle.transforms.vmap.function import vmap as vmap
     from rekindle.viz import to_dot as to_dot, to_mermaid as to_mermaid, to_svg as to_svg
 
@@ -118,7 +118,7 @@ _HOMES: Final[dict[str, str]] = {
     "TracingCheckError": "rekindle.tracing.check",
     "add_pass": "rekindle.runtime.user_passes",
     "annotate": "rekindle.scripting.callables.modifiers",
-    "apply_rules": "rekindle.transforms.rewriting.rule",
+    "apply_rules": "rekindle.transforms.rewriting.rewrite_rules",
     "awaitable": "rekindle.program.asynchrony",
     "awaitable_nowait": "rekindle.program.asynchrony",
     "awaitable_wait": "rekindle.program.asynchrony",
@@ -149,7 +149,7 @@ _HOMES: Final[dict[str, str]] = {
     "report": "rekindle.api.report",
     "require_fused": "rekindle.api.require_fused",
     "register_pass": "rekindle.runtime.user_passes",
-    "rewrite": "rekindle.transforms.rewriting.rule",
+    "rewrite": "rekindle.transforms.rewriting.rewrite_rules",
     "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",

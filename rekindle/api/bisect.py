@@ -17,7 +17,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.printer import print_graph, print_head
 from rekindle.ir.verifier import verify
 from rekindle.passes import Pass, PassManager
-from rekindle.passes.changes import ChangeCounter
+from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.executor import pipeline_of_calls
 
 Same = Callable[[Outcome, Outcome], bool]

@@ -13,7 +13,7 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Pass
-from rekindle.passes.changes import ChangeCounter
+from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.optimization import optimize

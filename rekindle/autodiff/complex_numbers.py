@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.traits import Trait
 from rekindle.ir.types import COMPLEX, TensorType
-from rekindle.passes.constants import constant_int
 
 
 class ComplexValues:

@@ -39,7 +39,7 @@ from rekindle.autodiff.reverse_mode.differentiable_loops import (
 from rekindle.autodiff.reverse_mode.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, ListType, TensorType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 KIND: Final = "prim::DifferentiableGraph"
 

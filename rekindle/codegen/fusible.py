@@ -6,12 +6,12 @@ from typing import Final
 
 import torch
 
+from rekindle.analysis.constants import is_constant, value_of
 from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, PointwiseOp, ResultDtype
 from rekindle.codegen.operators.concat import MAX_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
-from rekindle.passes.constants import is_constant, value_of
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)
 

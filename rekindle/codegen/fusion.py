@@ -39,7 +39,7 @@ from rekindle.codegen.fusible import (
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TensorType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 KIND: Final = "prim::FusionGroup"
 MAX_PRODUCTS: Final = 4

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import torch
 
+from rekindle.analysis.constants import value_of
 from rekindle.codegen.fusible import qualified_name
 from rekindle.codegen.layout import (
     Ints,
@@ -68,7 +69,6 @@ from rekindle.codegen.value_descriptors import (
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TensorType
-from rekindle.passes.constants import value_of
 
 
 @dataclass(frozen=True, slots=True)

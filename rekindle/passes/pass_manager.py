@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rekindle.errors import VerificationError
+from rekindle.errors.debug_settings import settings
 from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
-from rekindle.passes.changes import ChangeCounter, logger_of, nested
-from rekindle.passes.debug_settings import settings
+from rekindle.rewriting.changes import ChangeCounter, logger_of, nested
 
 
 class Pass(Protocol):
@@ -25,7 +25,7 @@ class Pass(Protocol):
     def run(self, graph: Graph) -> bool:
         """Change ``graph`` in place; returns whether anything changed.
 
-        Each single change waits for :func:`rekindle.passes.changes.may_change`.
+        Each single change waits for :func:`rekindle.rewriting.changes.may_change`.
         """
 
 

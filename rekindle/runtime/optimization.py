@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 
+from rekindle.errors.debug_settings import settings
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.passes import Pass, PassManager
-from rekindle.passes.changes import ChangeCounter
-from rekindle.passes.debug_settings import settings
 from rekindle.passes.pass_manager import Observer
+from rekindle.rewriting.changes import ChangeCounter
 
 
 @cache

@@ -18,7 +18,7 @@ from rekindle.errors import ArgumentError
 from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
 from rekindle.passes import ConstantPooling, ConstantPropagation, DeadCodeElimination, Inlining, Pass
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.pipelines import OPTIMIZATION

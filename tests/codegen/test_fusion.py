@@ -11,8 +11,8 @@ from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps, DeadCodeElimination, PassManager
-from rekindle.passes.changes import ChangeCounter
 from rekindle.passes.pass_manager import run_passes
+from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.codegen.fusion_cases import CASES
 from tests.overview_programs import lstm_cell

@@ -7,6 +7,7 @@ import re
 import pytest
 import torch
 
+from tests.ops import support_page
 from tests.ops.page import PAGE, evidence, render, without_test
 
 
@@ -17,6 +18,11 @@ def test_every_operator_has_a_test() -> None:
 @pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the page is that of PyTorch 2.13")
 def test_page_is_up_to_date() -> None:
     assert PAGE.read_text(encoding="utf-8") == render(), "make pages"
+
+
+@pytest.mark.skipif(not torch.__version__.startswith("2.13."), reason="the page is that of PyTorch 2.13")
+def test_page_of_what_is_known_is_up_to_date() -> None:
+    assert support_page.PAGE.read_text(encoding="utf-8") == support_page.render(), "make pages"
 
 
 def test_evidence_is_in_tests() -> None:

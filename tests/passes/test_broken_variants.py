@@ -18,6 +18,7 @@ from torch.overrides import BaseTorchFunctionMode
 
 import rekindle
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Graph
 from rekindle.ir.parser import parse_graph
 from rekindle.passes import (
@@ -31,12 +32,10 @@ from rekindle.passes import (
 from rekindle.passes.canonicalization import (
     canonicalize_ops,
     canonicalize_outputs,
-    decompose_ops,
     lower_graph,
     lower_simple_tuples,
     normalize_ops,
 )
-from rekindle.passes.constants import constant_int
 from rekindle.passes.frozen_modules import fold_arithmetic, fold_batch_norm, foldable, pack_weights, remove_dropout
 from rekindle.passes.gradients import specialize_autograd_zero
 from rekindle.passes.loops import canonicalize_modified_loops, loop_invariant_motion, loop_peeling, loop_unrolling
@@ -54,6 +53,7 @@ from rekindle.passes.simplification import (
     remove_mutation,
 )
 from rekindle.program import freezing
+from rekindle.rewriting.node_rules import AliasFacts, RewriteSite
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, OPTIMIZATION
 from tests.passes import frozen, programs, test_lower_graph
 from tests.passes.answers import disagreements, optimized_function
@@ -134,12 +134,12 @@ def _turns_factors_round(patch: Patch) -> None:
 
 
 def _leaves_out_the_fitting(patch: Patch) -> None:
-    insert = decompose_ops._insert
+    insert = RewriteSite.insert_tensor
 
-    def unfitted(node: Any, kind: str, *inputs: Any) -> Any:
-        return inputs[0] if kind == "aten::expand_as" else insert(node, kind, *inputs)
+    def unfitted(at: RewriteSite, kind: str, *inputs: Any) -> Any:
+        return inputs[0] if kind == "aten::expand_as" else insert(at, kind, *inputs)
 
-    patch.setattr(decompose_ops, "_insert", unfitted)
+    patch.setattr(RewriteSite, "insert_tensor", unfitted)
 
 
 def _runs_at_least_once(patch: Patch) -> None:
@@ -154,8 +154,7 @@ def _runs_at_least_once(patch: Patch) -> None:
 
 
 def _leaves_operands_in_order(patch: Patch) -> None:
-    replace = normalize_ops._replace
-    patch.setattr(normalize_ops, "_replace", lambda node, kind, order=None: replace(node, kind))
+    patch.setitem(normalize_ops._RULES, "aten::rsub", (lambda at: at.replace_node("aten::sub", at.node.inputs),))
 
 
 def _leaves_results_in_order(patch: Patch) -> None:
@@ -163,8 +162,8 @@ def _leaves_results_in_order(patch: Patch) -> None:
 
 
 def _adds_nothing_to_tensors_either(patch: Patch) -> None:
-    def rule(hole: Any, node: Any) -> bool:
-        return constant_int(node.inputs[1]) == 0 and bool(hole.replace(node.output, node.inputs[0]))
+    def rule(at: RewriteSite) -> bool:
+        return constant_int(at.node.inputs[1]) == 0 and at.replace_uses(at.node.inputs[0])
 
     patch.setitem(peephole._RULES, "aten::add", (rule,))
 
@@ -361,7 +360,7 @@ BROKEN = (
     Broken(
         "peephole",
         "skips the alias check",
-        replaced(peephole._Peephole, "is_as_made", lambda self, *values: True),
+        replaced(AliasFacts, "is_unwritten", lambda self, *values: True),
         plain(programs.grows_in_a_loop),
     ),
     Broken(

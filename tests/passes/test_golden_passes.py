@@ -15,8 +15,8 @@ import rekindle.passes
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes.canonicalization import annotate_warns
-from rekindle.passes.changes import ChangeCounter
 from rekindle.passes.pass_manager import Pass, PassManager, run_passes
+from rekindle.rewriting.changes import ChangeCounter
 from tests.passes.cases import CASES
 from tests.support.golden import GoldenTexts
 

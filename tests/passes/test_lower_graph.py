@@ -15,7 +15,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_graph
 from rekindle.passes import Inlining, LowerGraph, PassManager
 from rekindle.passes.canonicalization.lower_graph import lower_graph
-from rekindle.passes.changes import ChangeCounter
+from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
 from tests.support.golden import GoldenTexts

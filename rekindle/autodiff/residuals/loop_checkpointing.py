@@ -26,12 +26,12 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from rekindle.analysis.constants import constant_bool
 from rekindle.analysis.effects import is_nondeterministic
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, INT, TENSOR, ListType
-from rekindle.passes.constants import constant_bool
 
 _MAX_TRIP_COUNT: Final = 2**63 - 1
 _STATES: Final = ListType(TENSOR)

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final
 
+from rekindle.analysis.constants import attribute_key, is_constant
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.uninitialized import may_be_uninitialized
@@ -36,7 +37,6 @@ from rekindle.passes import (
     Peephole,
     run_passes,
 )
-from rekindle.passes.constants import attribute_key, is_constant
 
 CLEANUP: Final[tuple[Pass, ...]] = (
     LowerSimpleTuples(),

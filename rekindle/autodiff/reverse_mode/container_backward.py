@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from rekindle.analysis.constants import constant_int
 from rekindle.autodiff.reverse_mode.gradient_regions import GradientTree, gradient_type, optional
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import INT, NONE, TENSOR, DictType, ListType, TensorType, TupleType, Type
-from rekindle.passes.constants import constant_int
 
 if TYPE_CHECKING:
     from rekindle.autodiff.reverse_mode.reverse import BlockBackward

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rekindle.analysis.constants import constant_bool, constant_int
 from rekindle.autodiff.reverse_mode.gradient_regions import constant, joined_gradient_type
 from rekindle.autodiff.reverse_mode.tape import TapeEntry, loop_carried
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, Type
-from rekindle.passes.constants import constant_bool, constant_int
 
 if TYPE_CHECKING:
     from rekindle.autodiff.reverse_mode.reverse import BlockBackward

@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.complex_numbers import ComplexValues
 from rekindle.autodiff.formula import Formula, FormulaFunction, formula_of, is_constant_operator
@@ -17,7 +18,6 @@ from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
-from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
 
 
 @dataclass(slots=True, eq=False)

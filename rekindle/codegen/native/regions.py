@@ -26,7 +26,7 @@ from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.writer import raises
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 REGION: Final = "prim::NativeRegion"
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.ir.graph import Graph
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 _numbers = itertools.count()
 

@@ -16,49 +16,28 @@ from ``prim::ListUnpack``; so that it does so at the same time, nothing but cons
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from rekindle.analysis.constants import constant_int
+from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_int
+from rekindle.rewriting.node_rules import NodeRules, RewriteSite, apply_node_rules
 
 
-@dataclass(slots=True)
-class CanonicalizeOps:
-    """See the module."""
-
-    name: ClassVar[str] = "canonicalize_ops"
-
-    def run(self, graph: Graph) -> bool:
-        changed = False
-        for node in graph.find_nodes("prim::ListUnpack"):
-            changed |= _unpacked_chunk(node)
-        return changed
-
-
-def _unpacked_chunk(unpack: Node) -> bool:
-    chunk = unpack.input.node
+def _unpacked_chunk(at: RewriteSite) -> bool:
+    """``aten::chunk`` whose list is unpacked at once."""
+    unpack, chunk = at.node, at.node.input.node
     if chunk.kind != "aten::chunk" or len(chunk.output.uses) != 1 or not _directly_follows(unpack, chunk):
         return False
-    count, dim = constant_int(chunk.inputs[1]), constant_int(chunk.inputs[2])
+    tensor, count, dim = chunk.inputs[0], *map(constant_int, chunk.inputs[1:])
     # Another number of names may be right for some tensors: a length of 8 gives four where five chunks are asked for.
-    if count is None or dim is None or count != len(unpack.outputs) or not may_change("join", unpack):
+    if count is None or dim is None or count != len(unpack.outputs):
         return False
-    new = unpack.graph.create(
-        "prim::ConstantChunk",
-        [chunk.inputs[0]],
-        types=[output.type for output in unpack.outputs],
-        attributes={"chunks": count, "dim": dim},
-        range=unpack.range,
-    )
-    new.callstack, new.scope = unpack.callstack, unpack.scope
-    new.insert_before(unpack)
-    for old, output in zip(unpack.outputs, new.outputs, strict=True):
-        old.replace_all_uses_with(output)
-        output.copy_metadata(old)
-    unpack.destroy()
-    chunk.destroy()
-    return True
+    attributes: dict[str, AttributeValue] = {"chunks": count, "dim": dim}
+    changed = at.replace_node("prim::ConstantChunk", [tensor], attributes=attributes)
+    if changed:
+        chunk.destroy()
+    return changed
 
 
 def _directly_follows(node: Node, first: Node) -> bool:
@@ -68,3 +47,16 @@ def _directly_follows(node: Node, first: Node) -> bool:
     while following.kind == "prim::Constant":
         following = following.next
     return following is node
+
+
+_RULES: Final[NodeRules] = {"prim::ListUnpack": (_unpacked_chunk,)}
+
+
+@dataclass(slots=True)
+class CanonicalizeOps:
+    """See the module."""
+
+    name: ClassVar[str] = "canonicalize_ops"
+
+    def run(self, graph: Graph) -> bool:
+        return apply_node_rules(graph, _RULES, "join")

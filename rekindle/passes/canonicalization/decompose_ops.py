@@ -23,72 +23,56 @@ from typing import ClassVar, Final
 
 import torch
 
+from rekindle.analysis.constants import constant_int, is_constant, value_of
 from rekindle.analysis.effects import writes_modes
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import INT, NONE, TENSOR, ListType, TensorType
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_int, is_constant, value_of
+from rekindle.ir.types import INT, NONE, ListType, TensorType
+from rekindle.rewriting.node_rules import NodeRules, RewriteSite, apply_node_rules
 
-
-@dataclass(slots=True)
-class DecomposeOps:
-    """See the module. The fields say which operators are taken apart."""
-
-    name: ClassVar[str] = "decompose_ops"
-    addmm: bool = True
-    norms: bool = True
-
-    def run(self, graph: Graph) -> bool:
-        nodes = list(graph.all_nodes())
-        if not any(node.kind in _TAKEN_APART for node in nodes) or any(map(writes_modes, nodes)):
-            return False
-        changed = False
-        for node in nodes:
-            if self.addmm and node.kind == "aten::addmm":
-                changed |= _take_sum_off(node)
-            elif self.norms and node.kind in _AFFINE:
-                changed |= _take_affine_part_off(node)
-        return changed
-
-
-_AFFINE: Final = {"aten::layer_norm": (2, 3), "aten::batch_norm": (1, 2)}
-"""Where normalisations take their weight and their bias."""
-_TAKEN_APART: Final = frozenset({"aten::addmm", *_AFFINE})
 _FLOATS: Final = frozenset({torch.float32, torch.float64})
 
 
-def _take_sum_off(node: Node) -> bool:
-    if len(node.inputs) != 5 or any(constant_int(factor) != 1 for factor in node.inputs[3:]):
+def _take_sum_off(at: RewriteSite) -> bool:
+    if len(at.node.inputs) != 5:
         return False
-    bias, left, right = node.inputs[:3]
-    if not _are_of_one_dtype(bias, left, right) or not may_change("take the sum off", node):
+    bias, left, right, *factors = at.node.inputs
+    if any(constant_int(factor) != 1 for factor in factors) or not _are_of_one_dtype(bias, left, right):
         return False
-    with node.graph.inserting_before(node):
-        product = _insert(node, "aten::mm", left, right)
-        # A bias with more dimensions, or with more rows, is an error, which this raises too.
-        fitted = _insert(node, "aten::expand_as", bias, product)
-        _replace(node, _insert(node, "aten::add", product, fitted, _one(node)))
-    return True
+    if not at.begin():
+        return False
+    product = at.insert_tensor("aten::mm", left, right)
+    # A bias with more dimensions, or with more rows, is an error, which this raises too.
+    fitted = at.insert_tensor("aten::expand_as", bias, product)
+    return at.finish(at.insert_tensor("aten::add", product, fitted, at.constant(1)))
 
 
-def _take_affine_part_off(node: Node) -> bool:
-    weight, bias = (node.inputs[place] for place in _AFFINE[node.kind])
+def _take_affine_part_off(at: RewriteSite) -> bool:
+    """Normalise without a weight and a bias, then multiply and add these."""
+    node, schema = at.node, at.node.schema
+    if schema is None:
+        return False
+    x, weight, bias = (node.named_input(name) for name in ("input", "weight", "bias"))
     parts = [part for part in (weight, bias) if part.type != NONE]
-    if not parts or not _are_of_one_dtype(node.inputs[0], *parts) or not all(_fits(node, part) for part in parts):
+    if not parts or not _are_of_one_dtype(x, *parts) or not all(_fits(node, part) for part in parts) or not at.begin():
         return False
-    if not may_change("take the affine part off", node):
-        return False
-    rank = len(_sizes(node.inputs[0]))
-    with node.graph.inserting_before(node):
-        none = node.graph.insert_constant(None, NONE, range=node.range)
-        inputs = [none if index in _AFFINE[node.kind] else value for index, value in enumerate(node.inputs)]
-        result = _insert(node, node.kind, *inputs)
-        if weight.type != NONE:
-            result = _insert(node, "aten::mul", result, _as_column(node, weight, rank))
-        if bias.type != NONE:
-            result = _insert(node, "aten::add", result, _as_column(node, bias, rank), _one(node))
-        _replace(node, result)
-    return True
+    none = at.constant(None, NONE)
+    names = [argument.name for argument in schema.arguments]
+    inputs = [none if name in ("weight", "bias") else value for name, value in zip(names, node.inputs, strict=True)]
+    result = at.insert_tensor(node.kind, *inputs)
+    rank = 0 if node.kind == "aten::layer_norm" else len(_sizes(x))
+    if weight.type != NONE:
+        result = at.insert_tensor("aten::mul", result, _as_column(at, weight, rank))
+    if bias.type != NONE:
+        result = at.insert_tensor("aten::add", result, _as_column(at, bias, rank), at.constant(1))
+    return at.finish(result)
+
+
+def _as_column(at: RewriteSite, value: Value, rank: int) -> Value:
+    """The numbers for each channel, the second of ``rank`` dimensions, with a dimension for each of those behind it."""
+    if rank <= 2:
+        return value
+    sizes = [at.constant(-1), *[at.constant(1)] * (rank - 2)]
+    return at.insert_tensor("aten::reshape", value, *at.insert("prim::ListConstruct", sizes, types=[ListType(INT)]))
 
 
 def _are_of_one_dtype(*values: Value) -> bool:
@@ -121,27 +105,21 @@ def _constant_ints(value: Value) -> list[int | None] | None:
     return found if isinstance(found, list) else None
 
 
-def _as_column(node: Node, value: Value, rank: int) -> Value:
-    """Batch normalisation has a number for each channel, which is the second dimension."""
-    if node.kind == "aten::layer_norm" or rank <= 2:
-        return value
-    graph = node.graph
-    minus_one, one = graph.insert_constant(-1, range=node.range), _one(node)
-    sizes = graph.create("prim::ListConstruct", [minus_one, *[one] * (rank - 2)], types=[ListType(INT)])
-    return _insert(node, "aten::reshape", value, graph.insert_node(sizes).output)
+_SUMS: Final[NodeRules] = {"aten::addmm": (_take_sum_off,)}
+_NORMS: Final[NodeRules] = dict.fromkeys(("aten::layer_norm", "aten::batch_norm"), (_take_affine_part_off,))
 
 
-def _one(node: Node) -> Value:
-    return node.graph.insert_constant(1, range=node.range)
+@dataclass(slots=True)
+class DecomposeOps:
+    """See the module. The fields say which operators are taken apart."""
 
+    name: ClassVar[str] = "decompose_ops"
+    addmm: bool = True
+    norms: bool = True
 
-def _insert(node: Node, kind: str, *inputs: Value) -> Value:
-    """Insert a call that stands where ``node`` does."""
-    new = node.graph.create(kind, inputs, types=[TENSOR], range=node.range)
-    new.callstack, new.scope = node.callstack, node.scope
-    return node.graph.insert_node(new).output
-
-
-def _replace(node: Node, result: Value) -> None:
-    node.output.replace_all_uses_with(result.copy_metadata(node.output))
-    node.destroy()
+    def run(self, graph: Graph) -> bool:
+        rules = {**(_SUMS if self.addmm else {}), **(_NORMS if self.norms else {})}
+        nodes = list(graph.all_nodes())
+        if not any(node.kind in rules for node in nodes) or any(map(writes_modes, nodes)):
+            return False
+        return apply_node_rules(graph, rules, "take apart")

@@ -20,7 +20,7 @@ from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 CallStack = tuple[tuple[str, SourceRange], ...]
 """The functions that a node was inlined from, the outermost first, each with the place of its call."""

@@ -20,7 +20,7 @@ from typing import ClassVar, Final
 
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ClassType, InterfaceType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 _UNKNOWN: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"})
 

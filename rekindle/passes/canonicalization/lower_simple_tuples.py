@@ -12,12 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TupleType
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_int
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

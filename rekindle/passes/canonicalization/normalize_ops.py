@@ -12,11 +12,11 @@ The last holds for two bools, which are the same exactly if they are equal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph import Graph
 from rekindle.ir.types import BOOL, TensorType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.node_rules import NodeRule, NodeRules, RewriteSite, apply_node_rules
 
 _WITH_IN_PLACE = {
     "absolute": "abs",
@@ -78,7 +78,33 @@ ALIASES: dict[str, str] = {
 }
 """Kinds, and those that they are other names of."""
 
-_IDENTITY_OF_BOOLS = {"aten::__is__": "aten::eq", "aten::__isnot__": "aten::ne"}
+
+def _rename(at: RewriteSite) -> bool:
+    return at.replace_node(ALIASES[at.node.kind], at.node.inputs, attributes=at.node.attributes)
+
+
+def _turn_round(at: RewriteSite) -> bool:
+    """``rsub`` of two tensors is ``sub`` with the operands exchanged."""
+    if len(at.node.inputs) != 3:
+        return False
+    right, left, alpha = at.node.inputs
+    return isinstance(left.type, TensorType) and at.replace_node("aten::sub", [left, right, alpha])
+
+
+def _compare(kind: str) -> NodeRule:
+    def rule(at: RewriteSite) -> bool:
+        """Two bools are the same object exactly if they are equal."""
+        return all(value.type == BOOL for value in at.node.inputs) and at.replace_node(kind, at.node.inputs)
+
+    return rule
+
+
+_RULES: Final[NodeRules] = {
+    **dict.fromkeys(ALIASES, (_rename,)),
+    "aten::rsub": (_turn_round,),
+    "aten::__is__": (_compare("aten::eq"),),
+    "aten::__isnot__": (_compare("aten::ne"),),
+}
 
 
 @dataclass(slots=True)
@@ -88,37 +114,4 @@ class NormalizeOps:
     name: ClassVar[str] = "normalize_ops"
 
     def run(self, graph: Graph) -> bool:
-        changed = False
-        for node in list(graph.all_nodes()):
-            changed |= _normalize(node)
-        return changed
-
-
-def _normalize(node: Node) -> bool:
-    kind = ALIASES.get(node.kind)
-    if kind is not None and may_change("rename", node):
-        _replace(node, kind)
-        return True
-    is_reversed = node.kind == "aten::rsub" and len(node.inputs) == 3 and isinstance(node.inputs[1].type, TensorType)
-    if is_reversed and may_change("turn round", node):
-        _replace(node, "aten::sub", (1, 0, 2))
-        return True
-    is_identity = node.kind in _IDENTITY_OF_BOOLS and all(value.type == BOOL for value in node.inputs)
-    if is_identity and may_change("rename", node):
-        _replace(node, _IDENTITY_OF_BOOLS[node.kind])
-        return True
-    return False
-
-
-def _replace(node: Node, kind: str, order: tuple[int, ...] | None = None) -> None:
-    """Put a node of another kind in place of ``node``; ``order`` tells which input comes where."""
-    graph = node.graph
-    inputs = list(node.inputs) if order is None else [node.inputs[index] for index in order]
-    new = graph.create(kind, inputs, types=[output.type for output in node.outputs], range=node.range)
-    new.callstack = node.callstack
-    new.attributes.update(node.attributes)
-    new.insert_before(node)
-    for old, output in zip(node.outputs, new.outputs, strict=True):
-        old.replace_all_uses_with(output)
-        output.copy_metadata(old)
-    node.destroy()
+        return apply_node_rules(graph, _RULES, "rename")

@@ -21,11 +21,11 @@ from typing import ClassVar, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import is_constant, value_of
 from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import is_constant, value_of
 from rekindle.passes.frozen_modules.foldable import MAPS, Foldable, fixed_tensor, foldable
+from rekindle.rewriting.changes import may_change
 
 _Weights = tuple[torch.Tensor, torch.Tensor]
 

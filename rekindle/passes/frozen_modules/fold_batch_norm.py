@@ -41,12 +41,12 @@ from typing import ClassVar
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import constant_bool, is_constant, value_of
 from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import BOOL, INT, STRING, NoneType
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_bool, is_constant, value_of
 from rekindle.passes.frozen_modules.foldable import Foldable, fixed_tensor, foldable
+from rekindle.rewriting.changes import may_change
 
 _NOTE = "fused_bn"
 

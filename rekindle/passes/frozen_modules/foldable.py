@@ -8,10 +8,10 @@ from typing import Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.analysis.rank_inference import CONVOLUTIONS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import NoneType, TensorType
-from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
 
 
 @dataclass(slots=True)

@@ -23,9 +23,9 @@ from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ANY, NONE, AnyType, NumberType, TensorType, Type, UnionType, without_none
-from rekindle.passes.changes import may_change
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

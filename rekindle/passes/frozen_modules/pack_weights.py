@@ -33,14 +33,14 @@ from typing import ClassVar, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import constant_int, is_constant, value_of
 from rekindle.analysis.effects import may_write
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Use, Value
 from rekindle.ir.traits import Trait
 from rekindle.ir.types import NoneType
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_int, is_constant, value_of
 from rekindle.passes.frozen_modules.foldable import fixed_tensor
+from rekindle.rewriting.changes import may_change
 
 CONVOLUTION: Final = "prim::packed_convolution"
 ADDING: Final = "prim::packed_convolution_add"

@@ -14,15 +14,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from rekindle.analysis.constants import constant_bool
 from rekindle.ir.graph import Graph
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_bool
+from rekindle.rewriting.node_rules import NodeRules, RewriteSite, apply_node_rules
 
-_DROPOUTS: Final = frozenset(
-    f"aten::{name}{in_place}"
+
+def _not_training(at: RewriteSite) -> bool:
+    if len(at.node.inputs) != 3:
+        return False
+    x, _, is_training = at.node.inputs
+    return constant_bool(is_training) is False and at.bypass(x)
+
+
+_RULES: Final[NodeRules] = {
+    f"aten::{name}{in_place}": (_not_training,)
     for name in ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
     for in_place in ("", "_")
-)
+}
 
 
 @dataclass(slots=True)
@@ -32,12 +40,4 @@ class RemoveDropout:
     name: ClassVar[str] = "remove_dropout"
 
     def run(self, graph: Graph) -> bool:
-        changed = False
-        for node in list(graph.all_nodes()):
-            if node.kind not in _DROPOUTS or len(node.inputs) != 3 or constant_bool(node.inputs[2]) is not False:
-                continue
-            if may_change("remove", node):
-                node.output.replace_all_uses_with(node.inputs[0])
-                node.destroy()
-                changed = True
-        return changed
+        return apply_node_rules(graph, _RULES, "remove")

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import BOOL
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

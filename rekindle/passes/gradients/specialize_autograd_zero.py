@@ -22,7 +22,7 @@ from typing import ClassVar, Final
 
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import NONE, TensorType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -26,10 +26,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rekindle.analysis.constants import constant_bool, constant_int
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BOOL, INT
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_bool, constant_int
+from rekindle.rewriting.changes import may_change
 
 MAX_TRIP_COUNT = (1 << 63) - 1
 

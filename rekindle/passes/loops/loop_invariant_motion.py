@@ -25,7 +25,7 @@ from rekindle.analysis.effects import is_immutable
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, FLOAT, INT, TensorType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

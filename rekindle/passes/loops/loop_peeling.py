@@ -19,14 +19,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rekindle.analysis.constants import constant_bool, constant_int
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TENSOR, TensorType, number_beside_tensor
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_bool, constant_int
 from rekindle.passes.loops.loop_unrolling import size_of
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.constant_propagation import ConstantPropagation
 from rekindle.passes.simplification.peephole import Peephole
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -18,9 +18,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rekindle.analysis.constants import constant_bool, constant_int
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_bool, constant_int
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_int
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

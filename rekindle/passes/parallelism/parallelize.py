@@ -27,7 +27,7 @@ from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import is_conservative
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import FutureType, TensorType
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

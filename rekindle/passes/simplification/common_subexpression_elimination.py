@@ -21,12 +21,12 @@ from typing import ClassVar, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.constants import attribute_key
 from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondeterministic, reads_modes, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ir.traits import Trait
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import attribute_key
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

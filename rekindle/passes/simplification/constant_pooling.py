@@ -20,10 +20,10 @@ from typing import ClassVar
 import torch
 
 from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.constants import constant_key
 from rekindle.analysis.effects import is_immutable
 from rekindle.ir.graph import Graph, Node
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_key
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from rekindle.analysis.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.raising import may_raise
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -22,16 +22,16 @@ from typing import Any, ClassVar, Final
 import torch
 
 from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import value_of
 from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic, may_write
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import is_foreign
 from rekindle.ir.types import DictType, FunctionType, ListType, TensorType, TupleType, Type
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import value_of
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from typing import ClassVar
 
 from rekindle.analysis.rank_inference import Ranks, in_order, keeps_rank, ranks_are_fixed
 from rekindle.ir.graph import Graph
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.ir.graph import Block, Graph, Node
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

@@ -17,17 +17,15 @@ writes to it. A negation of a negation of a tensor, or ``x + 0``, stays: its res
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NONE, STRING, TENSOR, TensorType
 from rekindle.ir.types.tensor import Sizes
-from rekindle.passes.changes import may_change
-from rekindle.passes.constants import constant_bool, constant_int, is_constant, value_of
+from rekindle.rewriting.node_rules import NodeRule, NodeRules, RewriteSite, apply_node_rules
 
 
 @dataclass(slots=True)
@@ -38,54 +36,7 @@ class Peephole:
     with_aliases: bool = True
 
     def run(self, graph: Graph) -> bool:
-        return _Peephole(graph, self.with_aliases).run()
-
-
-class _Peephole:
-    def __init__(self, graph: Graph, with_aliases: bool) -> None:
-        self.graph = graph
-        self.with_aliases = with_aliases
-        self._aliases: AliasDb | None = None
-
-    def run(self) -> bool:
-        changed = False
-        for node in self.graph.all_nodes():
-            for rule in _RULES.get(node.kind, ()):
-                # A rule leaves the node without uses where it has nothing more to do.
-                if any(output.has_uses for output in node.outputs):
-                    changed |= rule(self, node)
-        return changed
-
-    def is_as_made(self, *values: Value) -> bool:
-        """Whether nobody writes to ``values``, nor hands them to somebody who may."""
-        if not self.with_aliases:
-            return False
-        if self._aliases is None:
-            self._aliases = AliasDb(self.graph)
-        return not any(self._aliases.has_writers(value) or self._aliases.escapes(value) for value in values)
-
-    def replace(self, old: Value, new: Value) -> bool:
-        """Use ``new`` instead of ``old``; returns whether that was done."""
-        fits = old.type == new.type or (isinstance(old.type, TensorType) and new.type.is_subtype_of(old.type))
-        if not fits or not may_change("simplify", old.node):
-            return False
-        old.replace_all_uses_with(new)
-        return True
-
-    def replace_by_constant(self, node: Node, value: object) -> bool:
-        if not may_change("simplify", node):
-            return False
-        constant = self.graph.create_constant(value, range=node.range).insert_before(node)
-        node.output.replace_all_uses_with(constant.output)
-        return True
-
-    def replace_by_call(self, node: Node, kind: str, *inputs: Value) -> bool:
-        if not may_change("simplify", node):
-            return False
-        new = self.graph.create(kind, inputs, types=[output.type for output in node.outputs], range=node.range)
-        new.callstack, new.scope = node.callstack, node.scope
-        node.replace_all_uses_with(new.insert_before(node))
-        return True
+        return apply_node_rules(graph, _RULES, "simplify", with_aliases=self.with_aliases)
 
 
 # ---------------------------------------------------------------------------------------------------- bools and numbers
@@ -99,77 +50,84 @@ _OPPOSITES: Final = {
 _PLAIN: Final = (INT, FLOAT, BOOL, STRING)
 
 
-def _not(hole: _Peephole, node: Node) -> bool:
+def _not(at: RewriteSite) -> bool:
     """``not not p`` is ``p``; ``not a == b`` is ``a != b``, of NaN too."""
+    node = at.node
     inner = node.input.node
     if node.input.type != BOOL:
         return False
     if inner.kind == "aten::__not__":
-        return hole.replace(node.output, inner.input)
+        return at.replace_uses(inner.input)
     opposite = _OPPOSITES.get(inner.kind)
     if opposite is None or len(node.input.uses) != 1 or len(inner.inputs) != 2:
         return False
     is_plain = all(value.type in _PLAIN for value in inner.inputs) or any(value.type == NONE for value in inner.inputs)
-    return is_plain and hole.replace_by_call(node, opposite, *inner.inputs)
+    return is_plain and at.replace_node(opposite, inner.inputs)
 
 
-def _same_scalar(hole: _Peephole, node: Node) -> bool:
+def _same_scalar(at: RewriteSite) -> bool:
     """``float(x)`` of a float."""
+    node = at.node
     return (
         len(node.inputs) == 1
         and node.input.type == node.output.type
         and node.input.type in _PLAIN
-        and hole.replace(node.output, node.input)
+        and at.replace_uses(node.input)
     )
 
 
-def _neutral(neutral: int) -> Callable[[_Peephole, Node], bool]:
-    def rule(hole: _Peephole, node: Node) -> bool:
+def _neutral(neutral: int) -> NodeRule:
+    def rule(at: RewriteSite) -> bool:
         """``n * 1`` and ``n + 0`` of ints."""
+        node = at.node
         if len(node.inputs) != 2 or any(value.type != INT for value in (*node.inputs, *node.outputs)):
             return False
         left, right = node.inputs
         if constant_int(right) == neutral:
-            return hole.replace(node.output, left)
+            return at.replace_uses(left)
         commutes = node.kind in ("aten::add", "aten::mul")
-        return commutes and constant_int(left) == neutral and hole.replace(node.output, right)
+        return commutes and constant_int(left) == neutral and at.replace_uses(right)
 
     return rule
 
 
-def _is_none(hole: _Peephole, node: Node) -> bool:
+def _is_none(at: RewriteSite) -> bool:
     """Whether something is None, where its type tells."""
+    node = at.node
     for value, other in (node.inputs, reversed(node.inputs)):
         if other.type != NONE:
             continue
         if value.type == NONE:
-            return hole.replace_by_constant(node, node.kind == "aten::__is__")
+            return at.fold(node.kind == "aten::__is__")
         if value.type in _PLAIN or isinstance(value.type, TensorType):
-            return hole.replace_by_constant(node, node.kind == "aten::__isnot__")
+            return at.fold(node.kind == "aten::__isnot__")
     return False
 
 
-def _cast(hole: _Peephole, node: Node) -> bool:
+def _cast(at: RewriteSite) -> bool:
     """A cast, or the unwrapping of an Optional, from a type to itself."""
-    return node.input.type != NONE and hole.replace(node.output, node.input)
+    node = at.node
+    return node.input.type != NONE and at.replace_uses(node.input)
 
 
-def _cast_of_cast(hole: _Peephole, node: Node) -> bool:
+def _cast_of_cast(at: RewriteSite) -> bool:
     """A cast back to the type that a value had before it was cast to a wider one."""
+    node = at.node
     found = _before_casts(node.input)
-    return found is not node.input and found.type == node.output.type and hole.replace(node.output, found)
+    return found is not node.input and found.type == node.output.type and at.replace_uses(found)
 
 
-def _type_test(hole: _Peephole, node: Node) -> bool:
+def _type_test(at: RewriteSite) -> bool:
     """Whether a value is a Tensor or a number, where the type that it was made with determines it."""
+    node = at.node
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):
         return False
     if isinstance(type, TensorType):
-        return hole.replace_by_constant(node, TENSOR in types)
+        return at.fold(TENSOR in types)
     if type not in (INT, FLOAT, COMPLEX, BOOL):
         return False
-    return hole.replace_by_constant(node, type in types or (type == BOOL and INT in types))
+    return at.fold(type in types or (type == BOOL and INT in types))
 
 
 def _before_casts(value: Value) -> Value:
@@ -178,56 +136,61 @@ def _before_casts(value: Value) -> Value:
     return value
 
 
-def _choice(hole: _Peephole, node: Node) -> bool:
+def _choice(at: RewriteSite) -> bool:
     """``True if p else False`` is ``p``."""
+    node = at.node
     changed = False
     for output, then, otherwise in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
         if output.has_uses and constant_bool(then) is True and constant_bool(otherwise) is False:
-            changed |= hole.replace(output, node.input)
+            changed |= at.replace_uses(node.input, of=output)
     return changed
 
 
 # ----------------------------------------------------------------------------------------------------------- containers
 
 
-def _length(hole: _Peephole, node: Node) -> bool:
+def _length(at: RewriteSite) -> bool:
     """The length of a list that was written out, and that of a shape."""
+    node = at.node
     made = node.input.node
-    if made.kind == "prim::ListConstruct" and hole.is_as_made(made.output):
-        return hole.replace_by_constant(node, len(made.inputs))
-    if made.kind == "aten::size" and len(made.inputs) == 1 and hole.is_as_made(made.output, made.input):
-        return hole.replace_by_call(node, "aten::dim", made.input)
+    if made.kind == "prim::ListConstruct" and at.aliases.is_unwritten(made.output):
+        return at.fold(len(made.inputs))
+    if made.kind == "aten::size" and len(made.inputs) == 1 and at.aliases.is_unwritten(made.output, made.input):
+        return at.replace_node("aten::dim", [made.input])
     return False
 
 
-def _item(hole: _Peephole, node: Node) -> bool:
+def _item(at: RewriteSite) -> bool:
     """``[a, b][1]``."""
+    node = at.node
     made, index = node.inputs[0].node, constant_int(node.inputs[1])
     if made.kind != "prim::ListConstruct" or index is None or not -len(made.inputs) <= index < len(made.inputs):
         return False
-    return hole.is_as_made(made.output) and hole.replace(node.output, made.inputs[index])
+    return at.aliases.is_unwritten(made.output) and at.replace_uses(made.inputs[index])
 
 
-def _unpack(hole: _Peephole, node: Node) -> bool:
+def _unpack(at: RewriteSite) -> bool:
     """``a, b = [c, d]``."""
+    node = at.node
     made = node.input.node
     if made.kind != "prim::ListConstruct" or len(made.inputs) != len(node.outputs):
         return False
     changed = False
-    if hole.is_as_made(made.output):
+    if at.aliases.is_unwritten(made.output):
         for output, item in zip(node.outputs, made.inputs, strict=True):
-            changed |= output.has_uses and hole.replace(output, item)
+            changed |= at.replace_uses(item, of=output)
     return changed
 
 
 # -------------------------------------------------------------------------------------------------------------- tensors
 
 
-def _fact(hole: _Peephole, node: Node) -> bool:
+def _fact(at: RewriteSite) -> bool:
     """What the type of a tensor tells of it."""
+    node = at.node
     type = node.inputs[0].type
     found = _known(node, type) if isinstance(type, TensorType) else None
-    return found is not None and hole.is_as_made(node.inputs[0]) and hole.replace_by_constant(node, found)
+    return found is not None and at.aliases.is_unwritten(node.inputs[0]) and at.fold(found)
 
 
 def _known(node: Node, type: TensorType) -> object:
@@ -262,35 +225,30 @@ def _product(sizes: Sizes) -> int | None:
     return None if None in sizes else math.prod(size or 0 for size in sizes)
 
 
-def _shape(hole: _Peephole, node: Node) -> bool:
+def _shape(at: RewriteSite) -> bool:
     """The shape of a tensor whose type tells all of it: a list of constants, new each time."""
+    node = at.node
     type = node.inputs[0].type
     if len(node.inputs) != 1 or not isinstance(type, TensorType) or type.sizes is None or None in type.sizes:
         return False
-    if not hole.is_as_made(node.input) or not may_change("simplify", node):
+    if not node.has_uses or not at.aliases.is_unwritten(node.input) or not at.begin():
         return False
-    with hole.graph.inserting_before(node):
-        lengths = [hole.graph.insert_constant(size, range=node.range) for size in type.sizes]
-    made = hole.graph.create("prim::ListConstruct", lengths, types=[node.output.type], range=node.range)
-    made.callstack, made.scope = node.callstack, node.scope
-    node.replace_all_uses_with(made.insert_before(node))
-    return True
+    return at.finish(*at.insert("prim::ListConstruct", [at.constant(size) for size in type.sizes]))
 
 
-def _same_dtype(hole: _Peephole, node: Node) -> bool:
+def _same_dtype(at: RewriteSite) -> bool:
     """``x.to(dtype)`` gives ``x`` itself where it is of that dtype."""
+    node = at.node
     schema, type = node.schema, node.inputs[0].type
     if schema is None or schema.overload != "dtype" or not isinstance(type, TensorType) or type.dtype is None:
         return False
     dtype, _, copy, memory_format = node.inputs[1:]
     is_itself = constant_int(dtype) == number_of(type.dtype) and constant_bool(copy) is False
     is_itself &= is_constant(memory_format) and value_of(memory_format.node) is None
-    return is_itself and hole.is_as_made(node.inputs[0]) and hole.replace(node.output, node.inputs[0])
+    return is_itself and at.aliases.is_unwritten(node.inputs[0]) and at.replace_uses(node.inputs[0])
 
 
-Simplification = Callable[[_Peephole, Node], bool]
-
-_RULES: Final[dict[str, tuple[Simplification, ...]]] = {
+_RULES: Final[NodeRules] = {
     "aten::__not__": (_not,),
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::Bool", "aten::str"), (_same_scalar,)),
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),

@@ -13,10 +13,10 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 import torch
 
+from rekindle.analysis.constants import attribute_key
 from rekindle.errors import SourceRange
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.passes.constants import attribute_key
 
 _Made = TypeVar("_Made")
 

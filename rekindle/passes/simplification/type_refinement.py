@@ -19,9 +19,9 @@ from typing import ClassVar, Final
 from rekindle.analysis.type_propagation import decided_branches, propagate_types, refine_types
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
-from rekindle.passes.changes import may_change
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.constant_propagation import ConstantPropagation
+from rekindle.rewriting.changes import may_change
 
 TYPE_QUERIES: Final = frozenset(
     {"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"}

@@ -30,8 +30,8 @@ from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TensorType, Type
-from rekindle.passes.changes import may_change
 from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
+from rekindle.rewriting.changes import may_change
 
 
 @dataclass(slots=True)

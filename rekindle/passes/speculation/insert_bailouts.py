@@ -29,8 +29,8 @@ from rekindle.errors import GraphError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, Type
-from rekindle.passes.changes import may_change
 from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
+from rekindle.rewriting.changes import may_change
 
 BAILOUT: Final = "prim::BailOut"
 TEMPLATE: Final = "prim::BailoutTemplate"

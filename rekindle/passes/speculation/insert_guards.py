@@ -19,8 +19,8 @@ from typing import ClassVar
 from rekindle.analysis.type_propagation import InvariantTypeFacts
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, TensorType, Type
-from rekindle.passes.changes import may_change
 from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE
+from rekindle.rewriting.changes import may_change
 
 GUARD = "prim::Guard"
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import OptionalType, TensorType, Type
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 
 PROFILE: Final = "prim::profile"
 PROFILED_TYPE: Final = "profiled_type"

@@ -19,7 +19,7 @@ from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.passes import Pass
-from rekindle.passes.changes import may_change
+from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
 from rekindle.runtime.executable import code_of
 from rekindle.runtime.optimization import optimize

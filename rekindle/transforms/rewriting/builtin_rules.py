@@ -19,9 +19,10 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.scalar_types import number_of
 from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout
 from rekindle.passes.pass_manager import Pass, run_nested
+from rekindle.rewriting.matching import Match
+from rekindle.rewriting.rule import apply_to_fixpoint
 from rekindle.runtime.user_passes import register_pass
-from rekindle.transforms.rewriting.matching import Match
-from rekindle.transforms.rewriting.rule import RewriteRule, apply_to_fixpoint, rewrite
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, rewrite
 
 # ------------------------------------------------------------------------------------------------------------ attention
 
@@ -82,6 +83,10 @@ def _masked_divided_attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor, sca
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=1.0 / scale)
 
 
+def _apply(rules: Sequence[RewriteRule], graph: Graph) -> bool:
+    return apply_to_fixpoint([rule.rewrite for rule in rules], graph) > 0
+
+
 @cache
 def _attention() -> tuple[RewriteRule, ...]:
     return (
@@ -114,7 +119,7 @@ class FuseAttention:
 
     def run(self, graph: Graph) -> bool:
         rules = (*_attention(), *(_attention_with_masks() if self.masks else ()))
-        return apply_to_fixpoint(rules, graph) > 0
+        return _apply(rules, graph)
 
 
 # ---------------------------------------------------------------------------------------------------------- linear maps
@@ -171,7 +176,7 @@ class FuseLinear:
     name: ClassVar[str] = "fuse_linear"
 
     def run(self, graph: Graph) -> bool:
-        return apply_to_fixpoint(_linear_maps(), graph) > 0
+        return _apply(_linear_maps(), graph)
 
 
 _MAPS: Final = {
@@ -211,7 +216,7 @@ class ReluInPlace:
     name: ClassVar[str] = "relu_in_place"
 
     def run(self, graph: Graph) -> bool:
-        return apply_to_fixpoint(_rectified_maps(), graph) > 0
+        return _apply(_rectified_maps(), graph)
 
 
 # -------------------------------------------------------------------------------------------------- written out by hand
@@ -283,7 +288,7 @@ class FuseActivations:
     name: ClassVar[str] = "fuse_activations"
 
     def run(self, graph: Graph) -> bool:
-        return apply_to_fixpoint(_activations(), graph) > 0
+        return _apply(_activations(), graph)
 
 
 def _layer_norm_by_hand(x: Tensor, eps: float) -> Tensor:
@@ -327,7 +332,7 @@ class FuseNorms:
     name: ClassVar[str] = "fuse_norms"
 
     def run(self, graph: Graph) -> bool:
-        return apply_to_fixpoint(_norms(), graph) > 0
+        return _apply(_norms(), graph)
 
 
 # ------------------------------------------------------------------------------------------------- what changes nothing
@@ -398,7 +403,7 @@ class RemoveIdentities:
 
     def run(self, graph: Graph) -> bool:
         dropped = run_nested(RemoveDropout(), graph)
-        return apply_to_fixpoint(_identities(), graph) > 0 or dropped
+        return _apply(_identities(), graph) or dropped
 
 
 # --------------------------------------------------------------------------------------------------------- quantisation
@@ -470,7 +475,7 @@ class RemoveRequantization:
 
     def run(self, graph: Graph) -> bool:
         rules: Sequence[RewriteRule] = _requantisations() if self.exact else (*_requantisations(), *_quantisations())
-        return apply_to_fixpoint(rules, graph) > 0
+        return _apply(rules, graph)
 
 
 LIBRARY: Final[tuple[type[Pass], ...]] = (

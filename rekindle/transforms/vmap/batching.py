@@ -26,13 +26,13 @@ from typing import Final, Literal
 
 import torch
 
+from rekindle.analysis.constants import constant_bool
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
 from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, Type
-from rekindle.passes.constants import constant_bool
 from rekindle.transforms.vmap.batched_scalars import is_number, word_of
 from rekindle.transforms.vmap.batchedness import (
     BatchednessAnalysis,

@@ -9,8 +9,8 @@ from typing import Any
 import torch  # noqa: F401 (the programs see it)
 
 import rekindle
-from rekindle.transforms.rewriting.matching import Match
-from rekindle.transforms.rewriting.rule import RewriteRule, rewrite
+from rekindle.rewriting.matching import Match
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, rewrite
 
 
 def compiled(parameters: str, body: str) -> rekindle.Function:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 import rekindle
 from rekindle.errors import RuleError
-from rekindle.transforms.rewriting.rule import RewriteRule
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule
 
 
 def attention(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
@@ -130,9 +130,11 @@ def test_the_first_difference_is_told(program: Callable[..., Any], text: str) ->
 
 
 def test_a_condition_says_why() -> None:
-    rule = rekindle.rewrite(attention, when=lambda match: f"the scale is {match.constant('scale')}")(fused.replacement)
+    rule = rekindle.rewrite(attention, when=lambda match: f"the scale is {match.constant('scale')}")(
+        fused.rewrite.replacement
+    )
     assert told(rule, fits).endswith("but is not applied: the condition says: the scale is 0.5")
-    rule = rekindle.rewrite(attention, when=lambda match: False)(fused.replacement)
+    rule = rekindle.rewrite(attention, when=lambda match: False)(fused.rewrite.replacement)
     assert told(rule, fits).endswith("but is not applied: the condition is not met")
     assert not rule.explain(rekindle.script(fits))
     assert rule.apply(rekindle.script(fits)) == 0

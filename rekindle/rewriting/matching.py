@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 
 import torch
 
+from rekindle.analysis.constants import attribute_key, constant_key, is_constant, value_of
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import Type
-from rekindle.passes.constants import attribute_key, constant_key, is_constant, value_of
-from rekindle.transforms.rewriting.pattern import Pattern, commutes
+from rekindle.rewriting.pattern import Pattern, commutes
 
 _MISSING: Final = object()
 

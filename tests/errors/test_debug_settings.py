@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from rekindle.errors.debug_settings import Settings, read_settings
 from rekindle.errors.log import GRAPH_DEBUG, GRAPH_UPDATE
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.printer import print_graph
-from rekindle.passes.debug_settings import Settings, read_settings
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph
 from rekindle.ir.printer import print_head
-from rekindle.transforms.rewriting.legality import RewriteBlocker
-from rekindle.transforms.rewriting.matching import Match, Matcher, PatternMismatch
-from rekindle.transforms.rewriting.pattern import Pattern, place_of
+from rekindle.rewriting.legality import RewriteBlocker
+from rekindle.rewriting.matching import Match, Matcher, PatternMismatch
+from rekindle.rewriting.pattern import Pattern, place_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Explanation:
 def explain(
     name: str, patterns: Sequence[Pattern], graph: Graph, refusal: Callable[[Match], RewriteBlocker | None]
 ) -> Explanation:
-    """See :meth:`rekindle.transforms.rewriting.rule.RewriteRule.explain`."""
+    """See :meth:`rekindle.rewriting.rule.PatternRewrite.explain`."""
     fits: list[str] = []
     refused: list[tuple[Match, RewriteBlocker]] = []
     closest: tuple[Pattern, PatternMismatch] | None = None

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import FORWARDING_KINDS, has_side_effects, is_nondeterministic, may_write, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.transforms.rewriting.matching import Match
+from rekindle.rewriting.matching import Match
 
 
 @dataclass(slots=True, frozen=True)

@@ -1,24 +1,14 @@
-"""What a rule looks for: a small graph, made of a Python function or of IR text."""
+"""Patterns: small graphs that a rewrite looks for."""
 
 from __future__ import annotations
 
-import types
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from rekindle.analysis.constants import constant_int
 from rekindle.errors import RuleError, SourceRange
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.traits import Trait
-from rekindle.ir.verifier import verify
-from rekindle.passes import run_passes
-from rekindle.passes.constants import constant_int
-from rekindle.program.calling import inlined
-from rekindle.program.function import Function
-from rekindle.runtime.pipelines import NORMAL_FORM
-from rekindle.scripting.callables.functions import underlying_function
-from rekindle.scripting.script import script
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,14 +31,12 @@ class Pattern:
         return packing_of(self.graph)
 
 
-def pattern_of(source: Any) -> Pattern:
-    """The pattern that a Python function or IR text describes.
+def pattern_of(name: str, graph: Graph) -> Pattern:
+    """The pattern that computes what ``graph`` does; ``name`` is for messages.
 
     Raises:
-        CompileError: it cannot be compiled.
-        RuleError: it can be no pattern.
+        RuleError: the graph can be no pattern.
     """
-    name, graph = graph_of(source)
     packing = packing_of(graph)
     roots = tuple(graph.outputs if packing is None else packing.inputs)
     inputs = named_inputs(graph)
@@ -69,35 +57,6 @@ def pattern_of(source: Any) -> Pattern:
         if node not in reached:
             raise RuleError(f"nothing that the pattern '{name}' returns needs this {node.kind}", node.range)
     return pattern
-
-
-def graph_of(source: Any) -> tuple[str, Graph]:
-    """The name and the graph of a Python function, compiled or not, of IR text, or of a graph; in normal form: calls
-    inlined, constants folded."""
-    if isinstance(source, str):
-        name, graph = "text", parse_graph(source.strip() + "\n")
-    elif isinstance(source, Graph):
-        name, graph = "graph", source.copy()
-    else:
-        function = source if isinstance(source, Function) else _compiled(source)
-        name, graph = function.name, inlined(function._record)
-    normalise(graph)
-    verify(graph)
-    return name, graph
-
-
-def _compiled(source: Any) -> Function:
-    if not isinstance(underlying_function(source) or source, types.FunctionType):
-        raise RuleError(f"a {type(source).__qualname__} cannot be part of a rule; write a function, or IR text")
-    found = script(source)
-    if not isinstance(found, Function):
-        raise RuleError(f"the function '{source.__name__}' has overloads and cannot be part of a rule")
-    return found
-
-
-def normalise(graph: Graph) -> bool:
-    """Bring a graph into the form in which patterns and programs are compared; returns whether anything changed."""
-    return run_passes(graph, NORMAL_FORM)
 
 
 def named_inputs(graph: Graph) -> dict[str, Value]:
@@ -126,9 +85,6 @@ def _reached(roots: Sequence[Value]) -> set[Node]:
 
 def place_of(item: Node | Value) -> SourceRange:
     return item.node.range if isinstance(item, Value) else item.range
-
-
-# ----------------------------------------------------------------------------------------------------------- commuting
 
 
 def commutes(node: Node) -> bool:

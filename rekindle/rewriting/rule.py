@@ -1,22 +1,16 @@
-"""Rules: where one of these patterns stands, put that in its place."""
+"""Pattern rewrites: replace every match of a pattern that may give way to the replacement."""
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
-from rekindle.errors import GraphError, RuleError
+from rekindle.errors import RuleError
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.node import value_of
 from rekindle.ir.types import TensorType
 from rekindle.ir.verifier import verify
-from rekindle.passes.changes import may_change
-from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
-from rekindle.program.function import Function, Method
-from rekindle.program.module import ScriptModule
-from rekindle.transforms.rewriting.legality import (
+from rekindle.rewriting.changes import may_change
+from rekindle.rewriting.legality import (
     GraphFacts,
     Relations,
     RewriteBlocker,
@@ -25,14 +19,15 @@ from rekindle.transforms.rewriting.legality import (
     is_effect_free,
     relations_of,
 )
-from rekindle.transforms.rewriting.match_diagnosis import Explanation, explain
-from rekindle.transforms.rewriting.matching import Match, Matcher
-from rekindle.transforms.rewriting.pattern import Pattern, graph_of, named_inputs, normalise, packing_of, pattern_of
+from rekindle.rewriting.match_diagnosis import Explanation, explain
+from rekindle.rewriting.matching import Match, Matcher
+from rekindle.rewriting.pattern import Pattern, named_inputs, packing_of
 
 MatchCondition = Callable[[Match], "bool | str | None"]
 """Whether a match counts: False, or a text that says why not, refuses it."""
 
-Rewritable = Graph | Function | Method | ScriptModule
+BuildReplacement = Callable[[Match, Graph, dict[str, Value]], None]
+"""Inserts a replacement into a graph, given the values there for the inputs of the pattern, and adds the outputs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,44 +40,36 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RewriteRule:
-    """Made by :func:`rewrite`. It is a pass too (:class:`~rekindle.passes.Pass`), of the name ``name``."""
+class PatternRewrite:
+    """A pass (:class:`~rekindle.passes.Pass`) that replaces matches of its patterns, alternatives of each other."""
 
     name: str
     patterns: tuple[Pattern, ...]
-    replacement: Any
-    """A function, IR text, or a function that builds."""
-    builds: bool
-    when: MatchCondition | None
-    shares_alike: bool
-    _relations: dict[Pattern, Relations]
-    _made: dict[Pattern, Replacement]
+    replacement: Graph | BuildReplacement
+    """A graph whose inputs are named as those of the patterns, or what makes one for each match."""
+    when: MatchCondition | None = None
+    shares_alike: bool = False
+    """Whether results of the replacement share memory with its inputs exactly where those of the pattern do."""
+    _relations: dict[Pattern, Relations] = field(default_factory=dict)
+    _made: dict[Pattern, Replacement] = field(default_factory=dict)
 
-    def apply(self, target: Rewritable, *, prepare: bool = True) -> int:
-        """Rewrite ``target`` in place wherever the rule fits; returns how often it did.
-
-        Of functions, methods and modules the graph is rewritten (of a module that of ``forward``), and the next call
-        runs what it is then. Unless ``prepare`` is False, calls are inlined and constants folded first, which brings
-        the program into the form of the patterns.
+    def __post_init__(self) -> None:
+        """Check a replacement that is the same for all matches.
 
         Raises:
-            RuleError: the replacement does not fit a match, or does something else than the pattern.
+            RuleError: it does not fit a pattern.
         """
-        return apply_rules(target, [self], prepare=prepare)
-
-    def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
-        """Where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference where it
-        comes closest, or what would make the rewrite wrong."""
-        graph = underlying_graph(target).copy()
-        if prepare:
-            normalise(graph)
-        return explain(self.name, self.patterns, graph, lambda match: self.refusal(match, GraphFacts(graph)))
+        if isinstance(self.replacement, Graph):
+            for pattern in self.patterns:
+                self._made[pattern] = self._checked(pattern, self._fixed(pattern, self.replacement))
 
     def run(self, graph: Graph) -> bool:
         """See :class:`~rekindle.passes.Pass`."""
         return apply_to_fixpoint([self], graph) > 0
 
-    # -------------------------------------------------------------------------------------------------------- one place
+    def explain(self, graph: Graph) -> Explanation:
+        """Where ``graph`` matches, and if nowhere why not."""
+        return explain(self.name, self.patterns, graph, lambda match: self.refusal(match, GraphFacts(graph)))
 
     def matches_at(self, node: Node) -> Iterator[Match]:
         """The ways in which a pattern stands with ``node`` for its first result; whether it may be replaced is
@@ -124,42 +111,34 @@ class RewriteRule:
         return self._relations[pattern]
 
     def _replacement_for(self, match: Match) -> Replacement:
-        pattern = match.pattern
-        if self.builds:
-            made = self._checked(pattern, self._built(match))
-        else:
-            if pattern not in self._made:
-                self._made[pattern] = self._checked(pattern, self._compiled(pattern))
-            made = self._made[pattern]
+        made = self._made.get(match.pattern)
+        if made is None:
+            assert not isinstance(self.replacement, Graph)
+            graph, given = _with_inputs(match.pattern)
+            for key, value in given.items():
+                value.type = match[key].type
+            self.replacement(match, graph, given)
+            made = self._checked(match.pattern, graph)
         return _with_attributes(made, match) if match.attributes else made
 
-    def _compiled(self, pattern: Pattern) -> Graph:
+    def _fixed(self, pattern: Pattern, replacement: Graph) -> Graph:
         """The replacement with the inputs of ``pattern`` in their order."""
-        name, graph = graph_of(self.replacement)
-        inputs = named_inputs(graph)
+        inputs = named_inputs(replacement)
         for key, value in inputs.items():
             wanted = pattern.inputs.get(key)
             if wanted is None:
                 known = ", ".join(f"'{each}'" for each in pattern.inputs)
-                raise RuleError(f"the replacement '{name}' takes '{key}', which no pattern gives; there are {known}")
+                raise RuleError(
+                    f"the replacement '{self.name}' takes '{key}', which no pattern gives; there are {known}"
+                )
             if not wanted.type.is_subtype_of(value.type):
                 raise RuleError(
-                    f"the replacement '{name}' takes '{key}' as a {value.type}; in the pattern it is a {wanted.type}"
+                    f"the replacement '{self.name}' takes '{key}' as a {value.type}; "
+                    f"in the pattern it is a {wanted.type}"
                 )
         new, given = _with_inputs(pattern)
-        for result in new.insert_graph(graph, [given[key] for key in inputs]):
+        for result in new.insert_graph(replacement, [given[key] for key in inputs]):
             new.add_output(result)
-        return new
-
-    def _built(self, match: Match) -> Graph:
-        new, given = _with_inputs(match.pattern)
-        for key, value in given.items():
-            value.type = match[key].type
-        with new.inserting_at_end(new.block, like=match.node) as build:
-            results = self.replacement(build, match, **{key: build(value) for key, value in given.items()})
-            for result in results if isinstance(results, tuple) else (results,):
-                new.add_output(value_of(result))
-        normalise(new)
         return new
 
     def _checked(self, pattern: Pattern, graph: Graph) -> Replacement:
@@ -253,85 +232,7 @@ def _stand_for(node: Node, original: Node) -> None:
             _stand_for(inner, original)
 
 
-# -------------------------------------------------------------------------------------------------------- for users
-
-
-def rewrite(
-    *patterns: Any,
-    when: MatchCondition | None = None,
-    name: str | None = None,
-    builds: bool = False,
-    shares_alike: bool = False,
-) -> Callable[[Any], RewriteRule]:
-    """Make a rule of a replacement; as a decorator, of a function::
-
-        def halved_twice(x):
-            return x / 2 / 2
-
-        @rekindle.rewrite(halved_twice)
-        def quartered(x):
-            return x / 4
-
-    A pattern is a Python function, or IR text. Its parameters stand for any values of their types (Tensors, without an
-    annotation); ``Optional[Tensor]`` takes what is there or None. Where there are several patterns, each is an
-    alternative. The parameters of the replacement are those of the patterns, by name. A pattern that returns a tuple
-    has several results, and so has the replacement. In IR text, an attribute ``"$name"`` stands for any.
-
-    ``when`` is asked about each match (:class:`~rekindle.transforms.rewriting.matching.Match`): False refuses it, and
-    so does a text that says why. With ``builds``, the replacement is run for each match rather than compiled: it takes
-    a builder (:class:`~rekindle.ir.building.Builder`), the match, and the parameters of the pattern by name.
-
-    A match is only replaced where nobody can tell the difference: its inner values are not used elsewhere, nothing
-    between its nodes writes to what they read, and where results share memory with something before or afterwards,
-    nobody writes to it. ``shares_alike`` says that they do so alike: that a result of the replacement is the same
-    tensor, or a view of the same memory, exactly where that of the pattern is.
-
-    Raises:
-        RuleError: the patterns cannot be patterns.
-        CompileError: one of them cannot be compiled.
-    """
-    if not patterns:
-        raise RuleError("a rule needs a pattern: rewrite(pattern)")
-
-    def make(replacement: Any) -> RewriteRule:
-        found = tuple(pattern_of(pattern) for pattern in patterns)
-        title = name or getattr(replacement, "__name__", None) or found[0].name
-        rule = RewriteRule(title, found, replacement, builds, when, shares_alike, {}, {})
-        if builds:
-            _check_builds(replacement, found[0])
-        else:
-            for pattern in found:
-                rule._made[pattern] = rule._checked(pattern, rule._compiled(pattern))
-        return rule
-
-    return make
-
-
-def _check_builds(replacement: Any, pattern: Pattern) -> None:
-    try:
-        inspect.signature(replacement).bind(None, None, **dict.fromkeys(pattern.inputs))
-    except TypeError as error:
-        wanted = ", ".join(["build", "match", *pattern.inputs])
-        raise RuleError(f"the function that builds the replacement is called with ({wanted}): {error}") from None
-
-
-def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bool = True) -> int:
-    """Rewrite ``target`` in place by all ``rules``, in this order, until none of them fits; returns how often one did.
-    See :meth:`RewriteRule.apply`.
-
-    Raises:
-        RuleError: they go on for ever, because one undoes what another does.
-    """
-    graph = underlying_graph(target)
-    if prepare:
-        normalise(graph)
-    count = apply_to_fixpoint(rules, graph)
-    if count:
-        DeadCodeElimination().run(graph)
-    return count
-
-
-def apply_to_fixpoint(rules: Sequence[RewriteRule], graph: Graph) -> int:
+def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:
     """Apply ``rules`` until none fits; returns how often one did."""
     total = 0
     limit = 100 + 20 * sum(1 for _ in graph.all_nodes())
@@ -345,22 +246,6 @@ def apply_to_fixpoint(rules: Sequence[RewriteRule], graph: Graph) -> int:
             raise RuleError(f"the rules {names} go on for ever: what one makes, one of them rewrites again")
 
 
-def _times(rule: RewriteRule, graph: Graph) -> int:
+def _times(rule: PatternRewrite, graph: Graph) -> int:
     facts = GraphFacts(graph)
     return sum(1 for node in graph.all_nodes() if node.in_block and rule._rewrite_at(node, facts))
-
-
-def underlying_graph(target: Any) -> Graph:
-    """The graph of a function, of a method, of a module's ``forward``; a graph itself.
-
-    Raises:
-        GraphError: ``target`` has none.
-    """
-    if isinstance(target, Graph):
-        return target
-    if isinstance(target, (Function, Method)):
-        return target.graph
-    if isinstance(target, ScriptModule):
-        found: Graph = target.forward.graph
-        return found
-    raise GraphError(f"a {type(target).__qualname__} has no graph; compile it first: rekindle.script(…)")

@@ -19,10 +19,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
+from rekindle.errors.debug_settings import settings
 from rekindle.errors.log import GRAPH_UPDATE
 from rekindle.ir.graph import Node
 from rekindle.ir.printer import print_head
-from rekindle.passes.debug_settings import settings
 
 
 @dataclass(slots=True)

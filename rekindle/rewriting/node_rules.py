@@ -1,0 +1,138 @@
+"""Node rules: rewrites of a single node and of what defines its inputs. A pass is a table of them.
+
+.. code-block:: python
+
+    def double_negation(at: RewriteSite) -> bool:
+        inner = at.node.input.node
+        return inner.kind == "aten::__not__" and at.replace_uses(inner.input)
+
+    apply_node_rules(graph, {"aten::__not__": (double_negation,)}, "simplify")
+
+A rule returns whether it changed anything. It changes the graph by the methods of its :class:`RewriteSite` alone, each
+of which announces the change first (:mod:`rekindle.rewriting.changes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rekindle.analysis.alias_db import AliasDb
+from rekindle.ir.attributes import AttributeValue
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import TENSOR, TensorType, Type
+from rekindle.rewriting.changes import may_change
+
+
+class AliasFacts:
+    """What the alias analysis tells of a graph, made when it is first asked for; nothing where it is ``disabled``."""
+
+    def __init__(self, graph: Graph, *, disabled: bool = False) -> None:
+        self._graph = graph
+        self._disabled = disabled
+        self._aliases: AliasDb | None = None
+
+    def is_unwritten(self, *values: Value) -> bool:
+        """Whether nothing writes to ``values``, or hands them to something that may."""
+        if self._disabled:
+            return False
+        if self._aliases is None:
+            self._aliases = AliasDb(self._graph)
+        return not any(self._aliases.has_writers(value) or self._aliases.escapes(value) for value in values)
+
+
+@dataclass(slots=True)
+class RewriteSite:
+    """The node that a rule looks at, and the changes that it may make there."""
+
+    node: Node
+    verb: str
+    """What the pass does with nodes, for its log: "simplify"."""
+    aliases: AliasFacts
+
+    def replace_uses(self, new: Value, of: Value | None = None) -> bool:
+        """Use ``new`` instead of the output (``of``, where there are several), if the type allows it. The node stays
+        for dead code elimination. Returns whether it was done."""
+        old = self.node.output if of is None else of
+        fits = old.type == new.type or (isinstance(old.type, TensorType) and new.type.is_subtype_of(old.type))
+        if not old.has_uses or not fits or not may_change(self.verb, self.node):
+            return False
+        old.replace_all_uses_with(new)
+        return True
+
+    def fold(self, value: object) -> bool:
+        """Use a constant instead of the output."""
+        if not self.node.has_uses or not may_change(self.verb, self.node):
+            return False
+        constant = self.node.graph.create_constant(value, range=self.node.range).insert_before(self.node)
+        self.node.output.replace_all_uses_with(constant.output)
+        return True
+
+    def replace_node(
+        self, kind: str, inputs: Sequence[Value], *, attributes: Mapping[str, AttributeValue] | None = None
+    ) -> bool:
+        """Put a node of another kind, with the same outputs, in the place of the node, which is destroyed."""
+        return may_change(self.verb, self.node) and self.finish(*self.insert(kind, inputs, attributes=attributes))
+
+    # ------------------------------------------------------------------------------------ changes of several nodes
+
+    def begin(self) -> bool:
+        """Whether the pass may make a change of several nodes: :meth:`insert` them, then :meth:`finish`."""
+        return may_change(self.verb, self.node)
+
+    def insert(
+        self,
+        kind: str,
+        inputs: Sequence[Value],
+        *,
+        types: Sequence[Type] | None = None,
+        attributes: Mapping[str, AttributeValue] | None = None,
+    ) -> Sequence[Value]:
+        """Insert a node before this one, with its place in the source; without ``types`` the outputs have the types of
+        those of this node."""
+        node = self.node
+        types = [output.type for output in node.outputs] if types is None else types
+        new = node.graph.create(kind, inputs, types=types, attributes=attributes, range=node.range)
+        new.callstack, new.scope = node.callstack, node.scope
+        return new.insert_before(node).outputs
+
+    def insert_tensor(self, kind: str, *inputs: Value) -> Value:
+        """Insert a node that computes a tensor of which nothing is known."""
+        return self.insert(kind, inputs, types=[TENSOR])[0]
+
+    def constant(self, value: object, type: Type | None = None) -> Value:
+        """Insert a constant before the node."""
+        return self.node.graph.create_constant(value, type, self.node.range).insert_before(self.node).output
+
+    def bypass(self, value: Value) -> bool:
+        """Use ``value``, which is there already, instead of the output, and destroy the node."""
+        if not may_change(self.verb, self.node):
+            return False
+        self.node.output.replace_all_uses_with(value)
+        self.node.destroy()
+        return True
+
+    def finish(self, *values: Value) -> bool:
+        """Use ``values``, which were inserted, instead of the outputs, with their names and types, and destroy the
+        node."""
+        for output, value in zip(self.node.outputs, values, strict=True):
+            output.replace_all_uses_with(value.copy_metadata(output))
+        self.node.destroy()
+        return True
+
+
+NodeRule: TypeAlias = Callable[[RewriteSite], bool]
+NodeRules: TypeAlias = Mapping[str, Sequence[NodeRule]]
+"""Rules by the kind of node that they look at, in the order in which they are tried."""
+
+
+def apply_node_rules(graph: Graph, rules: NodeRules, verb: str, *, with_aliases: bool = True) -> bool:
+    """Apply ``rules`` to every node once, in the order in which nodes run; returns whether anything changed."""
+    aliases = AliasFacts(graph, disabled=not with_aliases)
+    changed = False
+    for node in list(graph.all_nodes()):
+        for rule in rules.get(node.kind, ()):
+            if node.in_block:
+                changed |= rule(RewriteSite(node, verb, aliases))
+    return changed

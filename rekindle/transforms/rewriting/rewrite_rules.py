@@ -1,0 +1,159 @@
+"""Rewrite rules that users write: a pattern and a replacement as Python functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.errors import GraphError, RuleError
+from rekindle.ir.graph import Graph, Value
+from rekindle.ir.node import value_of
+from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+from rekindle.program.function import Function, Method
+from rekindle.program.module import ScriptModule
+from rekindle.rewriting.match_diagnosis import Explanation
+from rekindle.rewriting.matching import Match
+from rekindle.rewriting.pattern import Pattern, pattern_of
+from rekindle.rewriting.rule import BuildReplacement, MatchCondition, PatternRewrite, apply_to_fixpoint
+from rekindle.transforms.rewriting.python_patterns import graph_of, normalise
+
+Rewritable = Graph | Function | Method | ScriptModule
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RewriteRule:
+    """Made by :func:`rewrite`. It is a pass too (:class:`~rekindle.passes.Pass`), of the name ``name``."""
+
+    rewrite: PatternRewrite
+
+    @property
+    def name(self) -> str:
+        """The name of the rule in messages and limits."""
+        return self.rewrite.name
+
+    def apply(self, target: Rewritable, *, prepare: bool = True) -> int:
+        """Rewrite ``target`` in place wherever the rule fits; returns how often it did.
+
+        Of functions, methods and modules the graph is rewritten (of a module that of ``forward``), and the next call
+        runs what it is then. Unless ``prepare`` is False, calls are inlined and constants folded first, which brings
+        the program into the form of the patterns.
+
+        Raises:
+            RuleError: the replacement does not fit a match, or does something else than the pattern.
+        """
+        return apply_rules(target, [self], prepare=prepare)
+
+    def explain(self, target: Rewritable, *, prepare: bool = True) -> Explanation:
+        """Where the rule fits ``target``, which stays as it is, and if nowhere why not: the first difference where it
+        comes closest, or what would make the rewrite wrong."""
+        graph = underlying_graph(target).copy()
+        if prepare:
+            normalise(graph)
+        return self.rewrite.explain(graph)
+
+    def run(self, graph: Graph) -> bool:
+        """See :class:`~rekindle.passes.Pass`."""
+        return self.rewrite.run(graph)
+
+
+def rewrite(
+    *patterns: Any,
+    when: MatchCondition | None = None,
+    name: str | None = None,
+    builds: bool = False,
+    shares_alike: bool = False,
+) -> Callable[[Any], RewriteRule]:
+    """Make a rule of a replacement; as a decorator, of a function::
+
+        def halved_twice(x):
+            return x / 2 / 2
+
+        @rekindle.rewrite(halved_twice)
+        def quartered(x):
+            return x / 4
+
+    A pattern is a Python function, or IR text. Its parameters stand for any values of their types (Tensors, without an
+    annotation); ``Optional[Tensor]`` takes what is there or None. Where there are several patterns, each is an
+    alternative. The parameters of the replacement are those of the patterns, by name. A pattern that returns a tuple
+    has several results, and so has the replacement. In IR text, an attribute ``"$name"`` stands for any.
+
+    ``when`` is asked about each match (:class:`~rekindle.rewriting.matching.Match`): False refuses it, and
+    so does a text that says why. With ``builds``, the replacement is run for each match rather than compiled: it takes
+    a builder (:class:`~rekindle.ir.building.Builder`), the match, and the parameters of the pattern by name.
+
+    A match is only replaced where nobody can tell the difference: its inner values are not used elsewhere, nothing
+    between its nodes writes to what they read, and where results share memory with something before or afterwards,
+    nobody writes to it. ``shares_alike`` says that they do so alike: that a result of the replacement is the same
+    tensor, or a view of the same memory, exactly where that of the pattern is.
+
+    Raises:
+        RuleError: the patterns cannot be patterns.
+        CompileError: one of them cannot be compiled.
+    """
+    if not patterns:
+        raise RuleError("a rule needs a pattern: rewrite(pattern)")
+
+    def make(replacement: Any) -> RewriteRule:
+        found = tuple(pattern_of(*graph_of(pattern)) for pattern in patterns)
+        title = name or getattr(replacement, "__name__", None) or found[0].name
+        if builds:
+            _check_builds(replacement, found[0])
+            return RewriteRule(PatternRewrite(title, found, _built_by(replacement), when, shares_alike))
+        return RewriteRule(PatternRewrite(title, found, graph_of(replacement)[1], when, shares_alike))
+
+    return make
+
+
+def _built_by(function: Any) -> BuildReplacement:
+    """A replacement that ``function`` builds, in normal form."""
+
+    def build_replacement(match: Match, graph: Graph, given: dict[str, Value]) -> None:
+        with graph.inserting_at_end(graph.block, like=match.node) as build:
+            results = function(build, match, **{key: build(value) for key, value in given.items()})
+            for result in results if isinstance(results, tuple) else (results,):
+                graph.add_output(value_of(result))
+        normalise(graph)
+
+    return build_replacement
+
+
+def _check_builds(replacement: Any, pattern: Pattern) -> None:
+    try:
+        inspect.signature(replacement).bind(None, None, **dict.fromkeys(pattern.inputs))
+    except TypeError as error:
+        wanted = ", ".join(["build", "match", *pattern.inputs])
+        raise RuleError(f"the function that builds the replacement is called with ({wanted}): {error}") from None
+
+
+def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bool = True) -> int:
+    """Rewrite ``target`` in place by all ``rules``, in this order, until none of them fits; returns how often one did.
+    See :meth:`RewriteRule.apply`.
+
+    Raises:
+        RuleError: they go on for ever, because one undoes what another does.
+    """
+    graph = underlying_graph(target)
+    if prepare:
+        normalise(graph)
+    count = apply_to_fixpoint([rule.rewrite for rule in rules], graph)
+    if count:
+        DeadCodeElimination().run(graph)
+    return count
+
+
+def underlying_graph(target: Any) -> Graph:
+    """The graph of a function, of a method, of a module's ``forward``; a graph itself.
+
+    Raises:
+        GraphError: ``target`` has none.
+    """
+    if isinstance(target, Graph):
+        return target
+    if isinstance(target, (Function, Method)):
+        return target.graph
+    if isinstance(target, ScriptModule):
+        found: Graph = target.forward.graph
+        return found
+    raise GraphError(f"a {type(target).__qualname__} has no graph; compile it first: rekindle.script(…)")
