@@ -13,7 +13,7 @@ TESTS ?= tests
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
-	@echo "PYTHON=... picks the interpreter of a new environment, TESTS=... the tests, JOBS=... how many processes run them."
+	@echo "PYTHON=... picks the interpreter of a new environment, TESTS=... the tests, JOBS=... how many processes run them, SHARES=... the seed of shares."
 
 setup: $(STAMP) ## create .venv with the pinned versions (does nothing when it is up to date)
 
@@ -29,8 +29,8 @@ $(STAMP): pyproject.toml constraints.txt
 demo: setup ## real models, step by step: source, tree, graph, instructions, and the answer beside eager's
 	$(BIN)/python examples/demo.py
 
-test: setup ## the tests; of the largest families a fixed share
-	$(if $(filter tests,$(TESTS)),REKINDLE_SHARES=1) $(BIN)/python -m pytest -n $(JOBS) $(TESTS)
+test: setup ## the tests; of the largest families a share, another one for each commit
+	$(if $(filter tests,$(TESTS)),REKINDLE_SHARES=$(or $(SHARES),commit)) $(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
 test-all: setup ## all tests, some twenty minutes on two cores
 	$(BIN)/python -m pytest -n $(JOBS) tests

@@ -15,7 +15,7 @@ import torch
 from tests.support.golden import REGENERATE, GoldenTexts
 from tests.support.independence import forbidden_torchscript
 from tests.support.seeds import SEED, seed_everything
-from tests.support.shares import keep_shares
+from tests.support.shares import VARIABLE, keep_shares, share_seed
 
 # Every graph is verified after it is made and after each pass.
 os.environ["REKINDLE_VERIFY"] = "1"
@@ -46,6 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    share_seed()
     regenerate = config.getoption(REGENERATE)
     if regenerate and config.getoption("numprocesses", None):
         raise pytest.UsageError(f"{REGENERATE} writes files, so it wants one process: leave -n out")
@@ -60,14 +61,18 @@ def pytest_configure(config: pytest.Config) -> None:
     seed_everything()  # some modules of tests draw while they are imported
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_report_header(config: pytest.Config) -> list[str]:
     profile = hypothesis.settings.get_current_profile_name()
     seed = config.getoption("--hypothesis-seed", None)
     if profile == "fixed":
         told = "each test's own (derandomized)"
     else:
         told = str(seed) if seed is not None else "random; printed with a failure"
-    return f"seeds: random, numpy, torch {SEED} before collection and each test; hypothesis {told}, profile {profile!r}"
+    shares = share_seed()
+    return [
+        f"seeds: random, numpy, torch {SEED} before collection and each test; hypothesis {told}, profile {profile!r}",
+        "all tests of every family" if shares is None else f"shares of families: {VARIABLE}={shares}",
+    ]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

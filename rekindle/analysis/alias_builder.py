@@ -18,6 +18,7 @@ from rekindle.analysis.alias_tracker import AliasTracker, Element
 from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, WAITS, is_conservative
 from rekindle.analysis.mutability import ITEM, KEY, is_immutable, may_share_memory, part_type, parts_of
 from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import AliasAnalysisKind, Operator
 from rekindle.ir.types import (
@@ -307,19 +308,19 @@ class AliasTrackerBuilder:
             self._take(node, output, ITEM)
 
     def _visit_tuple_index(self, node: Node) -> None:
-        owner = node.inputs[0].type
-        index = node.inputs[1].node.attributes.get("value")
+        whole, place = node.inputs
+        owner, index = whole.type, place.node.attributes.get("value")
         if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:
             index += len(owner.elements)
         if isinstance(owner, TupleType) and isinstance(index, int) and 0 <= index < len(owner.elements):
             self._take(node, node.output, index)
         else:
-            self._set(node.output, self._parts_like(node.inputs[:1], node.output.type))
+            self._set(node.output, self._parts_like([whole], node.output.type))
 
     def _visit_tuple_slice(self, node: Node) -> None:
-        owner = node.inputs[0].type
+        owner = node.input.type
         beg, end, step = (node.attributes.get(name, default) for name, default in (("beg", 0), ("end", 0), ("step", 1)))
-        element, made = self.element(node.inputs[0]), self.element(node.output)
+        element, made = self.element(node.input), self.element(node.output)
         if made is None or element is None:
             return
         assert isinstance(owner, TupleType)
@@ -337,7 +338,7 @@ class AliasTrackerBuilder:
             self._set(output, [self.tracker.part(element, key, output.type)])
 
     def _visit_get_attribute(self, node: Node) -> None:
-        name, owner = node.get_string("name"), node.inputs[0].type
+        name, owner = node.get_string("name"), node.input.type
         is_module = isinstance(owner, (ClassType, InterfaceType)) and owner.is_module
         if self.is_frozen and is_module and not isinstance(node.output.type, (ClassType, InterfaceType)):
             self._set_frozen_attribute(node.output, owner, name)
@@ -365,12 +366,13 @@ class AliasTrackerBuilder:
                 self._fill_with_new(content, part)
 
     def _visit_set_attribute(self, node: Node) -> None:
-        owner, content = self.element(node.inputs[0]), self.element(node.inputs[1])
+        target, value = node.inputs
+        owner, content = self.element(target), self.element(value)
         assert owner is not None
         self.writers[node] = [owner]
         if content is None:
             return
-        name, type, content_type = node.get_string("name"), node.inputs[0].type, node.inputs[1].type
+        name, type, content_type = node.get_string("name"), target.type, value.type
         slot = type.attribute_type(name) if isinstance(type, ClassType) and type.is_module else None
         if self.is_frozen and slot is not None and not isinstance(slot, (ClassType, InterfaceType)):
             self.tracker.point(self._frozen_attribute(type, name, slot), content)
@@ -386,20 +388,19 @@ class AliasTrackerBuilder:
             self._set_to_values(output, [block.outputs[index] for block in node.blocks])
 
     def _visit_loop(self, node: Node) -> None:
-        body = node.blocks[0]
-        if len(node.blocks) != 1 or len(node.inputs) != len(node.outputs) + 2:
-            self.visit_block(body)  # a loop that is not in SSA form yet
+        view = LoopView(node)
+        if not view.is_complete:
+            self.visit_block(view.body)
             self._visit_unknown(node)
             return
-        for start, parameter in zip(node.inputs[2:], body.inputs[1:], strict=True):
-            if not is_immutable(parameter.type):
-                self.elements[parameter] = self.tracker.blank(parameter.type)
-                self._set_to_values(parameter, [start])
-        self.visit_block(body)
-        for index, output in enumerate(node.outputs):
-            parameter = body.inputs[index + 1]
-            self._set_to_values(parameter, [body.outputs[index + 1]])
-            self._set_to_values(output, [parameter])
+        for variable in view.carried:
+            if not is_immutable(variable.parameter.type):
+                self.elements[variable.parameter] = self.tracker.blank(variable.parameter.type)
+                self._set_to_values(variable.parameter, [variable.initial])
+        self.visit_block(view.body)
+        for variable in view.carried:
+            self._set_to_values(variable.parameter, [variable.following])
+            self._set_to_values(variable.result, [variable.parameter])
 
     def _visit_with(self, node: Node) -> None:
         for block in node.blocks:

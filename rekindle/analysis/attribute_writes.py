@@ -41,7 +41,7 @@ def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
     for node in nodes_within(whole):
         if node.kind == "prim::SetAttr" and is_module(node.inputs[0]):
             found.add(slot_of(node))
-        elif node.kind == "prim::GetAttr" and is_module(node.inputs[0]) and not is_immutable(node.output.type):
+        elif node.kind == "prim::GetAttr" and is_module(node.input) and not is_immutable(node.output.type):
             value = node.output
             leaves = not isinstance(value.type, TensorType) and bool(aliases.memory(value) & leaving)
             if leaves or aliases.has_writers(value) or aliases.escapes(value):

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS, may_write
+from rekindle.ir.control_flow import LoopView, loop_of_parameter
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import (
     BOOL,
@@ -70,7 +71,8 @@ def _divides(node: Node) -> bool:
         return False
     if node.kind != "aten::div" and any(_may_be_complex(each.type) for each in node.inputs[:2]):
         return True
-    divisor = _constant(node.inputs[1])
+    _, by, *_ = node.inputs
+    divisor = _constant(by)
     return not (isinstance(divisor, (int, float)) and divisor != 0)
 
 
@@ -85,15 +87,17 @@ def _powers(node: Node) -> bool:
     float, which may overflow, 0 or 1."""
     if not _of_numbers(node):
         return False
-    exponent = _constant(node.inputs[1])
-    most = 4 if node.inputs[0].type.is_subtype_of(INT) else 1
+    base, power = node.inputs
+    exponent = _constant(power)
+    most = 4 if base.type.is_subtype_of(INT) else 1
     return not (isinstance(exponent, int) and 0 <= exponent <= most)
 
 
 def _shifts(node: Node) -> bool:
     if not _of_numbers(node):
         return False
-    count = _constant(node.inputs[1])
+    _, by = node.inputs
+    count = _constant(by)
     return not (isinstance(count, int) and count >= 0)
 
 
@@ -133,12 +137,11 @@ def _formats(node: Node) -> bool:
 
 def _item(node: Node) -> bool:
     """Elements of lists and dicts, unless the list is known to be long enough."""
-    container = node.inputs[0]
+    container, index, *_ = node.inputs
     if isinstance(container.type, (DictType, StringType)):
         return True
     if not isinstance(container.type, ListType):
         return False
-    index = node.inputs[1]
     return not (_counts(index, container) or _is_within(index, container) or container.node.kind == "aten::size")
 
 
@@ -154,19 +157,16 @@ def _is_within(index: Value, container: Value) -> bool:
 
 def _counts(index: Value, container: Value) -> bool:
     """Whether the index is the number of an iteration of a loop over the list."""
-    loop = index.node.owning_block.owning_node if index.node.kind == "prim::Param" and index.node.owning_block else None
-    if loop is None or loop.kind != "prim::Loop" or index is not loop.blocks[0].inputs[0]:
-        return False
-    length = loop.inputs[0]
-    return _measures(length, container)
+    loop = loop_of_parameter(index)
+    return loop is not None and index.offset == 0 and _measures(LoopView(loop).trip_count, container)
 
 
 def _measures(length: Value, container: Value) -> bool:
     if length.node.kind == "aten::len":
-        return length.node.inputs[0] is container
+        return length.node.input is container
     if length.node.kind != "prim::min":
         return False
-    lengths = length.node.inputs[0].node  # those of what ``zip`` goes over
+    lengths = length.node.input.node  # those of what ``zip`` goes over
     return lengths.kind == "prim::ListConstruct" and any(_measures(each, container) for each in lengths.inputs)
 
 
@@ -184,16 +184,16 @@ def _sorts(node: Node) -> bool:
 
 
 def _changes_a_container(node: Node) -> bool:
-    return isinstance(node.inputs[0].type, (ListType, DictType)) and not (
-        node.kind == "aten::_set_item" and isinstance(node.inputs[0].type, DictType)
-    )
+    container, *_ = node.inputs
+    is_new_entry = node.kind == "aten::_set_item" and isinstance(container.type, DictType)
+    return isinstance(container.type, (ListType, DictType)) and not is_new_entry
 
 
 def _unpacks(node: Node) -> bool:
     """Unpacking of a list, unless its length is known; sizes of Tensors are theirs to check."""
-    made = node.inputs[0].node
+    made = node.input.node
     if made.kind == "prim::ListConstruct":
-        return len(made.inputs) != len(node.outputs) or any(may_write(use.user) for use in node.inputs[0].uses)
+        return len(made.inputs) != len(node.outputs) or any(may_write(use.user) for use in node.input.uses)
     return made.kind not in ("aten::size", "prim::ConstantChunk", "aten::chunk", "aten::split", "aten::unbind")
 
 
@@ -205,14 +205,15 @@ def _searches(node: Node) -> bool:
 def _splits(node: Node) -> bool:
     """Splitting a text, unless the separator is None or a constant that is not empty; that of a Tensor has the same
     kind."""
-    separator = node.inputs[1]
+    text, separator, *_ = node.inputs
     is_none = isinstance(separator.type, NoneType)
-    return isinstance(node.inputs[0].type, StringType) and not is_none and not _constant(separator)
+    return isinstance(text.type, StringType) and not is_none and not _constant(separator)
 
 
 def _fills(node: Node) -> bool:
     """Padding a text, unless the character for it is one constant character."""
-    known = _constant(node.inputs[2])
+    _, _, fill = node.inputs
+    known = _constant(fill)
     return not (isinstance(known, str) and len(known) == 1)
 
 
@@ -221,7 +222,8 @@ def _slices(node: Node) -> bool:
 
 
 def _element_of_a_tuple(node: Node) -> bool:
-    return node.inputs[1].node.kind != "prim::Constant"
+    _, index = node.inputs
+    return index.node.kind != "prim::Constant"
 
 
 def _constant(value: Value) -> object:

@@ -38,8 +38,8 @@ _KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAtt
 def keeps_rank(node: Node) -> bool:
     """Whether the result of ``node`` has as many dimensions as its first input."""
     if node.kind == "aten::linear":
-        weight = node.inputs[1].type
-        return isinstance(weight, TensorType) and weight.rank == 2
+        _, weight, *_ = node.inputs
+        return isinstance(weight.type, TensorType) and weight.type.rank == 2
     if len(node.outputs) != 1 or not node.inputs or not isinstance(node.inputs[0].type, TensorType):
         return False
     return node.has_trait(Trait.SAME_RANK)
@@ -99,11 +99,13 @@ class Ranks:
             return self._broadcast(node)
         if node.kind == "aten::flatten":
             return _flattened(node)
-        if node.kind in ("aten::view", "aten::reshape") and node.inputs[1].node.kind == "prim::ListConstruct":
-            count = len(node.inputs[1].node.inputs)
-            return count, count
-        if node.kind == "aten::cat" and node.inputs[0].node.kind == "prim::ListConstruct":
-            return max((self.of(item)[0] for item in node.inputs[0].node.inputs), default=0), None
+        if node.kind in ("aten::view", "aten::reshape"):
+            _, size = node.inputs
+            return (len(size.node.inputs),) * 2 if size.node.kind == "prim::ListConstruct" else ANY_RANK
+        if node.kind == "aten::cat":
+            tensors, _ = node.inputs
+            parts = tensors.node.inputs if tensors.node.kind == "prim::ListConstruct" else ()
+            return max((self.of(item)[0] for item in parts), default=0), None
         if node.kind == "aten::mm" or node.kind == "aten::addmm":
             return 2, 2
         return ANY_RANK
@@ -141,11 +143,14 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
     """What is known behind an ``if`` that raises an error for all but one number of dimensions."""
     condition = check.input.node
     raising = {"aten::ne": 0, "aten::eq": 1}.get(condition.kind)
-    if raising is None or condition.inputs[0].node.kind != "aten::dim":
+    if raising is None:
         return
-    rank = constant_of(condition.inputs[1])
+    asked, number = condition.inputs
+    if asked.node.kind != "aten::dim":
+        return
+    rank = constant_of(number)
     if isinstance(rank, int) and any(node.kind == "prim::RaiseException" for node in check.blocks[raising].nodes):
-        ranks.learn(condition.inputs[0].node.input, rank)
+        ranks.learn(asked.node.input, rank)
 
 
 def _narrowed(found: Range, value: Value) -> Range:

@@ -34,6 +34,7 @@ from rekindle.analysis.effects import (
     writes_modes,
 )
 from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import Operator, is_foreign
 from rekindle.ir.traits import Trait
@@ -89,8 +90,8 @@ def decided_branches(
     propagation.run(input_types)
     found = []
     for node in graph.find_nodes("prim::If"):
-        condition = propagation.fact(node.inputs[0])
-        if isinstance(condition, Constant) and node.inputs[0].node.kind != "prim::Constant":
+        condition = propagation.fact(node.input)
+        if isinstance(condition, Constant) and node.input.node.kind != "prim::Constant":
             found.append((node, bool(condition.value)))
     return found
 
@@ -244,7 +245,7 @@ class _Propagation:
         self.block(block)
 
     def visit_if(self, node: Node) -> None:
-        condition = self.fact(node.inputs[0])
+        condition = self.fact(node.input)
         if isinstance(condition, Constant) and not self.every_branch:
             results = [self.block(block) for block in node.blocks]
             self.set_outputs(node, results[0 if condition.value else 1])
@@ -253,17 +254,17 @@ class _Propagation:
         self.set_outputs(node, [join(a, b) for a, b in zip(then, otherwise, strict=True)])
 
     def visit_loop(self, node: Node) -> None:
-        body = node.blocks[0]
-        if len(node.inputs) != len(node.outputs) + 2:
-            self.forget(body)
+        view = LoopView(node)
+        if not view.is_complete:
+            self.forget(view.body)
             self.set_outputs(node, [])
             return
-        carried = [self.fact(value) for value in node.inputs[2:]]
+        carried = [self.fact(value) for value in view.initial]
         for turn in range(_MAX_ITERATIONS + 1):
-            self.set(body.inputs[0], None)
-            for parameter, fact in zip(body.inputs[1:], carried, strict=True):
+            self.set(view.iteration, None)
+            for parameter, fact in zip(view.parameters, carried, strict=True):
                 self.set(parameter, fact)
-            results = self.block(body)[1:]
+            results = self.block(view.body)[1:]
             joined = [join(a, b) for a, b in zip(carried, results, strict=True)]
             if joined == carried:
                 break

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
 
 _KEEPS: Final = frozenset({"prim::ListConstruct", "prim::TupleConstruct"})
@@ -47,7 +48,7 @@ def _passed_on(user: Node, offset: int) -> list[Value]:
     """What holds the value that a node uses, as it is, in branches and loops."""
     block = user.owning_block
     if user.kind == "prim::Loop" and offset >= 2:
-        return [user.outputs[offset - 2], user.blocks[0].inputs[offset - 1]]
+        return [user.outputs[offset - 2], LoopView(user).parameters[offset - 2]]
     if user.kind == "prim::unchecked_cast":
         return [user.output]
     if user.kind != "prim::Return" or block is None or block.owning_node is None:

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.reverse_mode.tape import TapeEntry, loop_carried
+from rekindle.autodiff.reverse_mode.tape import TapeEntry
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.traits import Trait
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
@@ -117,7 +118,7 @@ def _sources(value: Value) -> list[Value]:
         return []
     return [
         source
-        for start, inside, following, output in loop_carried(loop)
+        for start, inside, following, output in LoopView(loop).carried
         if value is inside or value is output
         for source in (start, following)
     ]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, STRING, Type, UnionBase
 
@@ -31,8 +32,9 @@ def _spread(block: Block, found: set[Value]) -> None:
         if node.blocks:
             _spread_through_blocks(node, found)
         elif node.kind == "aten::append":
-            if node.inputs[1] in found:
-                found.update((node.inputs[0], *node.outputs))
+            items, item = node.inputs
+            if item in found:
+                found.update((items, *node.outputs))
         else:
             found.update(value for value in node.outputs if _depends(node, value, found))
 
@@ -50,8 +52,9 @@ def _spread_through_blocks(node: Node, found: set[Value]) -> None:
     for inner in node.blocks:
         _pair(inner.outputs[first:], node.outputs, found)
         if first:
-            _pair(node.inputs[2:], inner.inputs[1:], found)
-            _pair(inner.outputs[1:], inner.inputs[1:], found)
+            view = LoopView(node)
+            _pair(view.initial, view.parameters, found)
+            _pair(view.following, view.parameters, found)
 
 
 def _mark_appended(block: Block, found: set[Value]) -> None:

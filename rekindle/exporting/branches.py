@@ -58,7 +58,7 @@ _LATE_USES: Final = frozenset(
 
 def branch(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
     """Go on behind or in a ``prim::If``."""
-    condition = scalar_ops.settled(frame.activation.env[node.inputs[0]])
+    condition = scalar_ops.settled(frame.activation.env[node.input])
     if isinstance(condition, bool):
         machine.enter_block(frame, node.blocks[0 if condition else 1], node)
         return

@@ -33,6 +33,7 @@ from rekindle.exporting.symbolic_interpreter import (
     execution_point,
 )
 from rekindle.exporting.values import UnbackedScalar, is_known, kind_of, with_items
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Node
 
 
@@ -107,7 +108,7 @@ def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node
     for other in static_problems(node.blocks[1 if way else 0].nodes):
         machine.session.note(other.with_draft(_WAY))
     machine.session.note(problem.with_draft(_WAY))
-    condition = scalar_ops.settled(frame.activation.env[node.inputs[0]])
+    condition = scalar_ops.settled(frame.activation.env[node.input])
     _check(machine, node, condition, way)
     machine.enter_block(frame, node.blocks[0 if way else 1], node)
 
@@ -132,7 +133,7 @@ def follow_example_loop(
         raise problem
     machine.session.forced_by_example[moment] = problem
     machine.session.note(problem.with_draft(_WAY))
-    limit = frame.activation.env[node.inputs[0]]
+    limit = frame.activation.env[LoopView(node).trip_count]
     goes_on = iteration < turns
     within: Any = iteration < limit if is_known(limit) else _at_most(limit, iteration)
     _check(machine, node, scalar_ops.both(scalar_ops.settled(condition), within), goes_on)

@@ -21,6 +21,7 @@ from rekindle.exporting.provenance import ProvenanceTable
 from rekindle.exporting.static_checks import constants_of
 from rekindle.exporting.symbolic_interpreter import Activation, ExportSession, Frame, ProgramRaises
 from rekindle.exporting.values import UnbackedScalar
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction
 
@@ -100,7 +101,7 @@ class _ConcreteInterpreter(ExportInterpreter):
             super().step(frame, node)
             return
         assert frame.path is not None
-        way = bool(frame.activation.env[node.inputs[0]])
+        way = bool(frame.activation.env[node.input])
         self.example.branch_conditions[frame.path, id(node)] = way
         self.enter_block(frame, node.blocks[0 if way else 1], node)
 
@@ -110,7 +111,7 @@ class _ConcreteInterpreter(ExportInterpreter):
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
         assert frame.path is not None
         self.example.trip_counts[frame.path, id(node)] = iteration
-        if condition and iteration < frame.activation.env[node.inputs[0]]:
+        if condition and iteration < frame.activation.env[LoopView(node).trip_count]:
             self.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
         else:
             self.bind(frame.activation, node, carried)

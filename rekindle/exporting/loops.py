@@ -57,8 +57,8 @@ from rekindle.exporting.static_checks import reachable
 from rekindle.exporting.symbolic_interpreter import Activation, Frame, SymbolicInterpreter, execution_point
 from rekindle.exporting.unbacked_arithmetic import unbacked_arithmetic
 from rekindle.exporting.values import LeafKey, StateCopier, UnbackedScalar, number_as_tensor, with_symbols
+from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.runtime.interpreter.lowering import MAX_TRIP_COUNT
 
 MAX_FIXPOINT_ROUNDS: Final = 8
 """So often a body is rehearsed to find out what it changes."""
@@ -76,15 +76,15 @@ MAX_UNROLLED: Final = 4096
 def start(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
     """Reach the head of a loop for the first time."""
     env = frame.activation.env
-    condition = env[node.inputs[1]]
-    machine.iterate(frame, node, 0, condition, [env[value] for value in node.inputs[2:]])
+    view = LoopView(node)
+    machine.iterate(frame, node, 0, env[view.condition], [env[value] for value in view.initial])
 
 
 def iterate(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> None:
     """Reach the head of a loop, before iteration number ``iteration``."""
-    limit = frame.activation.env[node.inputs[0]]
+    limit = frame.activation.env[LoopView(node).trip_count]
     machine.note_reads([limit, condition])
     condition = scalar_ops.settled(condition)
     within = limit if isinstance(limit, UnbackedScalar) else scalar_ops.settled(with_symbols(limit) > iteration)
@@ -128,7 +128,7 @@ def _peel(
     program goes on by itself. False where that does not help."""
     session = machine.session
     known, decided = len(session.problems), dict(session.forced_by_example)
-    limit = frame.activation.env[node.inputs[0]]
+    limit = frame.activation.env[LoopView(node).trip_count]
     within = unbacked_arithmetic("aten::gt", limit, iteration) or scalar_ops.settled(with_symbols(limit) > iteration)
     machine.bind(frame.activation, node, carried)
     frame.activation.env.update(zip(node.blocks[0].inputs, [iteration, *carried], strict=True))
@@ -220,7 +220,7 @@ def while_loop(
     surviving = machine.surviving([*machine.frames, start])
     outside = AbstractState(state, StateCopier({}))
     template = JoinedState([Unchanged(value) for value in state])
-    limit = frame.activation.env[node.inputs[0]]
+    limit = frame.activation.env[LoopView(node).trip_count]
     limit = None if isinstance(limit, int) and limit >= MAX_TRIP_COUNT else limit
     capacity = _capacity(frame, node, limit, iteration, carried)
     for _ in range(MAX_FIXPOINT_ROUNDS):
@@ -290,9 +290,12 @@ def _is_within(value: Value, body: Block) -> bool:
 def _step(given: Value, made: Value) -> int:
     """By how much an iteration makes ``given`` greater, to become ``made``; 0 where it may be anything."""
     node = made.node
-    if node.kind != "aten::add" or given not in node.inputs[:2]:
+    if node.kind != "aten::add":
         return 0
-    by = node.inputs[1] if node.inputs[0] is given else node.inputs[0]
+    left, right, *_ = node.inputs
+    if given not in (left, right):
+        return 0
+    by = right if left is given else left
     found = by.node.attributes.get("value")
     return found if isinstance(found, int) and not isinstance(found, bool) else 0
 

@@ -14,12 +14,10 @@ from torch._higher_order_ops.wrap import wrap_with_set_grad_enabled
 
 from rekindle.errors import CaptureError
 from rekindle.importing.fx_importer import CALLS, FxImporter, ImportedValue, as_list, reads
+from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, TENSOR, ListType, Type, optional, unify
 from rekindle.tracing.grad_mode import enter_mode, exit_mode
-
-_MAX_TRIP_COUNT: Final = (1 << 63) - 1
-"""The most turns that a loop can take: of those that only a condition ends."""
 
 _HIGHER: Final = torch.ops.higher_order
 
@@ -69,7 +67,7 @@ def _while_loop(
     condition, body, carried, additional = args
     start = as_list(reader.read(condition, [*carried, *additional]))[0]
     values = [reader.value(item) for item in carried]
-    loop, block, inner = _loop(reader, reader.value(_MAX_TRIP_COUNT), _as_bool(reader, start), values)
+    loop, block, inner = _loop(reader, reader.value(MAX_TRIP_COUNT), _as_bool(reader, start), values)
     with reader.graph.inserting_at_end(block):
         results = as_list(reader.read(body, [*inner[1:], *additional]))
         made = [_of_type(reader, item, value.type) for item, value in zip(results, values, strict=True)]

@@ -38,7 +38,7 @@ def get_attribute(node: Node) -> Operation:
     """The slot that attribute ``name`` names. A module keeps parameters, buffers and sub-modules in dicts of their
     own."""
     name = node.get_string("name")
-    table = module_table(node.inputs[0].type, name)
+    table = module_table(node.input.type, name)
     if table is None:
         return attrgetter(name)
     get_table: Callable[[Any], dict[str, Any]] = attrgetter(table)

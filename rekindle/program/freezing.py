@@ -188,7 +188,7 @@ class _Freezer:
             slot_of(node)
             for graph in graphs
             for node in nodes_within(graph)
-            if node.kind == "prim::GetAttr" and node.inputs[0].type in self.modules
+            if node.kind == "prim::GetAttr" and node.input.type in self.modules
         }
         found: dict[AttributeKey, Any] = {}
         for type, name in read - self._written(graphs):

@@ -1,16 +1,23 @@
 """Which share of the largest families of tests ``make test`` runs; ``make test-all`` runs all of them.
 
 A family is a module with hundreds of programs or operators, each of which is a test. The share is drawn by the names
-of the tests, so that it is the same in every run and in every process.
+of the tests and a seed. The seed is the commit, so that the shares rotate, and a run of one commit repeats; the header
+of a run tells it, and ``REKINDLE_SHARES=<seed>`` asks for that share again.
 """
 
 from __future__ import annotations
 
 import os
+import subprocess
 import zlib
+from pathlib import Path
 from typing import Final
 
 import pytest
+
+VARIABLE: Final = "REKINDLE_SHARES"
+OF_COMMIT: Final = "commit"
+"""The value of the variable that asks for the share of the commit."""
 
 ONE_IN: Final[dict[str, int]] = {
     "tests/analysis/test_compile_time_operators.py": 6,
@@ -50,15 +57,35 @@ ONE_IN: Final[dict[str, int]] = {
 }
 
 
+def share_seed() -> str | None:
+    """The seed of the shares; None where all tests are to run."""
+    asked = os.environ.get(VARIABLE)
+    if asked == OF_COMMIT:
+        # The processes that run the tests find the seed in the environment.
+        asked = os.environ[VARIABLE] = _commit()
+    return asked or None
+
+
+def _commit() -> str:
+    """The commit that is checked out; "0" where there is no repository."""
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    try:
+        found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return "0"
+    return found.stdout.strip()
+
+
 def keep_shares(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is not in the share of its family, if ``REKINDLE_SHARES`` is set. Tests that stand alone stay."""
-    if not os.environ.get("REKINDLE_SHARES"):
+    """Leave out what is not in the share of its family, if shares are asked for. Tests that stand alone stay."""
+    seed = share_seed()
+    if seed is None:
         return
-    left_out = [item for item in items if not _stays(item)]
+    left_out = [item for item in items if not _stays(item, seed)]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if _stays(item)]
+    items[:] = [item for item in items if _stays(item, seed)]
 
 
-def _stays(item: pytest.Item) -> bool:
+def _stays(item: pytest.Item, seed: str) -> bool:
     share = ONE_IN.get(item.nodeid.partition("::")[0])
-    return share is None or not hasattr(item, "callspec") or zlib.crc32(item.nodeid.encode()) % share == 0
+    return share is None or not hasattr(item, "callspec") or zlib.crc32(f"{seed} {item.nodeid}".encode()) % share == 0

@@ -95,7 +95,7 @@ def _of_tensor(graph: Graph, node: Node, arguments: list[Value]) -> Value | None
             return graph.insert("aten::expand_as", [value, whole], range=node.range)
         case "aten::zero_":
             return graph.insert("aten::zeros_like", [whole], range=node.range)
-        case "aten::fill_" if isinstance(node.inputs[1].type, TensorType):
+        case "aten::fill_" if isinstance(node.named_input("value").type, TensorType):
             value = graph.insert("aten::type_as", [arguments[1], whole])
             return graph.insert("aten::expand_as", [value, whole], range=node.range)
         case "aten::fill_":
@@ -143,7 +143,7 @@ def _as_before(graph: Graph, view: Node, base: Value, new: Value) -> Value:
 
 
 def _permuted(graph: Graph, view: Node, base: Value, new: Value) -> Value:
-    order = graph.insert("autodiff::inverse_order", [view.inputs[1]])
+    order = graph.insert("autodiff::inverse_order", [view.named_input("dims")])
     return graph.insert("aten::permute", [new, order])
 
 

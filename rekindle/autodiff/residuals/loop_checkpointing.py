@@ -30,10 +30,10 @@ from rekindle.analysis.constants import constant_bool
 from rekindle.analysis.effects import is_nondeterministic
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
+from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import BOOL, INT, TENSOR, ListType
 
-_MAX_TRIP_COUNT: Final = 2**63 - 1
 _STATES: Final = ListType(TENSOR)
 _ONCE_ONLY_KINDS: Final = frozenset({"prim::Print", "aten::warn"})
 """What is told once only."""
@@ -147,7 +147,7 @@ def _reached_from(wanted: Collection[Value]) -> set[Value]:
                 if owner is not None and owner.kind == "prim::Loop":
                     made += owner.blocks[0].inputs
             elif user.kind == "prim::Loop" and offset >= 2:
-                made.append(user.blocks[0].inputs[offset - 1])
+                made.append(LoopView(user).parameters[offset - 2])
             fresh = [value for value in made if value not in found]
             found.update(fresh)
             pending += fresh
@@ -160,7 +160,7 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     made = _LoopArithmetic(loop)
     turns, condition, *starts = loop.inputs
     true, zero, one = constant(graph, True, BOOL), constant(graph, 0), constant(graph, 1)
-    room, forever = constant(graph, limit), constant(graph, _MAX_TRIP_COUNT)
+    room, forever = constant(graph, limit), constant(graph, MAX_TRIP_COUNT)
     is_counted = constant_bool(condition) is True and constant_bool(loop.blocks[0].outputs[0]) is True
 
     first_turns = made.before(loop, "prim::min", turns, constant(graph, 2))

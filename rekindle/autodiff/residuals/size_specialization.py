@@ -149,6 +149,7 @@ def _constant(graph: Graph, item: object, type: Type) -> Value:
 def _drop_sums(graph: Graph) -> None:
     """Sums to a size that a gradient has already."""
     for node in graph.find_nodes("aten::_grad_sum_to_size"):
-        if node.inputs[1].type == NONE:
-            node.output.replace_all_uses_with(node.inputs[0])
+        gradient, size = node.inputs
+        if size.type == NONE:
+            node.output.replace_all_uses_with(gradient)
             node.destroy()

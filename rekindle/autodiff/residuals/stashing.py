@@ -26,6 +26,7 @@ from rekindle.autodiff.residuals.loop_checkpointing import CheckpointSegment
 from rekindle.autodiff.residuals.selection import block_of, depth_of
 from rekindle.autodiff.reverse_mode.gradient_regions import constant, optional
 from rekindle.autodiff.reverse_mode.reverse import BlockBackward, LinkedBackward
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, TENSOR, ListType, OptionalType, TensorType
 
@@ -137,7 +138,7 @@ class _ResidualStasher:
         """The number of turns: what the loop back has as its limit."""
         loop = scope.block.owning_node
         assert loop is not None
-        return loop.inputs[0]
+        return LoopView(loop).trip_count
 
     # ----------------------------------------------------------------------------------------------------- segments
 

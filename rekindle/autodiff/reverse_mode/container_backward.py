@@ -26,7 +26,7 @@ def backward_of_container_op(scope: BlockBackward, node: Node) -> bool:
                 scope.add(value, part)
         case "prim::ListUnpack" | "prim::TupleUnpack":
             scope.add(node.input, [scope.of(output) for output in node.outputs])
-        case "prim::TupleIndex" if constant_int(node.inputs[1]) is not None:
+        case "prim::TupleIndex" if constant_int(node.named_input("i")) is not None:
             _tuple_item(scope, node)
         case "prim::ConstantChunk":
             _chunk(scope, node)
@@ -116,13 +116,14 @@ def _values(scope: BlockBackward, node: Node) -> Value:
 
 
 def _entries_of(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    inputs = [gradient, scope.residual(node.inputs[1])]
+    _, whole = node.inputs
+    inputs = [gradient, scope.residual(whole)]
     return [scope.insert("autodiff::values_of", inputs, ListType(optional(TENSOR)))]
 
 
 def _values_of(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    whole = node.inputs[0]
-    inputs = [scope.places.fitting(gradient, ListType(optional(TENSOR))), scope.residual(node.inputs[1])]
+    whole, keys = node.inputs
+    inputs = [scope.places.fitting(gradient, ListType(optional(TENSOR))), scope.residual(keys)]
     return [scope.insert("autodiff::entries_of", inputs, gradient_type(whole.type))]
 
 
@@ -136,16 +137,19 @@ def _as_second(scope: BlockBackward, node: Node, gradient: Value) -> list[Value 
 
 
 def _only_at(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    place = scope.residual(node.inputs[2])
+    _, _, index = node.inputs
+    place = scope.residual(index)
     return [scope.insert("aten::__getitem__", [gradient, place], gradient.type.contained[0])]
 
 
 def _with_room(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    return [scope.insert("autodiff::without_item", [gradient, scope.residual(node.inputs[1])], gradient.type)]
+    _, index = node.inputs
+    return [scope.insert("autodiff::without_item", [gradient, scope.residual(index)], gradient.type)]
 
 
 def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    return [scope.insert("autodiff::without_entry", [gradient, scope.residual(node.inputs[1])], gradient.type)]
+    _, key = node.inputs
+    return [scope.insert("autodiff::without_entry", [gradient, scope.residual(key)], gradient.type)]
 
 
 def _slice(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
@@ -157,7 +161,8 @@ def _slice(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | No
 
 
 def _fitted(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    return [None, in_dtype_of(scope, gradient, scope.residual(node.inputs[1]))]
+    _, value = node.inputs
+    return [None, in_dtype_of(scope, gradient, scope.residual(value))]
 
 
 def _in_dtype(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from rekindle.analysis.constants import constant_bool, constant_int
 from rekindle.autodiff.reverse_mode.gradient_regions import constant, joined_gradient_type
-from rekindle.autodiff.reverse_mode.tape import TapeEntry, loop_carried
+from rekindle.autodiff.reverse_mode.tape import TapeEntry
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, Type
 
@@ -96,7 +97,7 @@ class _LoopBackward:
         self.node = node
         self.forward = node.blocks[0]
         needed = scope.way.active
-        self.carried = [turn for turn in loop_carried(node) if turn[1] in needed]
+        self.carried = [each for each in LoopView(node).carried if each.parameter in needed]
         around = dict.fromkeys(value for value in _used_from_around(self.forward) if value in needed)
         self.around = list(around)
 
@@ -179,9 +180,10 @@ def _wider(type: Type | None, result: Type | None) -> Type | None:
 
 def trip_count(loop: Node) -> Value:
     """How often ``loop`` runs: its limit, where nothing else ends it, else an output that counts."""
-    block = loop.blocks[0]
-    if constant_bool(loop.inputs[1]) and constant_bool(block.outputs[0]):
-        return loop.inputs[0]
+    view = LoopView(loop)
+    block = view.body
+    if constant_bool(view.condition) and constant_bool(view.next_condition):
+        return view.trip_count
     counted = loop.outputs[-1] if loop.outputs else None
     if counted is not None and _is_counter(loop):
         return counted
@@ -196,10 +198,9 @@ def trip_count(loop: Node) -> Value:
 
 def _is_counter(loop: Node) -> bool:
     """Whether the last thing that a loop carries is a count of its turns."""
-    made = loop.blocks[0].outputs[-1].node
-    return (
-        made.kind == "aten::add"
-        and made.inputs[0] is loop.blocks[0].inputs[-1]
-        and constant_int(made.inputs[1]) == 1
-        and constant_int(loop.inputs[-1]) == 0
-    )
+    variable = LoopView(loop).carried[-1]
+    made = variable.following.node
+    if made.kind != "aten::add" or constant_int(variable.initial) != 0:
+        return False
+    number, step, *_ = made.inputs
+    return number is variable.parameter and constant_int(step) == 1

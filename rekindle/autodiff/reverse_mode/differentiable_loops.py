@@ -10,6 +10,7 @@ from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of
 from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
 
@@ -56,10 +57,11 @@ def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collecti
     writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes to."""
     if not any(output in requires_grad for output in loop.outputs):
         return False
-    carried = [*loop.inputs[2:], *loop.outputs, *free_values(loop)]
+    view = LoopView(loop)
+    carried = [*view.initial, *loop.outputs, *free_values(loop)]
     if any(is_opaque_to_autograd(value.type) for value in carried):
         return False
-    if not all(_is_new(value) for value in loop.blocks[0].outputs[1:] if isinstance(value.type, TensorType)):
+    if not all(_is_new(value) for value in view.following if isinstance(value.type, TensorType)):
         return False
     nodes = list(nodes_within(loop))
     if any(value.type == COMPLEX for node in nodes for value in node.inputs):

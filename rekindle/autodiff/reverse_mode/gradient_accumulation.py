@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR, ListType, OptionalType
 
@@ -36,19 +37,21 @@ def batch_gradient_accumulation(graph: Graph) -> None:
 
 def _accumulated_term(loop: Node, index: int) -> Node | None:
     """What gives a turn's part of the sum that a loop carries as its value ``index``."""
-    block = loop.blocks[0]
-    before, after = block.inputs[index + 1], block.outputs[index + 1]
+    view = LoopView(loop)
+    block, (_, before, after, result) = view.body, view.carried[index]
     adding = after.node
-    if adding.kind != "autodiff::plus" or not isinstance(loop.outputs[index].type, OptionalType):
+    if adding.kind != "autodiff::plus" or not isinstance(result.type, OptionalType):
         return None
-    if adding.owning_block is not block or adding.inputs[1] is not before:
+    added, total = adding.inputs
+    if adding.owning_block is not block or total is not before:
         return None
-    term = adding.inputs[0].node
+    term = added.node
     if term.kind not in _COLLECTED or term.owning_block is not block:
         return None
     if any(len(value.uses) != 1 for value in (before, after, term.output)):
         return None
-    return None if _is_inside(term.inputs[-1], loop) else term
+    *_, weight = term.inputs
+    return None if _is_inside(weight, loop) else term
 
 
 def _is_inside(value: Value, loop: Node) -> bool:

@@ -15,6 +15,7 @@ from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.complex_numbers import ComplexValues
 from rekindle.autodiff.formula import Formula, FormulaFunction, formula_of, is_constant_operator
 from rekindle.errors import DifferentiationError
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
@@ -210,7 +211,7 @@ def _mark_branches(step: TapeEntry, node: Node, found: set[Value]) -> None:
 
 
 def _mark_loop(step: TapeEntry, node: Node, found: set[Value]) -> None:
-    carried = [turn for turn in loop_carried(node) if is_differentiable_type(turn[1].type)]
+    carried = [each for each in LoopView(node).carried if is_differentiable_type(each.parameter.type)]
     while True:
         before = len(found)
         for start, inside, result, output in carried:
@@ -219,12 +220,6 @@ def _mark_loop(step: TapeEntry, node: Node, found: set[Value]) -> None:
         _mark(step.blocks[0], found)
         if len(found) == before:
             return
-
-
-def loop_carried(loop: Node) -> list[tuple[Value, Value, Value, Value]]:
-    """For what a loop carries: what it starts with, what it is within a turn, for the next turn, and at the end."""
-    block = loop.blocks[0]
-    return list(zip(loop.inputs[2:], block.inputs[1:], block.outputs[1:], loop.outputs, strict=True))
 
 
 def _depends(step: TapeEntry, found: set[Value]) -> bool:

@@ -118,7 +118,8 @@ def get(w: NativeWriter, node: Node) -> None:
 @emits("aten::_set_item.t")
 def put(w: NativeWriter, node: Node) -> None:
     list, index, value = map(w.name, node.inputs)
-    word = w.as_word(value, known_kind(node.inputs[2]))
+    *_, item = node.inputs
+    word = w.as_word(value, known_kind(item))
     w.leave_unless(w.emit(f"call i1 @list_set(ptr %arena, ptr {list}, i64 {index}, i64 {word})"))
     _same(w, node)
 
@@ -126,7 +127,8 @@ def put(w: NativeWriter, node: Node) -> None:
 @emits("aten::append.t")
 def append(w: NativeWriter, node: Node) -> None:
     list, value = map(w.name, node.inputs)
-    w.append(list, w.as_word(value, known_kind(node.inputs[1])))
+    _, item = node.inputs
+    w.append(list, w.as_word(value, known_kind(item)))
     _same(w, node)
 
 

@@ -23,7 +23,7 @@ from rekindle.codegen.native.runtime_linking import library_module, region_modul
 from rekindle.codegen.native.string_runtime_ir import strings_text
 from rekindle.codegen.native.wrapper import ENTRY, entry_text
 from rekindle.codegen.native.writer import kinds_of
-from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
@@ -33,8 +33,6 @@ PATIENCE = 0.002
 """How many seconds the plan may spend on a simple loop before it is compiled."""
 
 _NAME = "native region"
-_MAX_TRIP_COUNT = 2**63 - 1
-"""The number of iterations of a `while` loop."""
 
 
 @implements_for_node(f"{REGION}(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
@@ -103,10 +101,5 @@ def _is_simple(node: Node) -> bool:
     """Whether a node is no loop within a loop, and none that has no bound."""
     if node.kind != "prim::Loop":
         return all(_is_simple(inner) for block in node.blocks for inner in block.nodes)
-    limit = node.inputs[0]
-    if (
-        limit.node.kind == "prim::Constant"
-        and constant_value(limit.node.attributes.get("value"), limit.type) == _MAX_TRIP_COUNT
-    ):
-        return False
-    return not any(has_loop(inner) for inner in node.blocks[0].nodes)
+    loop = LoopView(node)
+    return not loop.is_endless and not any(has_loop(inner) for inner in loop.body.nodes)

@@ -25,6 +25,7 @@ from rekindle.codegen.native.lists import is_native
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.writer import raises
 from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.rewriting.changes import may_change
 
@@ -75,11 +76,11 @@ def _flows(node: Node) -> Iterator[tuple[Value, Value]]:
             if not raises(block):
                 yield from zip(block.outputs, node.outputs, strict=True)
         return
-    (body,) = node.blocks
-    yield from zip(node.inputs[2:], body.inputs[1:], strict=True)
-    yield from zip(body.outputs[1:], body.inputs[1:], strict=True)
-    yield from zip(body.inputs[1:], node.outputs, strict=True)
-    yield from zip(node.outputs, body.inputs[1:], strict=True)  # which are of one kind
+    for variable in LoopView(node).carried:
+        yield variable.initial, variable.parameter
+        yield variable.following, variable.parameter
+        yield variable.parameter, variable.result
+        yield variable.result, variable.parameter  # which are of one kind
 
 
 def _fits(value: Value, target: Value) -> bool:

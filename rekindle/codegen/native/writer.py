@@ -13,6 +13,7 @@ from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.errors import InternalError
 from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 
 OK: Final = 0
@@ -21,9 +22,6 @@ RAISED: Final = 2
 
 _INTERRUPT_CHECK_INTERVAL: Final = 1 << 20
 """After so many jumps back, loops look whether somebody wants to stop them."""
-
-_MAX_TRIP_COUNT: Final = str(2**63 - 1)
-"""The number of iterations of a `while` loop."""
 
 
 _POISON: Final = "poison"
@@ -152,7 +150,7 @@ class RegionWriter:
 
     def branch(self, node: Node) -> None:
         """``prim::If``: two arms, whose outputs meet."""
-        condition = self.name(node.inputs[0])
+        condition = self.name(node.input)
         first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
         self.line(f"br i1 {condition}, label %{first}, label %{second}")
         kinds = kinds_of(node.outputs)
@@ -171,18 +169,19 @@ class RegionWriter:
 
     def loop(self, node: Node) -> None:
         """``prim::Loop``: the number of iterations, the condition and what is carried stand in phis at its head."""
-        body = node.blocks[0]
+        loop = LoopView(node)
+        body = loop.body
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
-        limit = self.name(node.inputs[0])
-        kinds = [NativeType.BOOL, *kinds_of(body.inputs[1:])]
-        before, first = self.block, list(map(self.registers, node.inputs[1:], kinds))
+        limit = self.name(loop.trip_count)
+        kinds = [NativeType.BOOL, *kinds_of(loop.parameters)]
+        before, first = self.block, list(map(self.registers, (loop.condition, *loop.initial), kinds))
         self.line(f"br label %{head}")
         self.start_block(head)
         place = len(self.lines)  # the phis go here, when it is known where the body ends
         counter = f"%{self.fresh()}"
         (condition,), *carried = [tuple(f"%{self.fresh()}" for _ in kind.registers) for kind in kinds]
         again = condition
-        if limit != _MAX_TRIP_COUNT:  # nobody lives to see the end of that
+        if not loop.is_endless:
             left = self.emit(f"icmp slt i64 {counter}, {limit}")
             again = self.emit(f"and i1 {left}, {condition}")
         self.line(f"br i1 {again}, label %{inside}, label %{behind}")

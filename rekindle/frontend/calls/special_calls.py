@@ -17,7 +17,7 @@ from rekindle.frontend.inference.usage_inference import learn_from_method, learn
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.scopes.refinement import RefinementSet
 from rekindle.frontend.statements.generator_loops import elements_of
-from rekindle.frontend.statements.loops import MAX_TRIP_COUNT, dict_of, list_of
+from rekindle.frontend.statements.loops import dict_of, list_of
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.classes import NewObject
 from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
@@ -25,6 +25,7 @@ from rekindle.frontend.sugared_values.special_forms import SpecialForm, ToList
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
+from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Value
 from rekindle.ir.named_value import NamedValue
 from rekindle.ir.schema_matching import convert_value

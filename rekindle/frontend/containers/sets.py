@@ -47,9 +47,6 @@ from rekindle.syntax.views import (
 _ELEMENTS: Final = (INT, FLOAT, BOOL, STRING)
 """What can be the key of a dict, and so an element of a set."""
 
-"""Builtins whose answer does not depend on the order in which they are given elements."""
-
-
 _OPERATORS: Final = {"|": "put_all", "&": "keep_all", "-": "drop_all", "^": "swap_all"}
 """What changes the set on the left by the one on the right."""
 

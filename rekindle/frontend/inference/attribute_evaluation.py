@@ -47,7 +47,7 @@ def evaluate_on_current_attributes(value: Value) -> object:
         items = [evaluate_on_current_attributes(item) for item in node.inputs]
         return MISSING if MISSING in items else items
     if node.kind == "prim::If":
-        taken = evaluate_on_current_attributes(node.inputs[0])
+        taken = evaluate_on_current_attributes(node.input)
         if taken is MISSING or len(node.blocks) != 2:
             return MISSING
         return evaluate_on_current_attributes(node.blocks[0 if taken else 1].outputs[value.offset])
@@ -64,7 +64,7 @@ def evaluate_on_current_attributes(value: Value) -> object:
 
 
 def _attribute(node: Node) -> object:
-    owner = node.inputs[0].type
+    owner = node.input.type
     if not isinstance(owner, ClassType) or not owner.is_module:
         return MISSING
     slot = owner.attributes.get(node.get_string("name"))

@@ -12,14 +12,12 @@ from rekindle.frontend.python_printer.expressions import write_expression
 from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifier, spell
 from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
-
-MAX_TRIP_COUNT: Final = 2**63 - 1
-"""The trip count of a ``while``."""
 
 
 class FunctionPrinter:
@@ -374,12 +372,10 @@ def _is_for(node: Node) -> bool:
     Raises:
         UnsupportedError: it does both: no statement does.
     """
-    count, condition = node.inputs[0], node.inputs[1]
-    body = node.blocks[0]
-    counts = not _is_constant_of(count, MAX_TRIP_COUNT) or body.inputs[0].has_uses
-    if _is_true(condition) and _is_true(body.outputs[0]):
-        return counts
-    if counts:
+    view = LoopView(node)
+    if _is_true(view.condition) and _is_true(view.next_condition):
+        return view.counts
+    if view.counts:
         raise UnsupportedError(
             "a loop that an optimisation has merged with another cannot be written as source", node.range
         )

@@ -24,13 +24,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.errors import InternalError
+from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
 FLAG: Final = "$assigned."
 """What the flag of a variable is called, before the variable's name."""
-
-MAX_TRIP_COUNT: Final = 2**63 - 1
 
 
 @dataclass(slots=True, frozen=True)

@@ -27,6 +27,7 @@ from rekindle.frontend.statements.error_recovery import assigned_names, names_in
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, CallSite, SugaredValue
 from rekindle.frontend.sugared_values.kept_generators import KeptGenerator
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
+from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.schema_matching import unpack_tuple
 from rekindle.ir.types import (
@@ -64,9 +65,6 @@ from rekindle.syntax.views import (
 
 _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
 """Whether Python runs comprehensions where they stand, and generators alone as functions."""
-
-MAX_TRIP_COUNT = 2**63 - 1
-"""The trip count of a loop that only its condition ends."""
 
 
 def give_up_condition(emitter: Emitter, condition: Expr) -> None:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
+from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import Type
-
-MAX_TRIP_COUNT: Final = 2**63 - 1
 
 
 def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Value:

@@ -95,7 +95,7 @@ def _fits(node: Node, part: Value) -> bool:
     sizes = _sizes(part)
     if node.kind == "aten::batch_norm":
         return len(sizes) == 1 and sizes[0] is not None and sizes == _sizes(node.inputs[0])[1:2]
-    return bool(sizes) and list(sizes) == _constant_ints(node.inputs[1])
+    return bool(sizes) and list(sizes) == _constant_ints(node.named_input("normalized_shape"))
 
 
 def _constant_ints(value: Value) -> list[int | None] | None:

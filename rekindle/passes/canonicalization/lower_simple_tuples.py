@@ -43,7 +43,7 @@ def _lower(node: Node) -> bool:
     if node.kind == "prim::TupleUnpack":
         return _replace(node, elements)
     if node.kind == "prim::TupleIndex":
-        index = constant_int(node.inputs[1])
+        index = constant_int(node.named_input("i"))
         if index is None or not -len(elements) <= index < len(elements):
             return False
         return _replace(node, [elements[index]])

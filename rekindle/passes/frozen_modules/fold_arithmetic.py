@@ -84,7 +84,7 @@ def _channels(value: Value, map: Foldable, aliases: AliasDb, ranks: Ranks | None
     shape = list(tensor.shape)
     if len(shape) > map.spatial + 1:
         # With a dimension of its own for the batch it would give one to what has none.
-        fewest = 0 if ranks is None else ranks.of(map.node.inputs[0])[0]
+        fewest = 0 if ranks is None else ranks.of(map.operand)[0]
         if len(shape) > fewest or any(size != 1 for size in shape[: -(map.spatial + 1)]):
             return None
     if map.spatial and any(size != 1 for size in shape[-map.spatial :]):
@@ -126,7 +126,10 @@ def _minus_reversed(node: Node, map: Foldable, other: torch.Tensor, is_first: bo
 
 
 def _alpha(node: Node) -> int | float | None:
-    found = value_of(node.inputs[2].node) if len(node.inputs) == 3 and is_constant(node.inputs[2]) else None
+    if len(node.inputs) != 3:
+        return None
+    _, _, alpha = node.inputs
+    found = value_of(alpha.node) if is_constant(alpha) else None
     return found if isinstance(found, (int, float)) and not isinstance(found, bool) else None
 
 

@@ -72,13 +72,16 @@ class FoldBatchNorm:
 
 
 def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
-    map = foldable(node.inputs[0], aliases)
-    if map is None or map.node.owning_block is not node.owning_block or constant_bool(node.inputs[5]) is not False:
+    x, *_ = node.inputs
+    map = foldable(x, aliases)
+    if map is None or map.node.owning_block is not node.owning_block:
+        return False
+    if constant_bool(node.named_input("training")) is not False:
         return False
     folded = _folded(node, map, aliases)
     if folded is None:
         return False
-    rank = None if ranks is None else ranks.exactly(map.node.inputs[0])
+    rank = None if ranks is None else ranks.exactly(map.operand)
     if map.node.kind == "aten::linear" and rank is None:
         return _may_fold(node) and _branch(node, map, folded)
     if rank not in (None, map.spatial + 2) or not _may_fold(node):
@@ -86,7 +89,7 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
     if rank is None:
         _insert_check(map)
         if ranks is not None:
-            ranks.learn(map.node.inputs[0], map.spatial + 2)
+            ranks.learn(map.operand, map.spatial + 2)
     map.replace(*folded, _NOTE)
     node.output.replace_all_uses_with(map.node.output)
     node.destroy()
@@ -101,7 +104,7 @@ def _insert_check(map: Foldable) -> None:
     """Raise an error in front of a convolution if there is no batch."""
     graph, node, rank = map.node.graph, map.node, map.spatial + 2
     with graph.inserting_before(node):
-        asked = graph.insert_node(graph.create("aten::dim", [node.inputs[0]], types=[INT], range=node.range))
+        asked = graph.insert_node(graph.create("aten::dim", [map.operand], types=[INT], range=node.range))
         wanted, text, kind = (
             graph.insert_constant(value)
             for value in (rank, f"expected {rank}D input (got {{}}D input)", "builtins.ValueError")
@@ -118,11 +121,12 @@ def _insert_check(map: Foldable) -> None:
 
 def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, torch.Tensor] | None:
     """The weight and the bias of the map that gives what the normalisation gives, in float64."""
-    scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in node.inputs[1:5])
-    epsilon = value_of(node.inputs[7].node) if is_constant(node.inputs[7]) else None
+    _, *parameters, _, _, eps, _ = node.inputs
+    scale, shift, mean, variance = (fixed_tensor(value, aliases) for value in parameters)
+    epsilon = value_of(eps.node) if is_constant(eps) else None
     if mean is None or variance is None or not isinstance(epsilon, float):
         return None
-    for value, found in ((node.inputs[1], scale), (node.inputs[2], shift)):
+    for value, found in zip(parameters, (scale, shift), strict=False):
         if found is None and not isinstance(value.type, NoneType):
             return None
     given = [tensor for tensor in (scale, shift, mean, variance) if tensor is not None]

@@ -41,6 +41,11 @@ class Foldable:
         scaled: torch.Tensor = weight.unflatten(0, (self.groups, -1)) * groups
         return scaled.flatten(0, 1)
 
+    @property
+    def operand(self) -> Value:
+        """What the map is applied to."""
+        return self.node.inputs[0]
+
     def shift(self) -> torch.Tensor:
         """The bias in float64, zeros where there is none."""
         if self.bias is None:
@@ -71,11 +76,8 @@ def _constant_like(node: Node, index: int, tensor: torch.Tensor, note: str) -> V
     return made.output
 
 
-_PLAIN: Final = {
-    **dict.fromkeys((f"aten::conv{n}d" for n in (1, 2, 3)), (False, 6)),
-    **dict.fromkeys((f"aten::conv_transpose{n}d" for n in (1, 2, 3)), (True, 6)),
-}
-"""Whether it is transposed, and the place of the number of groups."""
+_PLAIN: Final = {kind: "transpose" in kind for kind in CONVOLUTIONS}
+"""Convolutions by name, each with whether it is transposed."""
 
 MAPS: Final = frozenset({*_PLAIN, "aten::convolution", "aten::_convolution", "aten::linear"})
 """The kinds of nodes that may be foldable."""
@@ -88,20 +90,17 @@ def foldable(value: Value, aliases: AliasDb) -> Foldable | None:
     node = value.node
     if node.kind not in MAPS or len(value.uses) != 1 or aliases.has_writers(value):
         return None
-    weight, bias = fixed_tensor(node.inputs[1], aliases), fixed_tensor(node.inputs[2], aliases)
-    if weight is None or not (bias is not None or _is_none(node.inputs[2])):
+    _, weight_input, bias_input, *_ = node.inputs
+    weight, bias = fixed_tensor(weight_input, aliases), fixed_tensor(bias_input, aliases)
+    if weight is None or not (bias is not None or _is_none(bias_input)):
         return None
     if not weight.is_floating_point() or (bias is not None and bias.dtype != weight.dtype):
         return None
     if node.kind == "aten::linear":
         return Foldable(node, weight, bias, 0) if weight.dim() == 2 else None
-    if node.kind in _PLAIN:
-        is_transposed: bool | None
-        is_transposed, place = _PLAIN[node.kind]
-        spatial = CONVOLUTIONS[node.kind]
-    else:
-        is_transposed, place, spatial = constant_bool(node.inputs[6]), 8, weight.dim() - 2
-    groups = constant_int(node.inputs[place])
+    is_transposed = _PLAIN[node.kind] if node.kind in _PLAIN else constant_bool(node.named_input("transposed"))
+    spatial = CONVOLUTIONS.get(node.kind, weight.dim() - 2)
+    groups = constant_int(node.named_input("groups"))
     if is_transposed is None or groups is None or weight.dim() != spatial + 2:
         return None
     return Foldable(node, weight, bias, spatial, is_transposed, groups)

@@ -71,11 +71,11 @@ class PackWeights:
 
 
 def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
-    lists = [_ints(value) for value in node.inputs[3:6]]
-    groups = constant_int(node.inputs[6])
+    _, _, _, *lists, group_count = node.inputs
+    groups = constant_int(group_count)
     if groups is None or not _has_fixed_weights(node, aliases, 4):
         return False
-    stride, padding, dilation = lists
+    stride, padding, dilation = map(_ints, lists)
     if stride is None or padding is None or dilation is None or not may_change("pack the weights of", node):
         return False
     attributes: dict[str, AttributeValue] = {
@@ -91,7 +91,7 @@ def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
 def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
     if not _has_fixed_weights(node, aliases, 2):
         return False
-    weight = value_of(node.inputs[1].node)
+    weight = value_of(node.named_input("weight").node)
     assert isinstance(weight, torch.Tensor)
     if weight.numel() < smallest or not may_change("pack the weights of", node):
         return False
@@ -100,8 +100,9 @@ def _pack_linear(node: Node, aliases: AliasDb, smallest: int) -> bool:
 
 
 def _has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
-    weight, bias = fixed_tensor(node.inputs[1], aliases), fixed_tensor(node.inputs[2], aliases)
-    if weight is None or not (bias is not None or isinstance(node.inputs[2].type, NoneType)):
+    _, weight_input, bias_input, *_ = node.inputs
+    weight, bias = fixed_tensor(weight_input, aliases), fixed_tensor(bias_input, aliases)
+    if weight is None or not (bias is not None or isinstance(bias_input.type, NoneType)):
         return False
     given = [weight] if bias is None else [weight, bias]
     return weight.dim() == rank and all(t.dtype is torch.float32 and t.device.type == "cpu" for t in given)
@@ -152,11 +153,12 @@ def _take_addition(node: Node, graph: Graph) -> None:
     if add is None or node.get_string("activation") != "none" or add.kind not in ("aten::add", "aten::add_"):
         return
     schema = add.schema
-    if schema is None or schema.overload != "Tensor" or constant_int(add.inputs[2]) != 1:
+    if schema is None or schema.overload != "Tensor":
         return
-    other = add.inputs[1] if add.inputs[0] is node.output else add.inputs[0]
+    left, right, alpha = add.inputs
+    other = right if left is node.output else left
     is_in_place = add.kind == "aten::add_"
-    if other is node.output or (is_in_place and add.inputs[0] is not node.output):
+    if constant_int(alpha) != 1 or other is node.output or (is_in_place and left is not node.output):
         return
     aliases = AliasDb(graph, is_frozen=True)
     if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):

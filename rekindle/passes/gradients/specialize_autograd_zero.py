@@ -75,11 +75,12 @@ class _Specialization:
         return False
 
     def add(self, node: Node) -> bool:
+        left, right = node.inputs
         first, second = self.known(node.inputs)
         if first is False:
-            return self._give_way(node, node.inputs[1])
+            return self._give_way(node, right)
         if second is False:
-            return self._give_way(node, node.inputs[0])
+            return self._give_way(node, left)
         if first is None and second is None:
             return False
         self.exists[node.output] = True

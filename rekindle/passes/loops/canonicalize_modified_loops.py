@@ -26,12 +26,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.analysis.constants import constant_bool, constant_int
+from rekindle.analysis.constants import constant_bool
+from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BOOL, INT
 from rekindle.rewriting.changes import may_change
-
-MAX_TRIP_COUNT = (1 << 63) - 1
 
 
 @dataclass(slots=True)
@@ -53,15 +52,14 @@ class CanonicalizeModifiedLoops:
 
 def _is_modified(loop: Node) -> bool:
     """Whether the loop counts and has a condition."""
-    body = loop.blocks[0]
-    counts = constant_int(loop.inputs[0]) != MAX_TRIP_COUNT or body.inputs[0].has_uses
-    always = constant_bool(loop.inputs[1]) is True and constant_bool(body.outputs[0]) is True
-    return counts and not always
+    view = LoopView(loop)
+    always = constant_bool(view.condition) is True and constant_bool(view.next_condition) is True
+    return view.counts and not always
 
 
 def _canonicalize(loop: Node) -> None:
-    graph, body = loop.graph, loop.blocks[0]
-    trip_count = loop.inputs[0]
+    graph, view = loop.graph, LoopView(loop)
+    body, trip_count = view.body, view.trip_count
 
     def insert(kind: str, a: Value, b: Value, result: type) -> Value:
         types = [BOOL if result is bool else INT]
@@ -71,8 +69,8 @@ def _canonicalize(loop: Node) -> None:
         zero = graph.insert_constant(0, range=loop.range)
         one = graph.insert_constant(1, range=loop.range)
         start = insert("aten::gt", trip_count, zero, bool)
-        if constant_bool(loop.inputs[1]) is not True:
-            start = insert("aten::__and__", start, loop.inputs[1], bool)
+        if constant_bool(view.condition) is not True:
+            start = insert("aten::__and__", start, view.condition, bool)
         loop.replace_input(0, graph.insert_constant(MAX_TRIP_COUNT, range=loop.range))
     loop.replace_input(1, start)
     loop.add_input(zero)

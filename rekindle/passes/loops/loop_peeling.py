@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.analysis.constants import constant_bool, constant_int
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TENSOR, TensorType, number_beside_tensor
 from rekindle.passes.loops.loop_unrolling import size_of
@@ -59,20 +60,19 @@ class LoopPeeling:
 
 def _settled(loop: Node) -> list[int]:
     """Return which of the values that a loop carries are Tensors after an iteration, and may be numbers before."""
-    body = loop.blocks[0]
     return [
         at
-        for at, output in enumerate(loop.outputs)
-        if number_beside_tensor(output.type) is not None
-        and number_beside_tensor(body.inputs[at + 1].type) is not None
-        and isinstance(body.outputs[at + 1].type, TensorType)
+        for at, variable in enumerate(LoopView(loop).carried)
+        if number_beside_tensor(variable.result.type) is not None
+        and number_beside_tensor(variable.parameter.type) is not None
+        and isinstance(variable.following.type, TensorType)
     ]
 
 
 def _peel(loop: Node, settled: list[int]) -> None:
-    graph, range = loop.graph, loop.range
+    graph, range, view = loop.graph, loop.range, LoopView(loop)
     with graph.inserting_before(loop):
-        count, condition = loop.inputs[0], loop.inputs[1]
+        count, condition = view.trip_count, view.condition
         zero, one = graph.insert_constant(0, range=range), graph.insert_constant(1, range=range)
         known = constant_int(count)
         asked = graph.insert("aten::gt", [count, zero], range=range) if known is None else None
@@ -81,16 +81,16 @@ def _peel(loop: Node, settled: list[int]) -> None:
             runs = graph.insert("aten::__and__", [runs, condition], range=range)
         choice = graph.insert_node(graph.create("prim::If", [runs], outputs=0, range=range))
     taken, other = choice.add_block(), choice.add_block()
-    for value in loop.inputs[2:]:
+    for value in view.initial:
         other.add_output(value)
-    body = loop.blocks[0]
-    again, *carried = _copy_body(body, taken, [zero, *loop.inputs[2:]])
+    body = view.body
+    again, *carried = _copy_body(body, taken, [zero, *view.initial])
     with graph.inserting_at_end(taken):
         left = graph.insert("aten::sub", [count, one], range=range)
         rest = graph.insert_node(graph.create("prim::Loop", [left, again, *carried], outputs=0, range=range))
     block = rest.add_block()
-    counter = block.add_input(type=body.inputs[0].type)
-    inputs = [block.add_input(type=TENSOR if at in settled else value.type) for at, value in enumerate(body.inputs[1:])]
+    counter = block.add_input(type=view.iteration.type)
+    inputs = [block.add_input(type=TENSOR if at in settled else value.type) for at, value in enumerate(view.parameters)]
     with graph.inserting_at_end(block):
         number = graph.insert("aten::add", [counter, one], range=range)
     for value in _copy_body(body, block, [number, *inputs]):

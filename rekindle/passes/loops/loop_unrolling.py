@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rekindle.analysis.constants import constant_bool, constant_int
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.rewriting.changes import may_change
 
@@ -46,14 +47,14 @@ class LoopUnrolling:
         return changed
 
     def _should_unroll(self, loop: Node) -> bool:
-        count = constant_int(loop.inputs[0])
-        body = loop.blocks[0]
+        view = LoopView(loop)
+        count = constant_int(view.trip_count)
         return (
             count is not None
             and count <= self.most_iterations
-            and constant_bool(loop.inputs[1]) is True
-            and constant_bool(body.outputs[0]) is True
-            and size_of(body) <= self.most_nodes
+            and constant_bool(view.condition) is True
+            and constant_bool(view.next_condition) is True
+            and size_of(view.body) <= self.most_nodes
         )
 
 
@@ -63,9 +64,9 @@ def size_of(block: Block) -> int:
 
 
 def _unroll(loop: Node) -> None:
-    graph, body = loop.graph, loop.blocks[0]
-    carried = list(loop.inputs[2:])
-    for iteration in range(constant_int(loop.inputs[0]) or 0):
+    graph, view = loop.graph, LoopView(loop)
+    body, carried = view.body, list(view.initial)
+    for iteration in range(constant_int(view.trip_count) or 0):
         with graph.inserting_before(loop):
             counter = graph.insert_constant(iteration, range=loop.range)
         local: dict[Value, Value] = dict(zip(body.inputs, (counter, *carried), strict=True))
@@ -76,7 +77,7 @@ def _unroll(loop: Node) -> None:
         for node in body.nodes:
             copy = graph.create_clone(node, mapped).insert_before(loop)
             local.update(zip(node.outputs, copy.outputs, strict=True))
-        carried = [mapped(value) for value in body.outputs[1:]]
+        carried = [mapped(value) for value in view.following]
     for output, result in zip(loop.outputs, carried, strict=True):
         output.replace_all_uses_with(result)
     loop.destroy()

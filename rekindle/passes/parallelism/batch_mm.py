@@ -89,13 +89,16 @@ class _Trees:
 
     def _is_sum(self, node: Node, modes: int) -> bool:
         """Whether ``node`` adds two products or sums of them, which nobody else uses."""
-        if len(node.inputs) != 3 or constant_int(node.inputs[2]) != 1 or self.aliases.has_writers(node):
+        if len(node.inputs) != 3 or self.aliases.has_writers(node):
+            return False
+        left, right, alpha = node.inputs
+        if constant_int(alpha) != 1:
             return False
         return all(
             self.modes.get(value.node) == modes
             and value.node.owning_block is node.owning_block
             and len(value.uses) == 1
-            for value in node.inputs[:2]
+            for value in (left, right)
         )
 
     def _is_in_a_sum(self, node: Node) -> bool:
@@ -114,7 +117,8 @@ class _Trees:
                 leaves.append(node)
             else:
                 sums.append(node)
-                pending += (node.inputs[1].node, node.inputs[0].node)
+                left, right, _ = node.inputs
+                pending += (right.node, left.node)
         return leaves, sums
 
     def _join(self, root: Node, leaves: list[Node], sums: list[Node]) -> None:
@@ -173,7 +177,7 @@ class _Sides:
         """By the factor that they share, the products in ``block`` that nobody else gets to see."""
         found: dict[Value, list[Node]] = {}
         for node in block.nodes:
-            if node.kind != "aten::mm" or len(node.inputs) != 2 or node.inputs[0] is node.inputs[1]:
+            if node.kind != "aten::mm" or len(set(node.inputs)) != 2:
                 continue
             if not self.aliases.has_writers(node) and not self._is_known_later(node.output):
                 found.setdefault(node.inputs[side], []).append(node)

@@ -176,13 +176,15 @@ def _product_of(left: int, right: int) -> Callable[[Node], int]:
 
 
 def _linear(node: Node) -> int:
-    return 2 * math.prod(_sizes(node.inputs[0])[:-1]) * math.prod(_sizes(node.inputs[1]) or [0])
+    x, weight, *_ = node.inputs
+    return 2 * math.prod(_sizes(x)[:-1]) * math.prod(_sizes(weight) or [0])
 
 
 def _convolution(node: Node) -> int:
+    _, weight, *_ = node.inputs
     result = _sizes(node.output)
     places = math.prod(result[:1]) * math.prod(result[2:])
-    return 2 * places * math.prod(_sizes(node.inputs[1]) or [0])
+    return 2 * places * math.prod(_sizes(weight) or [0])
 
 
 _WORK: Final[dict[str, Callable[[Node], int]]] = {

@@ -27,6 +27,7 @@ from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.constants import constant_bool, constant_int, constant_key, is_constant, value_of
 from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic
 from rekindle.errors import GraphError
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.registry import is_foreign
 from rekindle.ir.types import Type
@@ -229,21 +230,20 @@ def _common_value(then: Value, otherwise: Value) -> Value | None:
 
 
 def _propagate_loop(node: Node) -> bool:
-    count = constant_int(node.inputs[0])
-    runs_never = (count is not None and count <= 0) or constant_bool(node.inputs[1]) is False
+    view = LoopView(node)
+    count = constant_int(view.trip_count)
+    runs_never = (count is not None and count <= 0) or constant_bool(view.condition) is False
     if runs_never and may_change("remove", node):
-        for output, initial in zip(node.outputs, node.inputs[2:], strict=True):
+        for output, initial in zip(node.outputs, view.initial, strict=True):
             output.replace_all_uses_with(initial)
         node.destroy()
         return True
-    body = node.blocks[0]
-    changed = _propagate(body)
-    for index in reversed(range(len(node.outputs))):
-        # What the body gives back as it got it is the same all along.
-        if body.outputs[index + 1] is body.inputs[index + 1] and may_change("take out what is carried by", node):
-            initial = node.inputs[index + 2]
-            node.outputs[index].replace_all_uses_with(initial)
-            body.inputs[index + 1].replace_all_uses_with(initial)
+    changed = _propagate(view.body)
+    for index, variable in reversed(list(enumerate(view.carried))):
+        # What the body returns as it got it is the same all along.
+        if variable.following is variable.parameter and may_change("take out what is carried by", node):
+            variable.result.replace_all_uses_with(variable.initial)
+            variable.parameter.replace_all_uses_with(variable.initial)
             remove_carried(node, index)
             changed = True
     return changed

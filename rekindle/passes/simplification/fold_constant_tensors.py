@@ -60,7 +60,7 @@ _GRAD_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_m
 
 def _sets_modes(graph: Graph) -> bool:
     """Whether other modes than that of gradients are set in the graph: under autocast, an operator is another."""
-    entered = (node.inputs[0].type for node in graph.find_nodes("prim::Enter"))
+    entered = (node.input.type for node in graph.find_nodes("prim::Enter"))
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
 

@@ -163,7 +163,8 @@ def _length(at: RewriteSite) -> bool:
 def _item(at: RewriteSite) -> bool:
     """``[a, b][1]``."""
     node = at.node
-    made, index = node.inputs[0].node, constant_int(node.inputs[1])
+    whole, place = node.inputs
+    made, index = whole.node, constant_int(place)
     if made.kind != "prim::ListConstruct" or index is None or not -len(made.inputs) <= index < len(made.inputs):
         return False
     return at.aliases.is_unwritten(made.output) and at.replace_uses(made.inputs[index])
@@ -214,7 +215,7 @@ def _known(node: Node, type: TensorType) -> object:
         case "aten::len" if type.sizes:
             return type.sizes[0]
         case "aten::size" if len(node.inputs) == 2 and type.sizes is not None:
-            index = constant_int(node.inputs[1])
+            index = constant_int(node.named_input("dim"))
             rank = len(type.sizes)
             return type.sizes[index] if index is not None and -rank <= index < rank else None
         case _:

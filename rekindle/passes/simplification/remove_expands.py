@@ -48,7 +48,7 @@ class RemoveExpands:
 def _is_for_broadcasting(node: Node) -> bool:
     """Whether an expansion is implicit, and used by operators that broadcast it against another tensor."""
     return (
-        constant_bool(node.inputs[2]) is True
+        constant_bool(node.named_input("implicit")) is True
         and node.output.has_uses
         and all(use.user.has_trait(Trait.POINTWISE) and _tensors(use.user) > 1 for use in node.output.uses)
     )

@@ -100,12 +100,13 @@ _Write = Callable[[Node, _Contents, set[Value]], bool]
 
 
 def _append(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
-    contents.items.append(node.inputs[1])
+    _, item = node.inputs
+    contents.items.append(item)
     return True
 
 
 def _extend(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
-    other = node.inputs[1]
+    _, other = node.inputs
     is_as_made = other.node.kind == "prim::ListConstruct" and len(other.uses) == 1
     if other not in unseen and not is_as_made:
         return False
@@ -114,28 +115,30 @@ def _extend(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
 
 
 def _set_item(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
-    index = _index_in(node, contents)
+    _, at, item = node.inputs
+    index = _index_in(at, contents)
     if index is None:
         return False
-    contents.items[index] = node.inputs[2]
+    contents.items[index] = item
     return True
 
 
-def _index_in(node: Node, contents: _Contents) -> int | None:
-    index, length = constant_int(node.inputs[1]), len(contents.items)
+def _index_in(at: Value, contents: _Contents) -> int | None:
+    index, length = constant_int(at), len(contents.items)
     return index if index is not None and -length <= index < length else None
 
 
 def _insert(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
-    index = constant_int(node.inputs[1])
+    _, at, item = node.inputs
+    index = constant_int(at)
     if index is None:
         return False
-    contents.items.insert(index, node.inputs[2])
+    contents.items.insert(index, item)
     return True
 
 
 def _pop(node: Node, contents: _Contents, unseen: set[Value]) -> bool:
-    index = _index_in(node, contents)
+    index = _index_in(node.named_input("idx"), contents)
     if index is None:
         return False
     contents.popped = contents.items.pop(index)

@@ -19,9 +19,10 @@ Nothing that has run before the bailout runs again, and the bailouts in the rest
 from __future__ import annotations
 
 from rekindle.errors import GraphError
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT
-from rekindle.passes.speculation.insert_bailouts import BAILOUT, is_captured, is_endless
+from rekindle.passes.speculation.insert_bailouts import BAILOUT, is_captured
 
 
 def bailout_graph(template: Graph, index: int) -> Graph:
@@ -87,15 +88,14 @@ class _BailoutGraphBuilder:
 
     def remaining_iterations(self, loop: Node) -> None:
         """Append a loop that does what is left to do once a turn of ``loop`` is finished."""
-        graph, body = self.graph, loop.blocks[0]
-        turns, counter = loop.inputs[0], body.inputs[0]
-        counts = not is_endless(loop) or counter.has_uses
+        graph, view = self.graph, LoopView(loop)
+        body, turns, counter = view.body, view.trip_count, view.iteration
         done: Value | None = None
         left = None
-        if counts:
+        if view.counts:
             one = graph.insert_constant(1, range=loop.range)
             done = self._number("aten::add", self.of(counter), one, loop)
-            left = self.of(turns) if is_endless(loop) else self._number("aten::sub", self.of(turns), done, loop)
+            left = self.of(turns) if view.is_endless else self._number("aten::sub", self.of(turns), done, loop)
         first = [left or self.of(turns), *map(self.of, body.outputs)]
         copy = graph.create("prim::Loop", first, types=[output.type for output in loop.outputs], range=loop.range)
         copy.callstack, copy.scope = loop.callstack, loop.scope

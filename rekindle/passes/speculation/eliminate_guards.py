@@ -28,6 +28,7 @@ from typing import ClassVar, Final, TypeVar
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
+from rekindle.ir.control_flow import incoming_values
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TensorType, Type
 from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
@@ -260,12 +261,5 @@ def _asked_for(graph: Graph, and_after: bool) -> set[Node]:
 
 def _sources(value: Value) -> list[Value]:
     """What the type of ``value`` may follow from."""
-    node = value.node
-    if node.kind == "prim::If":
-        return [block.outputs[value.offset] for block in node.blocks]
-    if node.kind == "prim::Loop":
-        return [node.inputs[value.offset + 2], node.blocks[0].outputs[value.offset + 1]]
-    owner = None if node.owning_block is None else node.owning_block.owning_node
-    if node.kind == "prim::Param" and owner is not None and owner.kind == "prim::Loop" and value.offset > 0:
-        return [owner.inputs[value.offset + 1], owner.blocks[0].outputs[value.offset]]
-    return list(node.inputs)
+    incoming = incoming_values(value)
+    return list(value.node.inputs) if incoming is None else incoming

@@ -27,6 +27,7 @@ from typing import ClassVar, Final
 
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, Type
 from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
@@ -59,7 +60,8 @@ class InsertBailOuts:
 
 def template_of(bailout: Node) -> Graph:
     """What a ``prim::BailOut`` goes on in the rest of."""
-    return bailout.inputs[1].node.get_graph("Subgraph")
+    _, template, *_ = bailout.inputs
+    return template.node.get_graph("Subgraph")
 
 
 def is_rest_of(block: Block) -> bool:
@@ -126,11 +128,9 @@ class _Captures:
 
     def _next_turn(self, loop: Node) -> set[Value]:
         """What leaving a turn of a loop in its middle takes: what the next reads, and how many there are."""
-        body = loop.blocks[0]
-        found = self._read_from_outside(body)
-        if not is_endless(loop) or body.inputs[0].has_uses:
-            found = found | {loop.inputs[0], body.inputs[0]}
-        return found
+        view = LoopView(loop)
+        found = self._read_from_outside(view.body)
+        return found | {view.trip_count, view.iteration} if view.counts else found
 
     def _read_from_outside(self, block: Block) -> set[Value]:
         found = self._free.get(block)
@@ -158,13 +158,6 @@ def is_captured(value: Value) -> bool:
         return _is_writable(constant_value(node.attributes["value"], value.type))
     except GraphError:
         return False  # a text that does not tell
-
-
-def is_endless(loop: Node) -> bool:
-    """Whether a loop counts no turns: a `while` loop."""
-    limit = loop.inputs[0].node
-    turns = limit.attributes.get("value")
-    return limit.kind == "prim::Constant" and isinstance(turns, int) and turns >= (1 << 63) - 1
 
 
 def _is_writable(value: object) -> bool:

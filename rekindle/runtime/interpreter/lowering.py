@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.errors import InternalError, SchemaError
 from rekindle.ir.attributes import constant_value
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.registry import REGISTRY, Operation, is_foreign
@@ -40,9 +41,6 @@ FORKED = "<forked function>"
 """The name, in tracebacks, of what ``fork`` runs."""
 AWAITED = "<awaited function>"
 """The same for what an Await runs."""
-
-MAX_TRIP_COUNT = 2**63 - 1
-"""The number of iterations of a `while` loop."""
 
 
 @dataclass(slots=True)
@@ -75,13 +73,6 @@ def is_true(value: Value) -> bool:
     node = value.node
     is_bool = node.kind == "prim::Constant" and value.type.kind == "BoolType"
     return is_bool and constant_value(node.attributes.get("value"), value.type) is True
-
-
-def is_unbounded(value: Value) -> bool:
-    """Whether ``value`` is the number of iterations of a `while` loop."""
-    node = value.node
-    limit = node.attributes.get("value")
-    return node.kind == "prim::Constant" and isinstance(limit, int) and limit >= MAX_TRIP_COUNT
 
 
 class _Lowering:
@@ -294,8 +285,9 @@ class _Lowering:
 
     def bailout(self, node: Node) -> None:
         """A guard and what goes on where it fails, which gets all inputs but the template."""
-        inputs = [node.inputs[0], *node.inputs[2:]]
-        dying = self.live.dies_at.get(node, set()) - {node.inputs[1]}
+        guarded, template, *captured = node.inputs
+        inputs = [guarded, *captured]
+        dying = self.live.dies_at.get(node, set()) - {template}
         index = node["index"]
         outputs = self.define_outputs(node)
         name = f"{Opcode.BAILOUT.value}[{index}]"
@@ -345,26 +337,25 @@ class _Lowering:
     def loop(self, node: Node) -> None:
         """The first values of what is carried, the test for no iteration, the body, the test for another, the
         drops."""
-        limit, condition = node.inputs[0], node.inputs[1]
-        body = node.blocks[0]
+        view = LoopView(node)
+        limit, condition = view.trip_count, view.condition
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
-        counts = not is_unbounded(limit) or body.inputs[0].has_uses
         carried = self._carried(node, used)
-        inside = self.live.last_use[body]
+        inside = self.live.last_use[view.body]
         dying = {value for value in self.live.dies_at.get(node, set()) if value not in inside}
-        first = [(node.inputs[index + 2], register) for index, register in carried.items()]
+        first = [(view.initial[index], register) for index, register in carried.items()]
         kept = {limit, condition, *(value for value, _ in first)}
         self.drop([value for value in node.inputs if value in dying - kept], node)
         self.move(first, node, dying - {limit, condition})
         exits: list[Instruction] = []
         if not is_true(condition):
             exits.append(self.emit(Opcode.JUMP_IF_FALSE, node, [condition], dying=dying))
-        if counts:
-            counter = self.define(body.inputs[0])
+        if view.counts:
+            counter = self.define(view.iteration)
             exits.append(self.emit(Opcode.LOOP_START, node, [limit], [counter]))
         start = self.here
-        exits += self._body(node, carried, start, counts)
+        exits += self._body(view, carried, start)
         for instruction in exits:
             instruction.target = self.here
         for index, register in carried.items():
@@ -374,28 +365,27 @@ class _Lowering:
 
     def _carried(self, node: Node, used: dict[Value, Node]) -> dict[int, int]:
         """The registers of what the loop carries, by the index of the output, without what nobody needs."""
-        body = node.blocks[0]
         carried: dict[int, int] = {}
-        for index, output in enumerate(node.outputs):
-            if output in used or body.inputs[index + 1].has_uses:
-                planned = self.planned.pop(output, None)
+        for index, variable in enumerate(LoopView(node).carried):
+            if variable.result in used or variable.parameter.has_uses:
+                planned = self.planned.pop(variable.result, None)
                 carried[index] = self.new_register() if planned is None else planned
         return carried
 
-    def _body(self, node: Node, carried: dict[int, int], start: int, counts: bool) -> list[Instruction]:
+    def _body(self, loop: LoopView, carried: dict[int, int], start: int) -> list[Instruction]:
         """The body and what leads to its next iteration. Returns the instructions that leave the loop."""
-        body = node.blocks[0]
+        node, body = loop.node, loop.body
         around = self.occupants
-        self.occupants = around | {register: body.inputs[index + 1] for index, register in carried.items()}
+        self.occupants = around | {register: loop.parameters[index] for index, register in carried.items()}
         for index, register in carried.items():
-            self.assign(body.inputs[index + 1], register)
+            self.assign(loop.parameters[index], register)
             self.plan(body, index + 1, register)
         self.contents(body)
         self.occupants = around
         end = body.return_node
-        again = body.outputs[0]
+        again = loop.next_condition
         dying = self.live.dies_at.get(end, set())
-        following = [(body.outputs[index + 1], register) for index, register in carried.items()]
+        following = [(loop.following[index], register) for index, register in carried.items()]
         if again in body.inputs and any(
             register == self.registers[again] for value, register in following if value is not again
         ):  # the move below would overwrite it
@@ -404,10 +394,10 @@ class _Lowering:
             self.assign(again, spare)
         self.move(following, end, dying - {again})
         exits: list[Instruction] = []
-        if counts:
+        if loop.counts:
             if not is_true(again):
                 exits.append(self.emit(Opcode.JUMP_IF_FALSE, node, [again], dying=dying))
-            next_one = self.emit(Opcode.LOOP_NEXT, node, [node.inputs[0]], [self.registers[body.inputs[0]]])
+            next_one = self.emit(Opcode.LOOP_NEXT, node, [loop.trip_count], [self.registers[loop.iteration]])
         elif is_true(again):
             next_one = self.emit(Opcode.JUMP, node)
         else:
@@ -429,10 +419,10 @@ class _Lowering:
             if self.live.is_live_after(occupant, node):
                 return
             # A loop writes to the register before its body, or its own test, is done with what was there.
-            if node.kind == "prim::Loop" and (
-                occupant in node.inputs[:2] or occupant in self.live.last_use[node.blocks[0]]
-            ):
-                return
+            if node.kind == "prim::Loop":
+                loop = LoopView(node)
+                if occupant in (loop.trip_count, loop.condition) or occupant in self.live.last_use[loop.body]:
+                    return
         self.planned[value] = register
 
 

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import torch
 
+from rekindle.analysis.constants import constant_int
 from rekindle.analysis.effects import is_conservative
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BoolType, FloatType, IntType, OptionalType, TensorType, TupleType
 from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
@@ -141,11 +141,11 @@ def _elements(node: Node) -> Iterator[tuple[int, Value]]:
     """The outputs of a node that takes a tuple apart, and which elements they are."""
     if node.kind == "prim::TupleUnpack":
         yield from enumerate(node.outputs)
-    elif node.kind == "prim::TupleIndex" and node.inputs[1].node.kind == "prim::Constant":
-        number = node.inputs[1].node
-        index = constant_value(number.attributes.get("value"), number.output.type)
-        if isinstance(index, int):
-            yield index % len(node.inputs[0].type.contained), node.output
+    elif node.kind == "prim::TupleIndex":
+        whole, number = node.inputs
+        index = constant_int(number)
+        if index is not None:
+            yield index % len(whole.type.contained), node.output
 
 
 def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:

@@ -79,7 +79,8 @@ class Bailout:
         self._index = index
         self._graph: Graph | None = None
         self._rest: Callable[..., Any] | None = None
-        captured = [node.inputs[0], *node.inputs[2:]]
+        guarded, _, *others = node.inputs
+        captured = [guarded, *others]
         arguments = node.graph.inputs
         knows_all = AT_ENTRY in node.attributes and all(value in captured for value in arguments)
         position = {value: index for index, value in enumerate(arguments)}

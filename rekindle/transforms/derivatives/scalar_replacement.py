@@ -69,7 +69,7 @@ class _Attributes:
             elif node.kind in _OWN and node.inputs[0] in self.objects:
                 key = node.inputs[0], node.get_string("name")
                 if node.kind == "prim::SetAttr":
-                    now[key] = node.inputs[1]
+                    _, now[key] = node.inputs
                 else:
                     node.output.replace_all_uses_with(now[key])
                 node.destroy()

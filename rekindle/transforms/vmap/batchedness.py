@@ -13,6 +13,7 @@ from typing import Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.effects import is_nondeterministic, is_write, may_write
 from rekindle.analysis.mutability import may_contain_tensor
+from rekindle.ir.control_flow import LoopView, incoming_values
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import TENSOR, has_free_variables
 from rekindle.transforms.vmap.batched_scalars import is_number
@@ -56,18 +57,9 @@ def may_be_uninitialized(value: Value) -> bool:
     while pending:
         made = pending.pop()
         node = made.node
-        found: list[Value] = []
         if node.kind == "prim::Uninitialized":
             return True
-        if node.kind == "prim::If":
-            found = [block.outputs[made.offset] for block in node.blocks]
-        elif node.kind == "prim::Loop":
-            found = [node.inputs[made.offset + 2], node.blocks[0].outputs[made.offset + 1]]
-        elif node.kind == "prim::Param" and node.owning_block is not None:
-            loop = node.owning_block.owning_node
-            if loop is not None and loop.kind == "prim::Loop" and made.offset > 0:
-                found = [loop.inputs[made.offset + 1], loop.blocks[0].outputs[made.offset]]
-        for source in found:
+        for source in incoming_values(made) or ():
             if source not in seen:
                 seen.add(source)
                 pending.append(source)
@@ -137,7 +129,7 @@ class BatchednessAnalysis:
     def _if(self, node: Node) -> None:
         for block in node.blocks:
             self._block(block)
-        differs = node.inputs[0] in self.batched
+        differs = node.input in self.batched
         for index, output in enumerate(node.outputs):
             if differs or any(block.outputs[index] in self.batched for block in node.blocks):
                 self._add(output)
@@ -145,17 +137,15 @@ class BatchednessAnalysis:
                 self._pull(output, [block.outputs[index] for block in node.blocks])
 
     def _loop(self, node: Node) -> None:
-        (block,) = node.blocks
+        view = LoopView(node)
         differs = is_for_each(node, self.batched)
-        for output, start, inside, following in zip(
-            node.outputs, node.inputs[2:], block.inputs[1:], block.outputs[1:], strict=True
-        ):
+        for start, inside, following, output in view.carried:
             if differs or start in self.batched or inside in self.batched or following in self.batched:
                 for value in (output, inside):
                     self._add(value)
             if inside in self.batched and not is_number(inside.type):
                 self._pull(inside, [start, following])
-        self._block(block)
+        self._block(view.body)
 
     def _pull(self, value: Value, sources: Collection[Value]) -> None:
         """Containers are the same object in all these places."""
@@ -202,7 +192,8 @@ class BatchednessAnalysis:
 
 def is_for_each(node: Node, batched: Collection[Value]) -> bool:
     """Whether the examples leave loop ``node`` at different times."""
-    return node.inputs[0] in batched or node.inputs[1] in batched or node.blocks[0].outputs[0] in batched
+    view = LoopView(node)
+    return any(value in batched for value in (view.trip_count, view.condition, view.next_condition))
 
 
 def _values(block: Block) -> Iterator[Value]:

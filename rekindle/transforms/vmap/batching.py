@@ -31,6 +31,7 @@ from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.type_propagation import propagate_types
 from rekindle.errors import BatchingError, SourceRange
+from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, Type
 from rekindle.transforms.vmap.batched_scalars import is_number, word_of
@@ -354,10 +355,10 @@ class Batcher:
     # ----------------------------------------------------------------------------------------------------- control flow
 
     def _if(self, node: Node, batch: Batch) -> None:
-        if self.is_batched(node.inputs[0]):
+        if self.is_batched(node.input):
             self._if_for_each(node, batch)
             return
-        new = self.graph.create("prim::If", [self.as_computed(batch, node.inputs[0])], outputs=0)
+        new = self.graph.create("prim::If", [self.as_computed(batch, node.input)], outputs=0)
         self.graph.insert_node(new)
         types: list[list[Type]] = []
         for block in node.blocks:
@@ -399,7 +400,7 @@ class Batcher:
     def _if_for_each(self, node: Node, batch: Batch) -> None:
         """Each branch runs with the examples that take it, if there are any."""
         self._check_no_writes(node, batch)
-        condition = self.as_computed(batch, node.inputs[0])
+        condition = self.as_computed(batch, node.input)
         zero = self.graph.insert_constant(0)
         chosen: list[Value] = []
         results: list[list[Value]] = []
@@ -497,25 +498,26 @@ class Batcher:
         if is_for_each(node, self.spread.batched):
             self._loop_for_each(node, batch)
             return
-        (block,) = node.blocks
-        for output, start, following in zip(node.outputs, node.inputs[2:], block.outputs[1:], strict=True):
+        view = LoopView(node)
+        block = view.body
+        for start, _, following, output in view.carried:
             self._check_type(output, (start, following))
         starts = [
-            self.as_batched(batch, value) if self.is_batched(inside) else self.as_computed(batch, value)
-            for value, inside in zip(node.inputs[2:], block.inputs[1:], strict=True)
+            self.as_batched(batch, start) if self.is_batched(inside) else self.as_computed(batch, start)
+            for start, inside, _, _ in view.carried
         ]
-        counts = [self.as_computed(batch, value) for value in node.inputs[:2]]
+        counts = [self.as_computed(batch, value) for value in (view.trip_count, view.condition)]
         new = self.graph.create("prim::Loop", [*counts, *starts], outputs=0, attributes=node.attributes)
         self.graph.insert_node(new)
         inside = new.add_block()
         within = Batch(batch.size, {}, batch)
-        within.values[block.inputs[0]] = inside.add_input(type=INT).copy_metadata(block.inputs[0])
-        for value in block.inputs[1:]:
+        within.values[view.iteration] = inside.add_input(type=INT).copy_metadata(view.iteration)
+        for value in view.parameters:
             within.values[value] = inside.add_input(type=self._type_of(value))
         with self.graph.inserting_at_end(inside):
             self.block(block, within)
-            found = [self.as_computed(within, block.outputs[0])]
-            for value, carried in zip(block.outputs[1:], block.inputs[1:], strict=True):
+            found = [self.as_computed(within, view.next_condition)]
+            for _, carried, value, _ in view.carried:
                 found.append(
                     self.as_batched(within, value) if self.is_batched(carried) else self.as_computed(within, value)
                 )
@@ -527,19 +529,20 @@ class Batcher:
     def _loop_for_each(self, node: Node, batch: Batch) -> None:
         """The examples that go on are computed, and their results put in their places, until none goes on."""
         self._check_no_writes(node, batch)
-        (block,) = node.blocks
-        for value in block.inputs[1:]:
+        view = LoopView(node)
+        block = view.body
+        for value in view.parameters:
             if not (isinstance(value.type, TensorType) or is_number(value.type)):
                 raise NeedsLoopFallback(
                     f"a loop that examples leave at different times keeps a {value.type.annotation}", node.range
                 )
-        if any(map(may_be_uninitialized, node.inputs[2:])):
+        if any(map(may_be_uninitialized, view.initial)):
             raise NeedsLoopFallback(
                 "a loop that examples leave at different times sets something as it is left", node.range
             )
         graph = self.graph
-        limit, go_on = (self.as_batched(batch, value) for value in node.inputs[:2])
-        starts = [self.as_batched(batch, value) for value in node.inputs[2:]]
+        limit, go_on = (self.as_batched(batch, value) for value in (view.trip_count, view.condition))
+        starts = [self.as_batched(batch, value) for value in view.initial]
         going = self.call(
             "where_true", graph.insert("aten::logical_and", [graph.insert("aten::gt", [limit, 0]), go_on])
         )
@@ -553,7 +556,7 @@ class Batcher:
         with graph.inserting_at_end(inside):
             size = graph.insert("aten::size", [active, zero])
             within = self.choosing(batch, active, size)
-            within.values[block.inputs[0]] = number
+            within.values[view.iteration] = number
             for value, whole in zip(block.inputs[1:], wholes, strict=True):
                 within.values[value] = self.call("chosen", whole, active)
             self.block(block, within)
