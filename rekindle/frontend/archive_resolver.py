@@ -12,9 +12,9 @@ from types import MappingProxyType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.calls.builtin_calls import find_builtin_functions
+from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.python_printer.names import NamedType
-from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, SugaredValue
 from rekindle.frontend.sugared_values.classes import NewObject, ScriptClassValue
 from rekindle.frontend.sugared_values.interfaces import InterfaceValue
 from rekindle.frontend.sugared_values.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, MagicMethod
@@ -80,7 +80,7 @@ def no_schemas(kind: str) -> Sequence[FunctionSchema]:
     return ()
 
 
-class ArchiveResolver:
+class ArchiveResolver(EmptyResolver):
     """The resolver of archive texts.
 
     ``find_type`` gives types and functions by qualified name, ``constants`` are those beside the text. ``preferred``

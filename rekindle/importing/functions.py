@@ -14,6 +14,7 @@ import rekindle.importing.symbolic_scalars  # noqa: F401  (they fill the table o
 from rekindle.errors import CaptureError
 from rekindle.importing.control_flow import leave_modes
 from rekindle.importing.fx_importer import FxImporter, Handler, ImportedValue, as_list
+from rekindle.importing.operators import read_operator
 from rekindle.importing.python_calls import python_call
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, TupleType, Type
@@ -32,7 +33,8 @@ def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -
     """
     graph = Graph()
     inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]
-    reader = FxImporter(graph, _attribute, fallback=python_call, overrides={} if gradients else _WITHOUT_GRADIENTS)
+    overrides = {} if gradients else _WITHOUT_GRADIENTS
+    reader = FxImporter(graph, _attribute, read_operator, fallback=python_call, overrides=overrides)
     results = [reader.value(item) for item in as_list(reader.read(module, inputs))]
     leave_modes(reader)
     type = TupleType(tuple(value.type for value in results))

@@ -56,20 +56,18 @@ def reads(*functions: object) -> Callable[[Handler], Handler]:
     return register
 
 
-read_operator: Handler | None = None
-"""A slot: what reads all other operators. :mod:`rekindle.importing.operators` fills it."""
-
-
 @dataclass(slots=True)
 class FxImporter:
     """Reads graphs of ``torch.fx`` into ``graph``, at its insertion point.
 
-    ``attribute`` gives the meaning of a name that the module of a graph holds. ``fallback`` reads calls that nobody
+    ``attribute`` gives the meaning of a name that the module of a graph holds. ``operators`` reads calls of operators
+    that no other handler reads. ``fallback`` reads calls that nobody
     else can; without one they are collected in ``problems``.
     """
 
     graph: Graph
     attribute: Callable[[FxImporter, fx.GraphModule, str], ImportedValue]
+    operators: Handler
     fallback: Handler | None = None
     overrides: Mapping[object, Handler] = field(default_factory=dict)
     """What reads certain calls here rather than what :data:`CALLS` has."""
@@ -132,8 +130,7 @@ class FxImporter:
         if handler is not None:
             return handler(self, node, args, kwargs)
         if isinstance(target, OpOverload):
-            assert read_operator is not None, "rekindle.importing.operators was not imported"
-            return read_operator(self, node, args, kwargs)
+            return self.operators(self, node, args, kwargs)
         raise CaptureError(f"'{name_of(target)}' has no form in a program", self.range)
 
     def _looked_up(self, item: Any, env: Mapping[fx.Node, ImportedValue]) -> Any:

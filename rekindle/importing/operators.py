@@ -10,7 +10,6 @@ from torch import fx
 from torch._ops import OpOverload
 
 from rekindle.errors import CaptureError, SchemaError
-from rekindle.importing import fx_importer as _reader
 from rekindle.importing.fx_importer import FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
 from rekindle.ir.registry import REGISTRY, Operator
@@ -53,9 +52,6 @@ def read_operator(
         None if known is not None and part is None else _result(reader, output, part)
         for output, part in zip(made.outputs, parts, strict=True)
     )
-
-
-_reader.read_operator = read_operator
 
 
 def _qualified_name(target: OpOverload) -> str:

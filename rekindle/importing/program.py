@@ -29,6 +29,7 @@ from rekindle.importing.files import load_exported
 from rekindle.importing.fx_importer import FxImporter, ImportedValue, as_list
 from rekindle.importing.guards import check_arguments
 from rekindle.importing.module_hierarchy import add_modules, calls_of, skeleton_of
+from rekindle.importing.operators import read_operator
 from rekindle.importing.pytrees import flatten, leaves_of, tree_of, unflatten
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.program.module import ScriptModule
@@ -59,7 +60,7 @@ class _Import:
         self.signature = program.graph_signature
         self.recorder = Recorder({}, {})
         self.graph: Graph = self.recorder.graph
-        self.reader = FxImporter(self.graph, self.attribute)
+        self.reader = FxImporter(self.graph, self.attribute, read_operator)
 
     def run(self) -> ScriptModule:
         """Read the program."""

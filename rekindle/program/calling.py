@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from threading import get_ident
 from typing import Any, Final
 from weakref import ref
@@ -27,8 +27,11 @@ them."""
 late_hooks: Final[list[ref[torch.nn.Module]]] = []
 """Compiled modules to which Python has added hooks. :mod:`rekindle.program.module` enters them."""
 
-has_late_hooks: Callable[[torch.nn.Module], bool] = bool
-"""A slot: whether such a module has one of these hooks still. :mod:`rekindle.program.module` fills it."""
+
+def has_late_hooks(module: torch.nn.Module) -> bool:
+    """Whether such a module has one of these hooks still."""
+    own = vars(module)
+    return any(number in own[table] for table, number in own.get("_rekindle_late_hooks", ()))
 
 
 def check_parts(owner: object) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 from rekindle.errors import Cause, Diagnostics, SourceRange, UnsupportedError
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.signatures import literal_value
-from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
+from rekindle.frontend.sugared_values.base import EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.classes import InitBinding, ObjectBinding, ScriptClassValue
 from rekindle.frontend.sugared_values.interfaces import InterfaceValue, basename, interface_schema
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
@@ -34,7 +34,7 @@ _INTERFACES: Final = {"Interface": False, "ModuleInterface": True}
 """The bases that make an interface of a class, and whether it is one of modules."""
 
 
-class ClassNames:
+class ClassNames(EmptyResolver):
     """Classes and interfaces of a program text, by name."""
 
     def __init__(self, classes: dict[str, DefinedType]) -> None:

@@ -186,7 +186,7 @@ def _record(name: str, definition: Def, resolver: Resolver) -> GraphFunction:
     return GraphFunction(name, function_creator=define)
 
 
-class _LostNames:
+class _LostNames(EmptyResolver):
     """The names of definitions that could not be read: what uses them is given up."""
 
     def __init__(self, names: set[str]) -> None:
@@ -203,7 +203,7 @@ class _LostNames:
         return None
 
 
-class _UnitResolver:
+class _UnitResolver(EmptyResolver):
     """The functions of a compilation unit by name."""
 
     def __init__(self, unit: CompilationUnit) -> None:
@@ -212,9 +212,6 @@ class _UnitResolver:
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         record = self.unit._functions.get(name)
         return None if record is None else FunctionValue(record)
-
-    def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        return None
 
 
 def schema_of_graph(name: str, graph: Graph) -> FunctionSchema:

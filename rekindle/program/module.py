@@ -17,8 +17,7 @@ from rekindle.frontend.sugared_values.classes import ObjectBinding as ObjectBind
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
-from rekindle.program import calling as program_calling
-from rekindle.program.calling import call, check_parts, fit_value, interceptors, late_hooks, runner_of
+from rekindle.program.calling import call, check_parts, fit_value, has_late_hooks, interceptors, late_hooks, runner_of
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
@@ -432,7 +431,7 @@ class ScriptModule(torch.nn.Module, Savable):
         for key, value in self.__dict__.items():
             # The tables are the module's own; what is in them is shared.
             new.__dict__[key] = copy.copy(value) if isinstance(value, dict) and key not in _SHARED else value
-        if _has_late_hooks(new):
+        if has_late_hooks(new):
             late_hooks.append(weakref.ref(new))
         return new
 
@@ -441,7 +440,7 @@ class ScriptModule(torch.nn.Module, Savable):
         memo[id(self)] = new
         for key, value in self.__dict__.items():
             new.__dict__[key] = value if key in _SHARED else copy.deepcopy(value, memo)
-        if _has_late_hooks(new):
+        if has_late_hooks(new):
             late_hooks.append(weakref.ref(new))
         return new
 
@@ -450,14 +449,6 @@ class ScriptModule(torch.nn.Module, Savable):
             f"the compiled module '{self.original_name}' cannot be pickled; save it with rekindle.save, "
             "keep its state_dict(), or pickle the module that it was made from"
         )
-
-
-def _has_late_hooks(module: torch.nn.Module) -> bool:
-    own = vars(module)
-    return any(number in own[table] for table, number in own.get("_rekindle_late_hooks", ()))
-
-
-program_calling.has_late_hooks = _has_late_hooks
 
 
 class ScriptContainer(ScriptModule):

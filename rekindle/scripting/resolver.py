@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.statements import simple_statements as statements, try_statements
-from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
+from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import annotations_of, find_type
@@ -114,20 +113,23 @@ class PythonResolver:
                 raise UndefinedNameError(f"'{name}' is not defined: there is no '{part}'", range)
         return find_type(found, range, self)
 
+    def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue:
+        """What an import within a function means: it is made when the function is compiled."""
+        package = self.find("__package__")
+        try:
+            found: Any = importlib.import_module(statement.module, package if isinstance(package, str) else None)
+            if statement.attribute and not hasattr(found, statement.attribute):
+                found = _part_of(found, statement.attribute)
+            elif statement.attribute:
+                found = getattr(found, statement.attribute)
+        except ImportError as error:
+            raise UndefinedNameError(f"this import fails: {error}", statement.range) from error
+        return sugared_value(found, statement.range, graph, self, statement.name)
 
-def _import(resolver: Resolver, statement: LocalImport, graph: Graph) -> SugaredValue:
-    """What an import within a function means: it is made when the function is compiled."""
-    range = statement.range
-    package = resolver.find("__package__") if isinstance(resolver, PythonResolver) else None
-    try:
-        found: Any = importlib.import_module(statement.module, package if isinstance(package, str) else None)
-        if statement.attribute and not hasattr(found, statement.attribute):
-            found = _part_of(found, statement.attribute)
-        elif statement.attribute:
-            found = getattr(found, statement.attribute)
-    except ImportError as error:
-        raise UndefinedNameError(f"this import fails: {error}", range) from error
-    return sugared_value(found, range, graph, resolver, statement.name)
+    def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue:
+        """What a class within a function means: Python makes it when the function is compiled."""
+        cls = self.local_class(statement)
+        return sugared_value(cls, statement.range, graph, self, statement.name)
 
 
 def _part_of(package: Any, name: str) -> Any:
@@ -139,19 +141,6 @@ def _part_of(package: Any, name: str) -> Any:
         if error.name not in (whole, package.__name__):
             raise
         raise ImportError(f"cannot import name '{name}' from '{package.__name__}'") from error
-
-
-try_statements.import_object = _import
-
-
-def _define(resolver: Resolver, statement: LocalClass, graph: Graph) -> SugaredValue:
-    """What a class within a function means: Python makes it when the function is compiled."""
-    assert isinstance(resolver, PythonResolver)
-    cls = resolver.local_class(statement)
-    return sugared_value(cls, statement.range, graph, resolver, statement.name)
-
-
-statements.define_class = _define
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:

@@ -20,10 +20,6 @@ class _Active(threading.local):
 
 _active = _Active()
 
-intercept_call: Runner | None = None
-"""A slot: what becomes of calls of compiled functions while something is recorded.
-:mod:`rekindle.tracing.compiled_calls` fills it."""
-
 
 def active_recorder() -> Recorder | None:
     """The recorder of this thread; None where nothing is traced."""
@@ -35,7 +31,7 @@ def recording(recorder: Recorder | None) -> Iterator[None]:
     """While the body runs, ``recorder`` is this thread's; with None, nothing is traced."""
     saved, _active.recorder = _active.recorder, recorder
     before = interceptors.get(threading.get_ident())
-    _intercept(None if recorder is None else intercept_call)
+    _intercept(None if recorder is None else recorder.call_compiled)
     try:
         yield
     finally:

@@ -15,7 +15,7 @@ from rekindle.ir.types import FunctionType
 from rekindle.program.calling import runner_of
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.callables import modifiers
-from rekindle.tracing import active, autocasting
+from rekindle.tracing import autocasting
 from rekindle.tracing.active import active_recorder, recording
 from rekindle.tracing.numbers import all_plain
 from rekindle.tracing.recorder import Recorder
@@ -23,7 +23,8 @@ from rekindle.tracing.report import Baked
 from rekindle.tracing.source_locations import current_place, users_place
 
 
-def _record(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def record_compiled_call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Run a compiled function and add its call to the trace of this thread."""
     recorder = active_recorder()
     assert recorder is not None
     owner = args[0] if args and isinstance(args[0], ScriptModule) else None
@@ -86,5 +87,4 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
     return recorder.attribute(path, module.script_type)
 
 
-active.intercept_call = _record
 modifiers.trace_is_recorded = lambda: active_recorder() is not None

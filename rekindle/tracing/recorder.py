@@ -15,6 +15,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.registry import REGISTRY
 from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
+from rekindle.runtime.calls.arguments import Runner
 from rekindle.tracing.dtypes import DtypeOrigins
 from rekindle.tracing.grad_mode import GradMode
 from rekindle.tracing.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
@@ -61,8 +62,11 @@ class Recorder:
         modules: Mapping[int, list[Path]],
         tensors: Mapping[int, Path],
         report: TraceReport | None = None,
+        call_compiled: Runner | None = None,
     ) -> None:
         self.graph = Graph()
+        self.call_compiled = call_compiled
+        """What calls of compiled functions do while this is the recorder of a thread."""
         self.report = TraceReport() if report is None else report
         self._modules = modules
         self._tensors = tensors

@@ -21,6 +21,7 @@ from rekindle.program.names import qualified_name, unique_name
 from rekindle.tracing import autocasting
 from rekindle.tracing.active import active_recorder
 from rekindle.tracing.check import check_graphs, check_results, copy_of
+from rekindle.tracing.compiled_calls import record_compiled_call
 from rekindle.tracing.creation import settle_constants
 from rekindle.tracing.fixup_trace_scopes import lower_to_function, lower_to_methods
 from rekindle.tracing.interception import watching
@@ -158,7 +159,7 @@ def _trace_function(
     name = unique_name(qualified_name(func) if is_function else "__torch__.traced")
 
     def recorded() -> tuple[GraphFunction, TraceReport]:
-        recorder = Recorder({}, {})
+        recorder = Recorder({}, {}, call_compiled=record_compiled_call)
         try:
             names, outputs = _record(recorder, func, func, examples, options.strict)
             return lower_to_function(recorder, outputs, name, names), recorder.report
@@ -206,7 +207,7 @@ def _record_methods(
     result = module_for_trace(module)
     report = TraceReport()
     for name, inputs in examples.items():
-        recorder = Recorder(modules, places_of_tensors(module), report)
+        recorder = Recorder(modules, places_of_tensors(module), report, record_compiled_call)
         state = ModuleState(module, result, first)
         recorder.leave_module = partial(state.record, recorder)
         try:

@@ -19,7 +19,7 @@ import rekindle.ops
 import rekindle.program.definition  # noqa: F401 (functions compiled for each of their uses)
 from rekindle.errors import Source, SourceRange, UndefinedNameError
 from rekindle.frontend import functions, signatures
-from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.base import EmptyResolver, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph
@@ -60,8 +60,8 @@ class Namespace(SugaredValue):
         return BuiltinFunction(f"aten::{name}")
 
 
-@dataclass(slots=True)
-class Names:
+@dataclass
+class Names(EmptyResolver):
     """A resolver: functions and values by name."""
 
     functions: dict[str, GraphFunction] = field(default_factory=dict)

@@ -38,7 +38,7 @@ from rekindle.frontend.statements.try_statements import (
     raise_again,
 )
 from rekindle.frontend.statements.with_statements import enter
-from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.frontend.sugared_values.special_forms import (
     CaughtException,
     ExceptionClass,
@@ -46,7 +46,6 @@ from rekindle.frontend.sugared_values.special_forms import (
     MagicMethod,
 )
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
-from rekindle.ir.graph import Graph
 from rekindle.ir.node import Value
 from rekindle.ir.redefinition import fix_result, wanted_result
 from rekindle.ir.schema import MISSING
@@ -93,10 +92,6 @@ from rekindle.syntax.views import (
     WithItem,
     option_tree,
 )
-
-define_class: Callable[[Resolver, LocalClass, Graph], SugaredValue] | None = None
-"""A slot: what a class that a function defines means. :mod:`rekindle.scripting.resolver` fills it."""
-
 
 _NOT_COMPILED: Final = "builtins.RuntimeError"
 """What is raised where a branch is reached that was not compiled."""
@@ -182,9 +177,9 @@ def _emit_nonlocal(emitter: Emitter, tree: Tree) -> None:
 
 def _emit_local_class(emitter: Emitter, tree: Tree) -> None:
     statement = LocalClass(tree)
-    if define_class is None:
+    found = emitter.resolver.define_class(statement, emitter.graph)
+    if found is None:
         raise UnsupportedError("classes within functions are not supported here", tree.range)
-    found = define_class(emitter.resolver, statement, emitter.graph)
     emitter.environment.assign(statement.name, tree.range, found)
 
 

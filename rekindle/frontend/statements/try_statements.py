@@ -41,15 +41,12 @@ from rekindle.frontend.statements.cells import TryBody
 from rekindle.frontend.statements.error_recovery import assigned_names
 from rekindle.frontend.statements.if_statements import BranchBody, emit_if_else
 from rekindle.frontend.statements.loops import check_jump
-from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, SugaredValue
+from rekindle.frontend.sugared_values.base import ERROR_VALUE
 from rekindle.frontend.sugared_values.special_forms import CaughtException
-from rekindle.ir.graph import Block, Graph, Value
+from rekindle.ir.graph import Block, Value
 from rekindle.ir.types import ANY, BOOL, INT, Type
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Handler, LocalImport, Stmt, Try
-
-import_object: Callable[[Resolver, LocalImport, Graph], SugaredValue] | None = None
-"""A slot: what an import within a function means. :mod:`rekindle.scripting.resolver` fills it."""
 
 _RETURN: Final = 1
 _JUMPS: Final = {"break": 2, "continue": 3}
@@ -119,9 +116,9 @@ def raise_again(emitter: Emitter, error: Value, range: SourceRange) -> None:
 def emit_import(emitter: Emitter, tree: Tree) -> None:
     """An import within the function, which is made when the function is compiled."""
     statement = LocalImport(tree)
-    if import_object is None:
+    found = emitter.resolver.import_object(statement, emitter.graph)
+    if found is None:
         raise UnsupportedError("imports within functions are not supported here", tree.range)
-    found = import_object(emitter.resolver, statement, emitter.graph)
     emitter.environment.assign(statement.name, tree.range, found)
 
 

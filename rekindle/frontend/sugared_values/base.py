@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import Type
+from rekindle.syntax.views import LocalClass, LocalImport
 
 Keywords: TypeAlias = "Mapping[str, SugaredValue]"
 
@@ -191,6 +192,9 @@ ERROR_VALUE: Final = SugaredValue()
 """What a name means after the statement that assigns it could not be compiled. Whoever asks for it is given up too."""
 
 
+_Answer = TypeVar("_Answer")
+
+
 class Resolver(Protocol):
     """Where names are looked up that no assignment in the program defines: Python's globals and closures, or an
     archive."""
@@ -201,14 +205,26 @@ class Resolver(Protocol):
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
         """The type that ``name`` (it may be dotted) means, or None."""
 
+    def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
+        """What an import within a function means; None where programs cannot import."""
+
+    def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue | None:
+        """What a class within a function means; None where functions cannot define any."""
+
 
 class EmptyResolver:
-    """Knows no names."""
+    """Knows no names, and refuses imports and classes."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         return None
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
+        return None
+
+    def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
+        return None
+
+    def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue | None:
         return None
 
 
@@ -219,15 +235,16 @@ class ChainResolver:
         self.resolvers = resolvers
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
-        for resolver in self.resolvers:
-            found = resolver.resolve_value(name, range, graph)
-            if found is not None:
-                return found
-        return None
+        return self._first(lambda resolver: resolver.resolve_value(name, range, graph))
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        for resolver in self.resolvers:
-            found = resolver.resolve_type(name, range)
-            if found is not None:
-                return found
-        return None
+        return self._first(lambda resolver: resolver.resolve_type(name, range))
+
+    def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
+        return self._first(lambda resolver: resolver.import_object(statement, graph))
+
+    def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue | None:
+        return self._first(lambda resolver: resolver.define_class(statement, graph))
+
+    def _first(self, ask: Callable[[Resolver], _Answer | None]) -> _Answer | None:
+        return next((found for found in map(ask, self.resolvers) if found is not None), None)

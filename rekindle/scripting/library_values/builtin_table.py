@@ -16,7 +16,7 @@ import torch.backends.cudnn
 import torch.nn.functional as F
 from torch.nn.modules import utils as nn_utils
 
-from rekindle.frontend.calls import builtin_calls
+from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.ir.registry import REGISTRY
 
 _NAMESPACES: Final[tuple[Any, ...]] = (
@@ -85,7 +85,7 @@ def _behind_torch_compile(function: Any) -> Any:
 
 def is_operator(kind: str) -> bool:
     """Whether there is an operator, or a function written in TorchScript, of this kind."""
-    return bool(REGISTRY.overloads(kind)) or bool(builtin_calls.find_builtin_functions(kind))
+    return bool(REGISTRY.overloads(kind)) or bool(find_builtin_functions(kind))
 
 
 def _kind_by_name(function: object) -> str | None:
