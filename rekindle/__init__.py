@@ -195,7 +195,7 @@ def __getattr__(name: str) -> Any:
         importlib.import_module("rekindle.scripting")
         importlib.import_module("rekindle.archive")
         importlib.import_module("rekindle.transforms")
-        importlib.import_module("rekindle.program.public_names").public = __getattr__  # type: ignore[attr-defined]  # a slot
+        importlib.import_module("rekindle.program.public_names").public.provide(__getattr__)
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found

@@ -216,4 +216,4 @@ _EMPTY: Final[dict[str, Callable[[], object]]] = {
     "TensorType": lambda: torch.empty(0),
 }
 
-saving.save_program = save
+saving.save_program.provide(save)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
+from rekindle.frontend.calls import builtin_calls
 from rekindle.frontend.python_printer.names import NamedType
 from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, SugaredValue
 from rekindle.frontend.sugared_values.classes import NewObject, ScriptClassValue
@@ -138,7 +138,7 @@ class ArchiveResolver(EmptyResolver):
 
     def knows(self, kind: str) -> bool:
         """Whether there is such an operator in this process, or was in the release that wrote the archive."""
-        return bool(REGISTRY.overloads(kind) or find_builtin_functions(kind) or self._preferred(kind))
+        return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
         """What ``__torch__.a.b`` means: a type, a function, or what other names begin with."""

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol, TypeAlias, overload
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import AttributeValue, constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
@@ -55,13 +56,8 @@ class BuilderFrontend(Protocol):
         """The value of an expression in TorchScript, for a caller ``up`` frames above the one who asks."""
 
 
-emission: BuilderFrontend | None = None
-"""A slot. :mod:`rekindle.transforms.editing` fills it."""
-
-
-def _emission() -> BuilderFrontend:
-    assert emission is not None, "rekindle.transforms.editing was not imported"
-    return emission
+emission: Final = LayerHook[BuilderFrontend]("rekindle.transforms.editing")
+"""What expressions mean."""
 
 
 class Builder:
@@ -100,7 +96,7 @@ class Builder:
             UndefinedNameError: there is no such operator.
         """
         return self._build(
-            lambda given, named: _emission().operator(self.graph, kind, given, named, self.range), args, kwargs
+            lambda given, named: emission.get().operator(self.graph, kind, given, named, self.range), args, kwargs
         )
 
     # --------------------------------------------------------------------------- constants, containers
@@ -161,7 +157,7 @@ class Builder:
             CompileError: it cannot be compiled, or the arguments do not fit.
         """
         return self._build(
-            lambda given, named: _emission().function(self.graph, function, given, named, self.range, inline=True),
+            lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=True),
             args,
             kwargs,
         )
@@ -169,7 +165,7 @@ class Builder:
     def call(self, function: Any, /, *args: object, **kwargs: object) -> Any:
         """As :meth:`inline`, but a call of ``function`` stays one."""
         return self._build(
-            lambda given, named: _emission().function(self.graph, function, given, named, self.range, inline=False),
+            lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=False),
             args,
             kwargs,
         )
@@ -182,7 +178,7 @@ class Builder:
             ParseError, CompileError: it is no expression, or cannot be compiled.
         """
         return self._build(
-            lambda given, named: _emission().code(
+            lambda given, named: emission.get().code(
                 self.graph, text, {item.name or "": item for item in named}, self.range, 2
             ),
             (),
@@ -361,7 +357,7 @@ class Proxy:
         found: list[Caller] = []
 
         def attribute(args: Arguments, kwargs: Arguments) -> Value:
-            result = _emission().attribute(build.graph, self._value, name, build.range)
+            result = emission.get().attribute(build.graph, self._value, name, build.range)
             if isinstance(result, Value):
                 return result
             found.append(result)
@@ -378,7 +374,7 @@ class Proxy:
         text = ", ".join(_index_text(item, names) for item in indices)
         given = {f"_{name}": item for name, item in names.items()}
         return self._builder._build(
-            lambda args, named: _emission().code(
+            lambda args, named: emission.get().code(
                 self._builder.graph,
                 f"_self[{text}]",
                 {item.name or "": item for item in named},
@@ -448,7 +444,7 @@ def _binary(symbol: str, is_reversed: bool = False) -> Callable[[Proxy, object],
         try:
             pair = (other, self) if is_reversed else (self, other)
             return build._build(
-                lambda args, kwargs: _emission().binary(build.graph, symbol, args, build.range), pair, {}
+                lambda args, kwargs: emission.get().binary(build.graph, symbol, args, build.range), pair, {}
             )
         except GraphError:
             if _is_operand(other):

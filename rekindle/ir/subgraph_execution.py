@@ -7,16 +7,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
-from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.graph import Graph
 
-
-def _nobody(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
-    raise InternalError("rekindle.runtime was not imported")
-
-
-runner: Callable[[Graph, str, bool], Callable[..., Any]] = _nobody
-"""A slot: what :func:`callable_of` does. :mod:`rekindle.runtime.executor` fills it."""
+runner: Final = LayerHook[Callable[[Graph, str, bool], Callable[..., Any]]]("rekindle.runtime.executor")
+"""What :func:`callable_of` does."""
 
 
 def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[..., Any]:
@@ -28,7 +23,7 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
     """
-    return runner(graph, name, optimized)
+    return runner.get()(graph, name, optimized)
 
 
 _at_once: Final = ContextVar("rekindle.settled_at_once", default=False)

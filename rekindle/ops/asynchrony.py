@@ -5,25 +5,20 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from operator import methodcaller
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar, cast
 
 import torch
 from torch import Tensor
 
-from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.registry import AliasAnalysisKind
 from rekindle.ops.declare import declare, implements
 
 T = TypeVar("T")
 
 
-def _nobody_else(awaited: Any) -> None:
-    raise InternalError("rekindle.runtime.interpreter.futures was not imported")
-
-
-block_until_done: Callable[[Any], None] = _nobody_else
-"""A slot: has the thread stand still while another one computes. :mod:`rekindle.runtime.interpreter.futures` fills
-it."""
+block_until_done: Final = LayerHook[Callable[[Any], None]]("rekindle.runtime.interpreter.futures")
+"""Blocks the thread until another one has computed a result."""
 
 
 class Await(Generic[T]):
@@ -56,7 +51,7 @@ class Await(Generic[T]):
         while self._call is not None:
             call = self.claim()
             if call is None:
-                block_until_done(self)
+                block_until_done.get()(self)
                 continue
             try:
                 value = call()

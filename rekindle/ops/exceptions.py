@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any, Final, NoReturn
 
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.graph import Node
 from rekindle.ir.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of
@@ -14,8 +15,8 @@ from rekindle.ops.declare import implements, implements_for_node
 TRIED: Final = "<tried>"
 """The name, in tracebacks, of what ``try`` runs."""
 
-word_error: Callable[[BaseException], None] = lambda error: None  # noqa: E731
-"""A slot: replaces the text of an IndexError that was caught by Python's. :mod:`rekindle.runtime.executor` fills it."""
+word_error: Final = LayerHook[Callable[[BaseException], None]]("rekindle.runtime.executor")
+"""Replaces the text of an IndexError that was caught by Python's."""
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
 """Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
@@ -91,7 +92,7 @@ def try_subgraph(node: Node) -> Operation:
             return run(*inputs), None
         except BaseException as error:
             if type(error) is IndexError:
-                word_error(error)
+                word_error.get()(error)
             return -1, error
 
     return attempt

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
+from typing import Any, Final
 
 from rekindle.errors import CascadingError, CompileError, Diagnostics, Source, SourceRange
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.sugared_values.base import ChainResolver, EmptyResolver, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import FunctionValue
 from rekindle.ir.gc_pause import gc_paused
@@ -28,8 +29,10 @@ from rekindle.program.function import Function
 from rekindle.syntax.parser import parse_module, parse_module_gathering
 from rekindle.syntax.views import ClassDef, Def, Ident
 
-resolver_of_frame: Callable[[FrameType], Resolver] | None = None
-"""A slot: the names that a Python frame sees. :mod:`rekindle.scripting` fills it."""
+resolver_of_frame: Final = LayerHook[Callable[[FrameType], Resolver]](
+    "rekindle.scripting", lambda frame: EmptyResolver()
+)
+"""The names that a Python frame sees."""
 
 
 def caller_resolver(frames_up: int) -> Resolver:
@@ -37,9 +40,7 @@ def caller_resolver(frames_up: int) -> Resolver:
     frame = inspect.currentframe()
     for _ in range(frames_up + 1):
         frame = None if frame is None else frame.f_back
-    if frame is None or resolver_of_frame is None:
-        return EmptyResolver()
-    return resolver_of_frame(frame)
+    return EmptyResolver() if frame is None else resolver_of_frame.get()(frame)
 
 
 def parse_definitions(source: str | Source, filename: str | None = None) -> list[Def]:

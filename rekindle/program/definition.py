@@ -189,5 +189,5 @@ def _free_name(name: str) -> str:
     return unique_name(f"__torch__.{name}")
 
 
-monomorphization.finish = clean_up
-monomorphization.free_name = _free_name
+monomorphization.finish.provide(clean_up)
+monomorphization.free_name.provide(_free_name)

@@ -66,11 +66,11 @@ class _Compiled:
 
     def show(self, /, *args: Any, **kwargs: Any) -> Any:
         """The page of :func:`rekindle.show`: the graph on its way, for calls with these arguments if there are any."""
-        return public_names.public("show")(self, *args, **kwargs)
+        return public_names.public.get()("show")(self, *args, **kwargs)
 
     def measure(self, /, *args: Any, **kwargs: Any) -> Any:
         """How long each node takes in calls with these arguments: see :func:`rekindle.measure`."""
-        return public_names.public("measure")(self, *args, **kwargs)
+        return public_names.public.get()("measure")(self, *args, **kwargs)
 
     def _repr_html_(self) -> str:
         """What notebooks show."""

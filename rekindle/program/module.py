@@ -12,6 +12,7 @@ import torch
 from torch.utils.hooks import RemovableHandle
 
 from rekindle.errors import CompileError, Diagnostics, SourceRange
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared_values.classes import ObjectBinding as ObjectBinding
 from rekindle.ir.graph_function import GraphFunction
@@ -34,9 +35,8 @@ _SHARED = frozenset(
 
 PythonAttribute = Callable[["ScriptModule", type, str], Any]
 
-python_attribute: PythonAttribute | None = None
-"""A slot: what a Python class leaves to Python under a name, bound to a compiled module; None where there is nothing
-of the kind. :mod:`rekindle.scripting` fills it."""
+python_attribute: Final = LayerHook[PythonAttribute]("rekindle.scripting", lambda module, cls, name: None)
+"""What a Python class leaves to Python under a name, bound to a compiled module; None where there is no such thing."""
 
 _OF_FORWARD = frozenset(
     {
@@ -295,9 +295,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _python_attribute(self, name: str) -> Any:
         """What the module's Python class leaves to Python, bound to this module."""
         python_class = self._rekindle_python_class
-        if python_class is None or python_attribute is None:
-            return None
-        return python_attribute(self, python_class, name)
+        return None if python_class is None else python_attribute.get()(self, python_class, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         type = self.__dict__.get("_rekindle_type")

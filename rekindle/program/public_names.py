@@ -1,16 +1,11 @@
-"""What programs show of themselves: whoever knows how fills the slot."""
+"""What programs show of themselves, by the public functions of the package."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
-from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 
-
-def _nobody(name: str) -> Callable[..., Any]:
-    raise InternalError("no name of rekindle was used yet")
-
-
-public: Callable[[str], Callable[..., Any]] = _nobody
-"""A slot: functions of the package by name, such as ``"show"``. :mod:`rekindle` fills it."""
+public: Final = LayerHook[Callable[[str], Callable[..., Any]]]("rekindle")
+"""Functions of the package by name, such as ``"show"``."""

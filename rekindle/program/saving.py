@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
-from rekindle.errors import InternalError
+from rekindle.errors.layer_hooks import LayerHook
 
 ExtraFiles = Mapping[str, str | bytes]
 
-save_program: Callable[[Any, Any, ExtraFiles | None], None] | None = None
-"""A slot: writes a program to a path or into a file. :mod:`rekindle.archive` fills it."""
+save_program: Final = LayerHook[Callable[[Any, Any, ExtraFiles | None], None]]("rekindle.archive")
+"""Writes a program to a path or into a file."""
 
 
 class Savable:
@@ -21,9 +21,7 @@ class Savable:
 
     def save(self, f: Any, _extra_files: ExtraFiles | None = None) -> None:
         """Write it to the path or into the file ``f``: see :func:`rekindle.save`."""
-        if save_program is None:
-            raise InternalError("rekindle.archive was not imported")
-        save_program(self, f, _extra_files)
+        save_program.get()(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: ExtraFiles | None = None) -> bytes:
         """The bytes that :meth:`save` would write."""

@@ -113,7 +113,7 @@ def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
     return (native_version if optimized else Version.of)(graph, name).function
 
 
-subgraph_execution.runner = callable_of
+subgraph_execution.runner.provide(callable_of)
 
 
 def _word(error: BaseException) -> None:
@@ -122,7 +122,7 @@ def _word(error: BaseException) -> None:
         word_as_python_does(error, found[0].code.instructions[found[1]].node)
 
 
-exceptions.word_error = _word
+exceptions.word_error.provide(_word)
 
 
 def start(record: GraphFunction, arguments: Sequence[object]) -> Future[Any]:

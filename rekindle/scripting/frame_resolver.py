@@ -14,4 +14,4 @@ def resolver_of_frame(frame: FrameType) -> Resolver:
     return PythonResolver(dict(frame.f_locals), frame.f_globals)
 
 
-compilation_unit.resolver_of_frame = resolver_of_frame
+compilation_unit.resolver_of_frame.provide(resolver_of_frame)

@@ -87,4 +87,4 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
     return recorder.attribute(path, module.script_type)
 
 
-modifiers.trace_is_recorded = lambda: active_recorder() is not None
+modifiers.trace_is_recorded.provide(lambda: active_recorder() is not None)

@@ -177,7 +177,7 @@ def test_a_plan_that_is_wrong(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     def swapped(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
         return lambda *inputs: InterpreterState(Code(graph, name)).run(inputs[::-1])
 
-    monkeypatch.setattr(subgraph_execution, "runner", swapped)
+    monkeypatch.setattr(subgraph_execution.runner, "_value", swapped)
     unit = rekindle.CompilationUnit("def f(x, y):\n  return x - y\n")
     culprit = rekindle.bisect(unit.f, (X, Y), script=tmp_path / "wrong.py")
     assert culprit is not None

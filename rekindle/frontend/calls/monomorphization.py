@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from rekindle.errors import Diagnostics, TypeMismatchError
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.calls import generic
 from rekindle.frontend.calls.generic import FlattenedArguments, GenericFunction
 from rekindle.frontend.emitter import Emitter
@@ -20,12 +22,11 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import Type
 
-finish: Callable[[Graph], None] = lambda graph: None  # noqa: E731
-"""A slot: brings a graph that was just emitted into the form in which programs keep it.
-:mod:`rekindle.program.definition` fills it."""
+finish: Final = LayerHook[Callable[[Graph], None]]("rekindle.program.definition", lambda graph: None)
+"""Brings a graph that was just emitted into the form in which programs keep it."""
 
-free_name: Callable[[str], str] = lambda name: name  # noqa: E731
-"""A slot: a qualified name that nothing has, for a function called so. :mod:`rekindle.program.definition` fills it."""
+free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.definition", lambda name: name)
+"""A qualified name that nothing has, for a function called so."""
 
 
 @dataclass(slots=True)
@@ -73,11 +74,11 @@ def make_record(function: GenericFunction, given: FlattenedArguments) -> GraphFu
             raise
         with room_to_recurse(definition.name.range):
             complete(emitter, result)
-            finish(emitter.graph)
+            finish.get()(emitter.graph)
         check_recursion(record, result)
         record.define(emitter.graph, _returning(schema, result))
 
-    return GraphFunction(free_name(function.qualified_name or function.name), function_creator=define)
+    return GraphFunction(free_name.get()(function.qualified_name or function.name), function_creator=define)
 
 
 def check_recursion(record: GraphFunction, result: Type) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
+from typing import Final, cast
 
 import torch
 
@@ -17,6 +17,7 @@ from rekindle.errors import (
     UndefinedNameError,
     UnsupportedError,
 )
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.frontend.calls.insertion import (
     constant_int,
@@ -427,16 +428,15 @@ def _cause_of(note: str | None) -> Cause | None:
 
 def _is_left_to_python(value: Value, type: ClassType, name: str) -> bool:
     found = None
-    if python_method is not None and type.python_class is not None and not type.is_module:
-        found = python_method(value, type.python_class, name)
+    if type.python_class is not None and not type.is_module:
+        found = python_method.get()(value, type.python_class, name)
     return found is not None
 
 
 PythonMethod = Callable[[Value, type, str], SugaredValue | None]
 
-python_method: PythonMethod | None = None
-"""A slot: a method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such
-method. :mod:`rekindle.scripting` fills it."""
+python_method: Final = LayerHook[PythonMethod]("rekindle.scripting", lambda value, cls, name: None)
+"""A method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such method."""
 
 
 item_or_made: Callable[[SourceRange, Graph, Value, Value], SugaredValue] | None = None
@@ -464,8 +464,8 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
         return SimpleValue(insert_get_attribute(range, graph, value, name, attribute.type))
     if name in type.constants:
         return SimpleValue(graph.insert_constant(type.constants[name], range=range))
-    if python_method is not None and type.python_class is not None and not type.is_module:
-        return python_method(value, type.python_class, name)
+    if type.python_class is not None and not type.is_module:
+        return python_method.get()(value, type.python_class, name)
     return None
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import torch
 
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.scalar_types import PYTHON_OBJECTS, number_of
 from rekindle.ir.types import (
     ANY,
@@ -79,9 +80,8 @@ _EXACT: dict[str, type] = {
 }
 
 
-class_of_python_object: Callable[[type], Type | None] | None = None
-"""A slot: the type of the objects of a Python class that no program has met yet; None where it is no script class.
-:mod:`rekindle.scripting` fills it."""
+class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekindle.scripting", lambda cls: None)
+"""The type of the objects of a Python class that no program has met yet; None where it is no script class."""
 
 
 def class_of(value: object) -> Type | None:
@@ -405,8 +405,8 @@ def _interface(type: InterfaceType, numbers: NumberRules) -> Converter:
 
     def convert(value: Any) -> Any:
         found = class_of(value)
-        if found is None and class_of_python_object is not None:
-            found = class_of_python_object(_type(value))
+        if found is None:
+            found = class_of_python_object.get()(_type(value))
         if not isinstance(found, ClassType) or not found.is_subtype_of(type):
             raise NoMatch(type, value)
         return converter_for(found, numbers)(value)

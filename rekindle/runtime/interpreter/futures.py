@@ -161,7 +161,7 @@ def block_until_done(future: Any) -> None:
         arrived.acquire()
 
 
-asynchrony.block_until_done = block_until_done
+asynchrony.block_until_done.provide(block_until_done)
 
 
 class _ThisThread(threading.local):

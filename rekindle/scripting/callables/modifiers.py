@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum, auto
 from types import UnionType
-from typing import Any, TypeVar, Union, get_args, get_origin, overload
+from typing import Any, Final, TypeVar, Union, get_args, get_origin, overload
 
 from torch._jit_internal import FunctionModifiers
+
+from rekindle.errors.layer_hooks import LayerHook
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,10 +148,10 @@ def is_scripting() -> bool:
     return False
 
 
-trace_is_recorded: Callable[[], bool] = lambda: False  # noqa: E731
-"""A slot: whether this thread records a trace. :mod:`rekindle.tracing` fills it."""
+trace_is_recorded: Final = LayerHook[Callable[[], bool]]("rekindle.tracing", lambda: False)
+"""Whether this thread records a trace."""
 
 
 def is_tracing() -> bool:
     """Whether a trace is being recorded."""
-    return trace_is_recorded()
+    return trace_is_recorded.get()()

@@ -553,7 +553,7 @@ def _python_method(value: Value, cls: type, name: str) -> SugaredValue | None:
     return PythonFunctionValue(function, PythonResolver.of_function(function, names={cls.__name__: cls}), itself)
 
 
-values.python_method = _python_method
+values.python_method.provide(_python_method)
 
 
 def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:
@@ -566,4 +566,4 @@ def _type_of_class(cls: type, range: SourceRange) -> Type | None:
 
 CLASS_VALUE_HOOKS.append(_value_of_class)
 CLASS_HOOKS.append(_type_of_class)
-conversion.class_of_python_object = partial(_type_of_class, range=UNKNOWN_RANGE)
+conversion.class_of_python_object.provide(partial(_type_of_class, range=UNKNOWN_RANGE))

@@ -336,4 +336,4 @@ def _property(module: ScriptModule, concrete: ConcreteModuleType, found: propert
     return Method(module, accessors.getter)()
 
 
-program_module.python_attribute = python_attribute
+program_module.python_attribute.provide(python_attribute)

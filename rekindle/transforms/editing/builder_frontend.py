@@ -126,4 +126,4 @@ def _record_for(function: types.FunctionType, told: dict[str, Type]) -> GraphFun
     return known[key]
 
 
-building.emission = _Emission()
+building.emission.provide(_Emission())
