@@ -17,6 +17,7 @@ from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TENSOR, ListType, OptionalType
 from rekindle.ir.verifier import verify
 from rekindle.passes.pass_manager import run_passes
+from tests.support.shares import portion
 
 DTYPES = (
     torch.float32,
@@ -172,7 +173,7 @@ REFUSED = (
 """How the reasons begin for which a group has no kernel."""
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(60), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_fused_is_unfused(program: Program) -> None:
     plain = program.graph.copy()

@@ -17,6 +17,7 @@ from tests.codegen.test_fusion_executor import chain, expected
 from tests.codegen.test_loops import CHUNKS
 from tests.codegen.test_random_graphs import Program, programs
 from tests.codegen.test_rows import MIXED
+from tests.support.shares import portion
 
 SLICES = """
 graph(%x : Tensor):
@@ -62,7 +63,7 @@ def test_what_a_recipe_serves(
         assert made.launch(layouts(*shapes)) is None
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(80), deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_a_recipe_is_right_wherever_it_serves(program: Program) -> None:
     """What it says of other sizes is what is worked out for them alone."""

@@ -16,6 +16,7 @@ from rekindle.ir.graph import Graph, Node, Use, Value
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR, ListType
 from rekindle.ir.verifier import verify
+from tests.support.shares import portion
 
 STRAIGHT = """graph(%a : Tensor,
       %b : Tensor):
@@ -724,7 +725,7 @@ class Editor:
 
 
 @hypothesis.given(strategies.randoms(use_true_random=False), strategies.integers(1, 60))
-@hypothesis.settings(max_examples=60, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+@hypothesis.settings(max_examples=portion(60), suppress_health_check=[hypothesis.HealthCheck.too_slow])
 def test_legal_edits_keep_the_graph_valid(choose: random.Random, steps: int) -> None:
     editor = Editor(choose)
     for _ in range(steps):

@@ -15,9 +15,10 @@ from tests.property.programs import programs
 from tests.property.test_programs import ARGUMENTS, _outcome, load, unload
 from tests.support.equality import assert_same
 from tests.support.profiled import Profiled
+from tests.support.shares import portion
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(60), suppress_health_check=list(HealthCheck))
 @given(
     text=programs(),
     calls=st.lists(ARGUMENTS, min_size=2, max_size=2),

@@ -14,9 +14,10 @@ import rekindle
 from tests.property.object_programs import object_programs
 from tests.property.test_programs import load, unload
 from tests.support.equality import assert_same
+from tests.support.shares import portion
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(60), suppress_health_check=list(HealthCheck))
 @given(text=object_programs(), choices=st.lists(st.integers(0, 5), min_size=2, max_size=3))
 def test_scripted_is_eager(tmp_path_factory: pytest.TempPathFactory, text: str, choices: list[int]) -> None:
     note(text)

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, given, note, settings, strategies as st
 import rekindle
 from tests.property.programs import programs
 from tests.support.equality import assert_same
+from tests.support.shares import portion
 from tests.support.texts import round_trip_differences
 
 _numbers = count()
@@ -34,7 +35,7 @@ ARGUMENTS = st.tuples(
 )
 
 
-@settings(max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(200), suppress_health_check=list(HealthCheck))
 @given(text=programs(), calls=st.lists(ARGUMENTS, min_size=2, max_size=3))
 def test_scripted_is_eager(tmp_path_factory: pytest.TempPathFactory, text: str, calls: list[tuple[Any, ...]]) -> None:
     note(text)
@@ -50,7 +51,7 @@ def test_scripted_is_eager(tmp_path_factory: pytest.TempPathFactory, text: str, 
         unload(module)
 
 
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(40), suppress_health_check=list(HealthCheck))
 @given(text=programs())
 def test_text_is_read_back_as_the_same_program(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     note(text)

@@ -15,6 +15,7 @@ from tests.differential.calls import Effects, assert_same_effects, call
 from tests.differential.ways import REFERENCE, WAYS, Way, forget_plans
 from tests.property.test_programs import load, unload
 from tests.property.view_programs import view_programs
+from tests.support.shares import portion
 
 
 def _arguments(choice: int, requires_grad: bool, shares: bool) -> Arguments:
@@ -38,7 +39,7 @@ CALLS = st.lists(st.tuples(st.integers(0, 9), st.booleans(), st.booleans()), min
 
 
 @pytest.mark.parametrize("way", [REFERENCE, *WAYS], ids=str)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(25), suppress_health_check=list(HealthCheck))
 @given(text=view_programs(), calls=CALLS)
 def test_scripted_is_eager(
     tmp_path_factory: pytest.TempPathFactory, way: Way, text: str, calls: list[tuple[int, bool, bool]]

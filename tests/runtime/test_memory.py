@@ -15,11 +15,12 @@ from torch import Tensor, nn
 
 import rekindle
 from tests.support.memory import Growth, growth
+from tests.support.shares import share_seed
 
 LEAST = 0.01
 """A growth below one in a hundred is none."""
 
-CYCLES = int(os.environ.get("REKINDLE_CYCLES", "96"))
+CYCLES = int(os.environ.get("REKINDLE_CYCLES", "96" if share_seed() is None else "32"))
 """How often a program is compiled, run and dropped. `make sweep-memory` does it a thousand times."""
 
 

@@ -21,20 +21,31 @@ OF_COMMIT: Final = "commit"
 
 ONE_IN: Final[dict[str, int]] = {
     "tests/analysis/test_compile_time_operators.py": 6,
-    "tests/analysis/test_type_propagation.py": 5,
+    "tests/analysis/test_type_propagation.py": 8,
+    "tests/api/test_frozen_numerics.py": 2,
     "tests/api/test_frozen_programs.py": 5,
     "tests/archive/test_golden_archives.py": 5,
+    "tests/archive/test_golden_texts.py": 3,
+    "tests/archive/test_module_api.py": 3,
     "tests/autodiff/test_check_ad.py": 3,
     "tests/autodiff/test_formulas.py": 8,
-    "tests/codegen/test_pointwise.py": 2,
+    "tests/codegen/native/test_numbers.py": 3,
+    "tests/codegen/test_older_processors.py": 3,
+    "tests/codegen/test_pointwise.py": 4,
+    "tests/codegen/test_rows.py": 2,
     "tests/differential/test_programs.py": 16,
+    "tests/frontend/test_exits.py": 4,
     "tests/frontend/test_forms.py": 4,
+    "tests/frontend/test_number_types.py": 3,
+    "tests/frontend/test_recursion_limit.py": 4,
+    "tests/frontend/test_tensor_or_number.py": 2,
     "tests/importing/test_models.py": 12,
     "tests/importing/test_program.py": 3,
     "tests/language/test_programs.py": 8,
-    "tests/ops/test_aliasing.py": 3,
+    "tests/ops/test_aliasing.py": 8,
     "tests/ops/test_beside_torchscript.py": 3,
     "tests/ops/test_fast_paths.py": 2,
+    "tests/ops/test_result_types.py": 2,
     "tests/oracle/test_code.py": 4,
     "tests/oracle/test_corpus.py": 6,
     "tests/oracle/test_round_trip.py": 8,
@@ -44,16 +55,23 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/property/test_view_programs.py": 2,
     "tests/runtime/test_bailouts_everywhere.py": 16,
     "tests/runtime/test_lifetimes.py": 6,
+    "tests/runtime/test_number_of_plans.py": 3,
+    "tests/runtime/test_results_for_python.py": 2,
+    "tests/scripting/test_models.py": 2,
     "tests/sweeps/test_compiled.py": 3,
     "tests/sweeps/test_gradients.py": 12,
     "tests/sweeps/test_module_db.py": 2,
     "tests/sweeps/test_op_db.py": 12,
     "tests/sweeps/test_vmap.py": 5,
+    "tests/syntax/test_nesting_limit.py": 3,
+    "tests/test_docs.py": 3,
     "tests/training/test_optimizers.py": 3,
     "tests/transforms/derivatives/test_corpus.py": 3,
     "tests/transforms/derivatives/test_derivatives.py": 3,
+    "tests/transforms/derivatives/test_dtypes.py": 3,
     "tests/transforms/vmap/test_composed.py": 16,
     "tests/transforms/vmap/test_rules.py": 2,
+    "tests/transforms/vmap/test_vmap.py": 2,
 }
 
 
@@ -74,6 +92,16 @@ def _commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "0"
     return found.stdout.strip()
+
+
+def portion(count: int) -> int:
+    """How many of ``count`` random examples to draw: all of them, or a quarter where shares are asked for."""
+    return count if share_seed() is None else count // 4
+
+
+def share_number(shares: int) -> int:
+    """Which of ``shares`` equal parts of something is the share of this run."""
+    return zlib.crc32((share_seed() or "").encode()) % shares
 
 
 def keep_shares(config: pytest.Config, items: list[pytest.Item]) -> None:

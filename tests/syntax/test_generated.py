@@ -17,6 +17,7 @@ from rekindle.syntax.python_expressions import OffsetTable
 from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import BINARY_OPERATORS
+from tests.support.shares import portion
 from tests.syntax import corpus
 from tests.syntax.test_both_paths import assert_same
 
@@ -69,7 +70,7 @@ def by_python(text: str) -> StatementBuilder:
 
 
 @given(expressions)
-@settings(max_examples=300)
+@settings(max_examples=portion(300))
 def test_expressions(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ``1 is x`` and the like
@@ -108,7 +109,7 @@ programs = st.lists(st.recursive(simple, nest, max_leaves=5), min_size=1, max_si
 
 
 @given(programs)
-@settings(max_examples=100)
+@settings(max_examples=portion(100))
 def test_programs(text: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -19,6 +19,7 @@ from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.verifier import verify
 from tests.codegen.native.number_programs import NUMBER_ARGUMENTS, number_programs
 from tests.codegen.native.support import assert_same_outcome, compiled, function_of, left_to_the_plan, outcome
+from tests.support.shares import portion
 
 
 def accumulated(n: int):
@@ -282,7 +283,7 @@ def test_an_accumulator_leaves_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     assert left
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(60), suppress_health_check=list(HealthCheck))
 @given(text=number_programs(), calls=st.lists(NUMBER_ARGUMENTS, min_size=4, max_size=8))
 def test_random_programs(tmp_path_factory: pytest.TempPathFactory, text: str, calls: list[tuple[Any, ...]]) -> None:
     """Errors are those of the plan: an operation whose result is not used is not executed."""

@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, note, settings, strategies as st
 
 from tests.codegen.native.programs import ARGUMENTS, programs
 from tests.codegen.native.support import assert_same_outcome, compiled, function_of, outcome
+from tests.support.shares import portion
 
 
-@settings(max_examples=100, suppress_health_check=list(HealthCheck))
+@settings(max_examples=portion(100), suppress_health_check=list(HealthCheck))
 @given(text=programs(), calls=st.lists(ARGUMENTS, min_size=4, max_size=8))
 def test_code_is_the_plan(tmp_path_factory: pytest.TempPathFactory, text: str, calls: list[tuple[Any, ...]]) -> None:
     note(text)

@@ -15,6 +15,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.transforms.editing import extract, move, outline, replace, split
+from tests.support.shares import portion
 
 PROGRAM = """graph(%x : Tensor,
       %y : Tensor,
@@ -191,7 +192,7 @@ def attempt(edit: Callable[[st.DataObject, Graph], None], draw: st.DataObject, g
     return True
 
 
-@hypothesis.settings(max_examples=60, deadline=None, derandomize=True, phases=[hypothesis.Phase.generate])
+@hypothesis.settings(max_examples=portion(60), deadline=None, derandomize=True, phases=[hypothesis.Phase.generate])
 @hypothesis.given(st.data())
 def test_every_edit_leaves_a_valid_graph_or_the_one_before(draw: st.DataObject) -> None:
     graph = parse_graph(PROGRAM)
@@ -201,7 +202,7 @@ def test_every_edit_leaves_a_valid_graph_or_the_one_before(draw: st.DataObject) 
             break
 
 
-@hypothesis.settings(max_examples=15, deadline=None, derandomize=True, phases=[hypothesis.Phase.generate])
+@hypothesis.settings(max_examples=portion(15), deadline=None, derandomize=True, phases=[hypothesis.Phase.generate])
 @hypothesis.given(st.data())
 def test_moving_outlining_and_replacing_keep_the_answer(draw: st.DataObject) -> None:
     graph = parse_graph(PROGRAM)
