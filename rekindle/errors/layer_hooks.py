@@ -40,7 +40,3 @@ class LayerHook(Generic[_T]):
         if self._value is None:
             raise InternalError(f"{self._provider} was not imported")
         return self._value
-
-    def find(self) -> _T | None:
-        """The value; None where the provider has not been imported, and there is no default."""
-        return self._value
