@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from rekindle.errors import UNKNOWN_RANGE
@@ -63,17 +63,29 @@ def pipeline_for(arguments: Sequence[object]) -> tuple[Pass, ...]:
     return (*OPTIMIZATION, SpecializeArguments(arguments), *SPECIALIZATION)
 
 
+@dataclass(slots=True, eq=False)
+class VersionTable:
+    """The versions that a function has for calls of one kind."""
+
+    by_spec: dict[ArgumentSpec, Version] = field(default_factory=dict)
+    general: Version | None = None
+    """The version for any arguments."""
+    fallback: Version | None = None
+    """The same, once no others are made."""
+
+    @property
+    def versions(self) -> list[Version]:
+        """All of them."""
+        return [*self.by_spec.values(), *([] if self.general is None else [self.general])]
+
+
 class SpecializingStrategy:
     """See :class:`rekindle.runtime.version.Strategy`."""
 
     def __init__(self, record: GraphFunction) -> None:
         self._record = record
         self._creator: ArgumentSpecCreator | None = None
-        self._versions: dict[ArgumentSpec, Version] = {}
-        self._general: Version | None = None
-        """The version for any arguments."""
-        self._fallback: Version | None = None
-        """The same, once no others are made."""
+        self._table = VersionTable()
         self._pending: Version | None = None
         """The function as it was compiled, while a version is being made in the background."""
 
@@ -82,38 +94,45 @@ class SpecializingStrategy:
         creator = self._creator
         if creator is None:
             return self._missing_version(arguments)
-        key = creator.key
+        table, key = self._table_for(arguments), creator.key
         if key is None:
-            return self._fallback or self._missing_version(arguments)
-        return self._versions.get(key(*arguments)) or self._fallback or self._missing_version(arguments)
+            return table.fallback or self._missing_version(arguments)
+        return table.by_spec.get(key(*arguments)) or table.fallback or self._missing_version(arguments)
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """The same, made before it returns."""
-        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
-            creator = self._creator_of_specs()
-            key = creator.key
-            if key is None or self._is_full():
-                self._fallback = self.general()
-                return self._fallback
-            spec = key(*arguments)
-            found = self._versions.get(spec)
-            if found is None:
-                found = self._versions[spec] = self._made(arguments)
-            return found
-
-    def general(self) -> Version:
-        """The version for any arguments."""
-        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
-            if self._general is None:
-                self._general = self._made(None)
-            return self._general
+        return self._prepared(arguments, self._table_for(arguments))
 
     @property
     def versions(self) -> Sequence[Version]:
         """What there is so far."""
-        return [*self._versions.values(), *([] if self._general is None else [self._general])]
+        return self._table.versions
 
     # --------------------------------------------------------------------------------------------------------- making
+
+    def _table_for(self, arguments: Sequence[object]) -> VersionTable:
+        """The table of the versions for calls like one with these arguments."""
+        return self._table
+
+    def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
+        """The version in ``table`` for calls like one with these arguments, made if there is none."""
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+            key = self._creator_of_specs().key
+            if key is None or self._is_full():
+                table.fallback = self._general(table)
+                return table.fallback
+            spec = key(*arguments)
+            found = table.by_spec.get(spec)
+            if found is None:
+                found = table.by_spec[spec] = self._make(arguments, table)
+            return found
+
+    def _general(self, table: VersionTable) -> Version:
+        """The version in ``table`` for any arguments."""
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+            if table.general is None:
+                table.general = self._make(None, table)
+            return table.general
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
         """What runs a call for which nothing is there yet."""
@@ -141,14 +160,12 @@ class SpecializingStrategy:
 
     def _is_full(self) -> bool:
         """Whether there are as many versions as there may be."""
-        return len(self._versions) >= SETTINGS.most_versions
+        return len(self._table.by_spec) >= SETTINGS.most_versions
 
-    def _made(self, arguments: Sequence[object] | None) -> Version:
+    def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
         """The version for calls like one with these arguments; for any, if there are none."""
         started = time.perf_counter()
-        version = self._version_of(self._graph_for(arguments))
-        version.seconds = time.perf_counter() - started
-        return version
+        return self._version_of(self._graph_for(arguments), started)
 
     def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
         """The graph of that version, which nobody changes."""
@@ -158,5 +175,8 @@ class SpecializingStrategy:
             optimize(graph, (SpecializeArguments(arguments), *SPECIALIZATION))
         return graph
 
-    def _version_of(self, graph: Graph) -> Version:
-        return Version.of(graph, self._record.name)
+    def _version_of(self, graph: Graph, started: float) -> Version:
+        """What runs ``graph``, made since ``started``."""
+        version = Version.of(graph, self._record.name)
+        version.seconds = time.perf_counter() - started
+        return version
