@@ -1,5 +1,5 @@
 """Python's builtins, operators and standard library where TorchScript has no operator for them.
 
-Most are written in terms of others, as sources in :mod:`rekindle.frontend.library_sources` that ``library``
+Most are written in terms of others, as sources in :mod:`rekindle.frontend.prelude` that ``library``
 compiles when they are called.
 """

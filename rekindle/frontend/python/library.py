@@ -8,17 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from functools import cache, lru_cache
+from importlib.resources import files
 from typing import Final
 
 from rekindle.errors import LIBRARY, InternalError, Source, SourceRange
 from rekindle.frontend.calls.generic import GenericFunction
-from rekindle.frontend.library_sources import TEXTS, made_of_several
+from rekindle.frontend.python.combinations import made_of_several
 from rekindle.frontend.signatures import literal_value
 from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.syntax.parser import parse_module
 from rekindle.syntax.views import Def
+
+PRELUDE: Final = files("rekindle.frontend.prelude")
+"""The folder with the files of the prelude."""
+
+_FILES: Final = ("containers", "iteration", "ordered_lists", "numbers", "operators", "indexing")
 
 _OPERATORS: Final = {
     "put": "aten::_set_item",
@@ -46,7 +52,8 @@ of subscripts."""
 def _sources() -> dict[str, str]:
     """The text of each function. It is read when it is first asked for."""
     found: dict[str, str] = {}
-    for text in TEXTS:
+    for file in _FILES:
+        text = PRELUDE.joinpath(f"{file}.py").read_text(encoding="utf-8")
         for part in re.split(r"^(?=def )", text, flags=re.MULTILINE):
             name = re.match(r"def (\w+)", part)
             if name is not None:
@@ -68,7 +75,7 @@ def library_function(name: str) -> LibraryFunction:
 
 
 class LibraryFunction(StaticValue):
-    """A function of :mod:`rekindle.frontend.library_sources`."""
+    """A function of :mod:`rekindle.frontend.prelude`."""
 
     def __init__(self, name: str) -> None:
         self.name = name

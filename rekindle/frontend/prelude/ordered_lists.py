@@ -1,8 +1,8 @@
 """``heapq`` and ``bisect``."""
 
-from typing import Final
+from typing import Optional
 
-HEAPQ: Final = """
+
 def _rise(heap, top: int, at: int):
     item = heap[at]
     place = at
@@ -12,6 +12,7 @@ def _rise(heap, top: int, at: int):
         place = above
         above = (place - 1) // 2
     heap[place] = item
+
 
 def _sink(heap, at: int):
     item = heap[at]
@@ -25,9 +26,11 @@ def _sink(heap, at: int):
     heap[place] = item
     _rise(heap, at, place)
 
+
 def heappush(heap, item):
     heap.append(item)
     _rise(heap, 0, len(heap) - 1)
+
 
 def heappop(heap):
     if len(heap) == 0:
@@ -40,9 +43,11 @@ def heappop(heap):
         _sink(heap, 0)
     return result
 
+
 def heapify(x):
     for i in range(len(x) // 2):
         _sink(x, len(x) // 2 - 1 - i)
+
 
 def heapreplace(heap, item):
     if len(heap) == 0:
@@ -52,6 +57,7 @@ def heapreplace(heap, item):
     _sink(heap, 0)
     return result
 
+
 def heappushpop(heap, item):
     result = item
     if len(heap) > 0 and heap[0] < item:
@@ -60,14 +66,18 @@ def heappushpop(heap, item):
         _sink(heap, 0)
     return result
 
+
 def nlargest(n: int, iterable):
-    return sorted(iterable, reverse=True)[:max(n, 0)]
+    return sorted(iterable, reverse=True)[: max(n, 0)]
+
 
 def nlargest_by(n: int, iterable, key):
-    return sorted(iterable, key=key, reverse=True)[:max(n, 0)]
+    return sorted(iterable, key=key, reverse=True)[: max(n, 0)]
+
 
 def nsmallest_by(n: int, iterable, key):
-    return sorted(iterable, key=key)[:max(n, 0)]
+    return sorted(iterable, key=key)[: max(n, 0)]
+
 
 def merge_two(a, b, reverse: bool):
     found = a[:0]
@@ -84,11 +94,11 @@ def merge_two(a, b, reverse: bool):
     found.extend(b[j:])
     return found
 
-def nsmallest(n: int, iterable):
-    return sorted(iterable)[:max(n, 0)]
-"""
 
-BISECT: Final = """
+def nsmallest(n: int, iterable):
+    return sorted(iterable)[: max(n, 0)]
+
+
 def bisect_right(a, x, lo: int = 0, hi: Optional[int] = None):
     if lo < 0:
         raise ValueError("lo must be non-negative")
@@ -101,6 +111,7 @@ def bisect_right(a, x, lo: int = 0, hi: Optional[int] = None):
         else:
             low = mid + 1
     return low
+
 
 def bisect_left(a, x, lo: int = 0, hi: Optional[int] = None):
     if lo < 0:
@@ -115,6 +126,7 @@ def bisect_left(a, x, lo: int = 0, hi: Optional[int] = None):
             high = mid
     return low
 
+
 def bisect_right_by(a, x, lo: int, hi: Optional[int], key):
     if lo < 0:
         raise ValueError("lo must be non-negative")
@@ -127,6 +139,7 @@ def bisect_right_by(a, x, lo: int, hi: Optional[int], key):
         else:
             low = mid + 1
     return low
+
 
 def bisect_left_by(a, x, lo: int, hi: Optional[int], key):
     if lo < 0:
@@ -141,15 +154,18 @@ def bisect_left_by(a, x, lo: int, hi: Optional[int], key):
             high = mid
     return low
 
+
 def insort_right_by(a, x, lo: int, hi: Optional[int], key):
     a.insert(bisect_right_by(a, key(x), lo, hi, key), x)
+
 
 def insort_left_by(a, x, lo: int, hi: Optional[int], key):
     a.insert(bisect_left_by(a, key(x), lo, hi, key), x)
 
+
 def insort_right(a, x, lo: int = 0, hi: Optional[int] = None):
     a.insert(bisect_right(a, x, lo, hi), x)
 
+
 def insort_left(a, x, lo: int = 0, hi: Optional[int] = None):
     a.insert(bisect_left(a, x, lo, hi), x)
-"""

@@ -1,13 +1,28 @@
 """``math``, and numbers that are read from texts."""
 
-from typing import Final
+from typing import List, Optional, Tuple
 
-NUMBERS: Final = """
+from torch import Tensor
+
+from rekindle.frontend.prelude.primitives import (
+    exact_sum,
+    float_power,
+    isinf,
+    isnan,
+    nextafter,
+    norm,
+    number,
+    phase,
+    unchecked_cast,
+)
+
+
 def hypot(*coordinates):
     xs: List[float] = []
     for x in coordinates:
         xs.append(float(x))
     return norm(xs)
+
 
 def fsum(seq) -> float:
     xs: List[float] = []
@@ -15,10 +30,12 @@ def fsum(seq) -> float:
         xs.append(float(x))
     return exact_sum(xs)
 
+
 def dist(p, q):
     if len(p) != len(q):
         raise ValueError("both points must have the same number of dimensions")
     return norm([float(p[i]) - float(q[i]) for i in range(len(p))])
+
 
 def isclose(a, b, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
     if rel_tol < 0.0 or abs_tol < 0.0:
@@ -32,6 +49,7 @@ def isclose(a, b, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
     difference = abs(y - x)
     return difference <= abs(rel_tol * y) or difference <= abs(rel_tol * x) or difference <= abs_tol
 
+
 def ulp(x) -> float:
     y = abs(float(x))
     if isnan(y) or isinf(y):
@@ -41,11 +59,13 @@ def ulp(x) -> float:
         return y - nextafter(y, 0.0)
     return above - y
 
+
 def check_count(n: int, k: int):
     if n < 0:
         raise ValueError("n must be a non-negative integer")
     if k < 0:
         raise ValueError("k must be a non-negative integer")
+
 
 def comb(n: int, k: int) -> int:
     check_count(n, k)
@@ -55,6 +75,7 @@ def comb(n: int, k: int) -> int:
     for i in range(min(k, n - k)):
         result = result * (n - i) // (i + 1)
     return result
+
 
 def perm(n: int, k: Optional[int] = None) -> int:
     many = n if k is None else k
@@ -67,6 +88,7 @@ def perm(n: int, k: Optional[int] = None) -> int:
     for i in range(many):
         result *= n - i
     return result
+
 
 def gcd(*integers):
     result = 0
@@ -81,6 +103,7 @@ def gcd(*integers):
         result = a
     return result
 
+
 def lcm(*integers):
     result = 1
     for integer in integers:
@@ -90,6 +113,7 @@ def lcm(*integers):
         elif result != 0:
             result = abs(result * x) // gcd(result, x)
     return result
+
 
 def isqrt(n: int) -> int:
     if n < 0:
@@ -103,11 +127,13 @@ def isqrt(n: int) -> int:
         better = (root + n // root) // 2
     return root
 
+
 def prod_from(iterable, start):
     result = start
     for x in iterable:
         result = result * x
     return result
+
 
 def prod(iterable):
     result = 1
@@ -115,11 +141,13 @@ def prod(iterable):
         result = result * x
     return result
 
+
 def sum_of_numbers(xs) -> number:
     result: number = 0
     for x in xs:
         result = result + x
     return result
+
 
 def sum_from(xs, start):
     result = start
@@ -127,8 +155,10 @@ def sum_from(xs, start):
         result = result + x
     return result
 
+
 def polar(z) -> Tuple[float, float]:
     return abs(complex(z)), phase(complex(z))
+
 
 def cmath_isclose(a, b, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
     if rel_tol < 0.0 or abs_tol < 0.0:
@@ -141,6 +171,7 @@ def cmath_isclose(a, b, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> bool:
         return False
     difference = abs(x - y)
     return difference <= rel_tol * abs(y) or difference <= rel_tol * abs(x) or difference <= abs_tol
+
 
 def int_power(base: int, exponent: int) -> int:
     if exponent < 0:
@@ -158,21 +189,25 @@ def int_power(base: int, exponent: int) -> int:
             factor *= factor
     return result
 
+
 def number_power(base, exponent) -> number:
     if isinstance(base, int) and isinstance(exponent, int):
         if exponent >= 0:
             return int_power(int(base), int(exponent))
     return float_power(base, exponent)
 
+
 def number_as_bool(x: number) -> bool:
     if isinstance(x, bool):
         return bool(x)
     raise TypeError(f"expected a bool, got {x!r}")
 
+
 def number_as_int(x: number) -> int:
     if isinstance(x, int):
         return int(x)
     raise TypeError(f"expected an int, got {x!r}")
+
 
 def tolist_of_row(x: Tensor) -> List[number]:
     if x.dim() != 1:
@@ -192,38 +227,47 @@ def tolist_of_row(x: Tensor) -> List[number]:
     ints: List[int] = x.tolist()
     return unchecked_cast(List[number], ints)
 
+
 def number_as_index(x: number) -> int:
     if isinstance(x, bool):
         raise TypeError("a bool that is known only at run time cannot be the index of a Tensor")
     return number_as_int(x)
 
+
 def check_real(x: number) -> None:
     if isinstance(x, complex):
         raise TypeError("must be real number, not complex")
+
 
 def number_as_float(x: number) -> float:
     if isinstance(x, complex):
         raise TypeError(f"expected a float, got {x!r}")
     return float(x)
 
+
 def number_as_real(x: number) -> number:
     if isinstance(x, complex):
         raise TypeError(f"expected a float, got {x!r}")
     return x
 
+
 def number_as_complex(x: number) -> complex:
     return complex(x)
+
 
 def round_number(x) -> int:
     number = x  # one that native code knows: isinstance makes an int or a bool of x
     return int(number) if isinstance(x, int) else round(float(x))
 
+
 def round_number_to(x: number, digits: int) -> number:
     number = x
     return round(int(number), digits) if isinstance(x, int) else round(float(x), digits)
 
+
 def positive_number(x: number) -> number:
     return int(x) if isinstance(x, bool) else x
+
 
 def power_modulo(base: int, exponent: int, modulus: int) -> int:
     if modulus == 0:
@@ -255,6 +299,7 @@ def power_modulo(base: int, exponent: int, modulus: int) -> int:
         left //= 2
     return result
 
+
 def bit_length(n: int) -> int:
     if n == -9223372036854775807 - 1:
         return 64
@@ -265,6 +310,7 @@ def bit_length(n: int) -> int:
         count += 1
     return count
 
+
 def bit_count(n: int) -> int:
     left = abs(n)
     count = 0
@@ -273,35 +319,44 @@ def bit_count(n: int) -> int:
         left //= 2
     return count
 
+
 def is_integer(x: float) -> bool:
     return not isinf(x) and not isnan(x) and x % 1.0 == 0.0
+
 
 def itself(x):
     return x
 
+
 def zero(x: int) -> int:
     return 0
 
+
 def zero_float(x: float) -> float:
     return 0.0
+
 
 def number_real(x: number) -> number:
     if isinstance(x, complex):
         return complex(x).real
     return positive_number(x)
 
+
 def number_imag(x: number) -> number:
     if isinstance(x, complex):
         return complex(x).imag
     return 0.0 if isinstance(x, float) else 0
+
 
 def number_conjugate(x: number) -> number:
     if isinstance(x, complex):
         return complex(x).conjugate()
     return positive_number(x)
 
+
 def number_is_integer(x: number) -> bool:
     return True if isinstance(x, int) else is_integer(number_as_float(x))
+
 
 def float_is_integer(x: number) -> bool:
     if isinstance(x, bool):
@@ -310,15 +365,18 @@ def float_is_integer(x: number) -> bool:
         raise AttributeError("'int' object has no attribute 'is_integer'")
     return is_integer(number_as_float(x))
 
+
 def number_bit_length(x: number) -> int:
     if not isinstance(x, int):
         raise AttributeError("'float' object has no attribute 'bit_length'")
     return bit_length(int(x))
 
+
 def number_bit_count(x: number) -> int:
     if not isinstance(x, int):
         raise AttributeError("'float' object has no attribute 'bit_count'")
     return bit_count(int(x))
+
 
 def number_numerator(x: number) -> int:
     if isinstance(x, bool):
@@ -327,13 +385,16 @@ def number_numerator(x: number) -> int:
         raise AttributeError("'float' object has no attribute 'numerator'")
     return int(x)
 
+
 def number_denominator(x: number) -> int:
     if not isinstance(x, int):
         raise AttributeError("'float' object has no attribute 'denominator'")
     return 1
 
+
 def one(x: int) -> int:
     return 1
+
 
 def round_int(n: int, digits: int) -> int:
     if digits >= 0:
@@ -346,9 +407,8 @@ def round_int(n: int, digits: int) -> int:
     if 2 * rest > unit or (2 * rest == unit and (n // unit) % 2 == 1):
         return down + unit
     return down
-"""
 
-PARSING: Final = """
+
 def int_of_text(text: str, base: int) -> int:
     if base != 0 and (base < 2 or base > 36):
         raise ValueError("int() base must be >= 2 and <= 36, or 0")
@@ -385,4 +445,3 @@ def int_of_text(text: str, base: int) -> int:
             raise ValueError(wrong)
         result = result * radix + value
     return -result if negative else result
-"""

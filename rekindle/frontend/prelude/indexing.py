@@ -1,17 +1,19 @@
 """Tensors indexed by Tensors, of which Python takes one without dimensions for the int or the bool that it holds."""
 
-from typing import Final
+from typing import List, Optional, Tuple
 
-import torch
+from torch import Tensor
 
-from rekindle.ir.scalar_types import DTYPE_NUMBERS
+from rekindle.frontend.prelude.primitives import indexed, put_indexed
 
-INDEXING: Final = f"""
+
 def is_mask(index: Tensor) -> bool:
-    return index.dtype == {DTYPE_NUMBERS[torch.bool]} or index.dtype == {DTYPE_NUMBERS[torch.uint8]}
+    return index.dtype == 11 or index.dtype == 0
+
 
 def is_number_index(index: Tensor) -> bool:
     return index.dim() == 0 and not index.is_floating_point() and not index.is_complex()
+
 
 def item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
     if not has_numbers or not is_number_index(index):
@@ -21,10 +23,12 @@ def item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbe
         return indexed(x.unsqueeze(0), mask)
     return x.select(0, int(index))
 
+
 def item_copy_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
     if has_numbers:
         return item_at(x, index, indices, has_numbers).clone()
     return indexed(x, indices)
+
 
 def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
     if not has_numbers or not is_number_index(index):
@@ -34,6 +38,7 @@ def put_item_at(x: Tensor, index: Tensor, indices: List[Optional[Tensor]], has_n
         put_indexed(x.unsqueeze(0), mask, value)
     else:
         x.select(0, int(index)).copy_(value)
+
 
 def select_numbers(x: Tensor, indices: List[Optional[Tensor]]) -> Tuple[Tensor, List[Optional[Tensor]], bool]:
     view = x
@@ -49,16 +54,19 @@ def select_numbers(x: Tensor, indices: List[Optional[Tensor]]) -> Tuple[Tensor, 
             left.append(index)
     return view, left, is_left
 
+
 def item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
     if not has_numbers:
         return indexed(x, indices)
     view, left, is_left = select_numbers(x, indices)
     return indexed(view, left) if is_left else view
 
+
 def item_copy_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool) -> Tensor:
     if has_numbers:
         return item_of_indices(x, indices, has_numbers).clone()
     return indexed(x, indices)
+
 
 def put_item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers: bool, value: Tensor) -> None:
     if not has_numbers:
@@ -70,6 +78,7 @@ def put_item_of_indices(x: Tensor, indices: List[Optional[Tensor]], has_numbers:
         else:
             view.copy_(value)
 
+
 def indices_around_dots(
     x: Tensor, before: List[Optional[Tensor]], after: List[Optional[Tensor]]
 ) -> List[Optional[Tensor]]:
@@ -77,4 +86,3 @@ def indices_around_dots(
     while len(indices) < x.dim() - len(after):
         indices.append(None)
     return indices + after
-"""

@@ -1,8 +1,8 @@
 """``itertools``, ``functools`` and what takes a key."""
 
-from typing import Final
+from typing import List, Optional
 
-SORTING: Final = """
+
 def sorted_by(xs, keys, reverse):
     order = list(range(len(xs)))
     width = 1
@@ -30,6 +30,7 @@ def sorted_by(xs, keys, reverse):
         width = 2 * width
     return [xs[i] for i in order]
 
+
 def sorted_by_order(xs, order, reverse):
     found = xs[:]
     for i in range(1, len(found)):
@@ -41,6 +42,7 @@ def sorted_by_order(xs, order, reverse):
         found[at] = item
     return found
 
+
 def first_by(xs, keys, largest, what):
     if len(xs) == 0:
         raise ValueError(what)
@@ -49,14 +51,14 @@ def first_by(xs, keys, largest, what):
         if (keys[best] < keys[i]) if largest else (keys[i] < keys[best]):
             best = i
     return xs[best]
-"""
 
-FUNCTOOLS: Final = """
+
 def reduce_from(f, xs, initial):
     result = initial
     for x in xs:
         result = f(result, x)
     return result
+
 
 def reduce(f, xs):
     if len(xs) == 0:
@@ -65,11 +67,11 @@ def reduce(f, xs):
     for i in range(1, len(xs)):
         result = f(result, xs[i])
     return result
-"""
 
-ITERTOOLS: Final = """
+
 def plus(a, b):
     return a + b
+
 
 def accumulate(xs, function):
     found = xs[:0]
@@ -77,28 +79,35 @@ def accumulate(xs, function):
         found.append(x if len(found) == 0 else function(found[-1], x))
     return found
 
+
 def accumulate_from(xs, function, initial):
     found = [initial]
     for x in xs:
         found.append(function(found[-1], x))
     return found
 
+
 def chain_from_iterable(lists):
     return [x for xs in lists for x in xs]
+
 
 def repeat(x, times: int):
     return [x for _ in range(times)]
 
+
 def islice_stop(xs, stop: int):
     return xs[:stop]
+
 
 def islice(xs, start: Optional[int], stop: Optional[int], step: int = 1):
     if (start is not None and start < 0) or (stop is not None and stop < 0) or step < 1:
         raise ValueError("Indices for islice() must be None or an integer: 0 <= x <= sys.maxsize.")
     return xs[start:stop:step]
 
+
 def pairwise(xs):
     return [(xs[i], xs[i + 1]) for i in range(len(xs) - 1)]
+
 
 def takewhile(predicate, xs):
     found = xs[:0]
@@ -108,21 +117,26 @@ def takewhile(predicate, xs):
         found.append(x)
     return found
 
+
 def dropwhile(predicate, xs):
     at = 0
     while at < len(xs) and predicate(xs[at]):
         at += 1
     return xs[at:]
 
+
 def filterfalse(predicate, xs):
     return [x for x in xs if not predicate(x)]
+
 
 def compress(data, selectors):
     return [data[i] for i in range(min(len(data), len(selectors))) if selectors[i]]
 
+
 def zip_longest2(a, b, fill):
     longest = max(len(a), len(b))
     return [(a[i] if i < len(a) else fill, b[i] if i < len(b) else fill) for i in range(longest)]
+
 
 def zip_longest3(a, b, c, fill):
     longest = max([len(a), len(b), len(c)])
@@ -131,8 +145,8 @@ def zip_longest3(a, b, c, fill):
         for i in range(longest)
     ]
 
+
 def groupby(xs, keys):
     starts = [i for i in range(len(xs)) if i == 0 or keys[i] != keys[i - 1]]
     ends = starts[1:] + [len(xs)]
-    return [(keys[starts[i]], xs[starts[i]:ends[i]]) for i in range(len(starts))]
-"""
+    return [(keys[starts[i]], xs[starts[i] : ends[i]]) for i in range(len(starts))]

@@ -1,19 +1,26 @@
 """Lists, dicts, sets and texts: what Python does with them and no operator does."""
 
-from typing import Final
+from typing import List, Optional
 
-CONTAINERS: Final = """
+from torch import Tensor
+
+from rekindle.frontend.prelude.iteration import sorted_by
+from rekindle.frontend.prelude.primitives import drop, members, put, put_at, removed
+
+
 def list_contains(items, wanted) -> bool:
     for item in items:
         if item == wanted:
             return True
     return False
 
+
 def sum_of_tensors(xs: List[Tensor]):
     total = xs[0] + 0
     for i in range(1, len(xs)):
         total = total + xs[i]
     return total
+
 
 def tensors_in(values) -> List[Tensor]:
     found: List[Tensor] = []
@@ -22,6 +29,7 @@ def tensors_in(values) -> List[Tensor]:
             raise TypeError(f"expected Tensor as element {at} in argument 0, but got a number")
         found.append(value)
     return found
+
 
 def min_row(xs):
     if len(xs) == 0:
@@ -32,6 +40,7 @@ def min_row(xs):
             best = xs[i]
     return best
 
+
 def max_row(xs):
     if len(xs) == 0:
         raise ValueError("max() arg is an empty sequence")
@@ -41,11 +50,13 @@ def max_row(xs):
             best = xs[i]
     return best
 
+
 def any_of_rows(xs):
     for x in xs:
         if bool(x):
             return True
     return False
+
 
 def all_rows(xs):
     for x in xs:
@@ -53,23 +64,29 @@ def all_rows(xs):
             return False
     return True
 
+
 def first_of(xs):
     if len(xs) == 0:
         raise StopIteration
     return xs[0]
 
+
 def text_of_tuple(xs):
     shown = str(xs)
     return "(" + shown[1:-1] + (",)" if len(xs) == 1 else ")")
 
+
 def text_of_size(xs: List[int]):
     return "torch.Size(" + str(xs) + ")"
+
 
 def text_of_tuple_or_none(xs):
     return "None" if xs is None else text_of_tuple(xs)
 
+
 def text_of_size_or_none(xs: Optional[List[int]]):
     return "None" if xs is None else text_of_size(xs)
+
 
 def numel_of_size(xs: List[int]):
     count = 1
@@ -77,42 +94,66 @@ def numel_of_size(xs: List[int]):
         count = count * x
     return count
 
+
 def text_of_dtype(n: int):
     known = ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
     if n < 8:
         return "torch." + known[n]
     others = {
-        8: "complex32", 9: "complex64", 10: "complex128", 11: "bool", 12: "qint8", 13: "quint8", 14: "qint32",
-        15: "bfloat16", 16: "quint4x2", 17: "quint2x4", 23: "float8_e5m2", 24: "float8_e4m3fn",
-        25: "float8_e5m2fnuz", 26: "float8_e4m3fnuz", 27: "uint16", 28: "uint32", 29: "uint64",
+        8: "complex32",
+        9: "complex64",
+        10: "complex128",
+        11: "bool",
+        12: "qint8",
+        13: "quint8",
+        14: "qint32",
+        15: "bfloat16",
+        16: "quint4x2",
+        17: "quint2x4",
+        23: "float8_e5m2",
+        24: "float8_e4m3fn",
+        25: "float8_e5m2fnuz",
+        26: "float8_e4m3fnuz",
+        27: "uint16",
+        28: "uint32",
+        29: "uint64",
         44: "float8_e8m0fnu",
     }
     return "torch." + others[n]
+
 
 def text_of_layout(n: int):
     sparse = ["sparse_coo", "sparse_csr", "_mkldnn", "sparse_csc", "sparse_bsr", "sparse_bsc", "jagged"]
     return "torch.strided" if n == 0 else "torch." + sparse[n - 1]
 
+
 def text_of_layout_or_none(n: Optional[int]):
     return "None" if n is None else text_of_layout(n)
+
 
 def text_of_memory_format(n: int):
     return "torch." + ["contiguous_format", "preserve_format", "channels_last", "channels_last_3d"][n]
 
+
 def text_of_memory_format_or_none(n: Optional[int]):
     return "None" if n is None else text_of_memory_format(n)
+
 
 def text_of_dtype_or_none(n: Optional[int]):
     return "None" if n is None else text_of_dtype(n)
 
+
 def dtype_is_floating_point(n: int):
     return n in [5, 6, 7, 15, 23, 24, 25, 26, 44, 45]
+
 
 def dtype_is_complex(n: int):
     return n in [8, 9, 10]
 
+
 def dtype_is_signed(n: int):
     return n in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 23, 24, 25, 26, 45]
+
 
 def dtype_itemsize(n: int):
     if n in [2, 5, 15, 22, 27]:
@@ -123,15 +164,17 @@ def dtype_itemsize(n: int):
         return 8
     return 16 if n == 10 else 1
 
+
 def assign_slice(xs, start: Optional[int], stop: Optional[int], items):
     head = xs[:0] if start is None else xs[:start]
     tail = xs[:0] if stop is None else xs[stop:]
     if len(head) + len(tail) > len(xs):
-        tail = xs[len(head):]
+        tail = xs[len(head) :]
     head.extend(items)
     head.extend(tail)
     xs.clear()
     xs.extend(head)
+
 
 def places(start: Optional[int], stop: Optional[int], step: int, length: int) -> List[int]:
     if step == 0:
@@ -146,30 +189,33 @@ def places(start: Optional[int], stop: Optional[int], step: int, length: int) ->
         last = min(max(stop + length if stop < 0 else stop, low), high)
     return list(range(first, last, step))
 
+
 def assign_places(xs, start: Optional[int], stop: Optional[int], step: int, items):
     if step == 1:
         assign_slice(xs, start, stop, items)
     else:
         at = places(start, stop, step, len(xs))
         if len(at) != len(items):
-            raise ValueError(
-                f"attempt to assign sequence of size {len(items)} to extended slice of size {len(at)}"
-            )
+            raise ValueError(f"attempt to assign sequence of size {len(items)} to extended slice of size {len(at)}")
         new = items[:]
         for i in range(len(at)):
             xs[at[i]] = new[i]
 
+
 def delete_places(xs, start: Optional[int], stop: Optional[int], step: int):
     for i in sorted(places(start, stop, step, len(xs)), reverse=True):
         del xs[i]
+
 
 def merged_dicts(a, b):
     merged = a.copy()
     merged.update(b)
     return merged
 
+
 def dict_from_keys(keys, value):
     return {key: value for key in keys}
+
 
 def equal_dicts(a, b):
     if len(a) != len(b):
@@ -181,6 +227,7 @@ def equal_dicts(a, b):
             return False
     return True
 
+
 def less_lists(a, b, if_equal: bool):
     for i in range(min(len(a), len(b))):
         if not (a[i] == b[i]):
@@ -188,6 +235,7 @@ def less_lists(a, b, if_equal: bool):
     if len(a) == len(b):
         return if_equal
     return len(a) < len(b)
+
 
 def equal_items(xs, ys) -> bool:
     if len(xs) != len(ys):
@@ -197,47 +245,107 @@ def equal_items(xs, ys) -> bool:
             return False
     return True
 
+
 def check_length(length: int, least: int):
     if length < least:
         raise ValueError(f"not enough values to unpack (expected at least {least}, got {length})")
+
 
 def repeated_text(text: str, times: int):
     out = ""
     for _ in range(times):
         out += text
     return out
-"""
 
-COLLECTIONS: Final = """
+
+def put_all(found, xs):
+    for x in xs:
+        put(found, x, True)
+
+
+def keep_all(found, xs):
+    for x in list(members(found)):
+        if x not in xs:
+            drop(found, x)
+
+
+def drop_all(found, xs):
+    for x in xs:
+        if x in found:
+            drop(found, x)
+
+
+def swap_all(found, xs):
+    for x in xs:
+        if x in found:
+            drop(found, x)
+        else:
+            put(found, x, True)
+
+
+def discard(found, x):
+    if x in found:
+        drop(found, x)
+
+
+def has_all(found, xs):
+    for x in xs:
+        if x not in found:
+            return False
+    return True
+
+
+def has_none(found, xs):
+    for x in xs:
+        if x in found:
+            return False
+    return True
+
+
+def has_more(found, xs):
+    return len(found) > len(xs) and has_all(found, xs)
+
+
+def same_set(found, xs):
+    return len(found) == len(xs) and has_all(found, xs)
+
+
 def appendleft_(q, x):
     put_at(q, 0, x)
+
 
 def popleft_(q):
     if len(q) == 0:
         raise IndexError("pop from an empty deque")
     return removed(q, 0)
 
+
 def pop_(q):
     if len(q) == 0:
         raise IndexError("pop from an empty deque")
     return removed(q, -1)
 
+
 def extendleft_(q, xs):
     for x in xs:
         put_at(q, 0, x)
+
 
 def rotate_(q, n: int = 1):
     if len(q) > 0:
         for _ in range(n % len(q)):
             put_at(q, 0, removed(q, -1))
 
+
 def shorten_left(q, at_most: int):
     while len(q) > at_most:
         removed(q, 0)
 
+
 def shorten_right(q, at_most: int):
     while len(q) > at_most:
         removed(q, -1)
+
 
 def move_to_end_(d, key, last: bool = True):
     if key not in d:
@@ -252,97 +360,61 @@ def move_to_end_(d, key, last: bool = True):
         for k, v in rest:
             d[k] = v
 
+
 def popitem_(d, last: bool = True):
     if len(d) == 0:
         raise KeyError("dictionary is empty")
     keys = list(d.keys())
     key = keys[-1] if last else keys[0]
     return key, d.pop(key)
-"""
 
-SETS: Final = """
-def put_all(found, xs):
-    for x in xs:
-        put(found, x, True)
 
-def keep_all(found, xs):
-    for x in list(members(found)):
-        if x not in xs:
-            drop(found, x)
-
-def drop_all(found, xs):
-    for x in xs:
-        if x in found:
-            drop(found, x)
-
-def swap_all(found, xs):
-    for x in xs:
-        if x in found:
-            drop(found, x)
-        else:
-            put(found, x, True)
-
-def discard(found, x):
-    if x in found:
-        drop(found, x)
-
-def has_all(found, xs):
-    for x in xs:
-        if x not in found:
-            return False
-    return True
-
-def has_none(found, xs):
-    for x in xs:
-        if x in found:
-            return False
-    return True
-
-def has_more(found, xs):
-    return len(found) > len(xs) and has_all(found, xs)
-
-def same_set(found, xs):
-    return len(found) == len(xs) and has_all(found, xs)
-"""
-
-COUNTERS: Final = """
 def count_all(found, xs):
     for x in xs:
         found[x] = found.get(x, 0) + 1
+
 
 def uncount_all(found, xs):
     for x in xs:
         found[x] = found.get(x, 0) - 1
 
+
 def count_pairs(found, counts):
     for key, count in counts.items():
         found[key] = found.get(key, 0) + count
+
 
 def uncount_pairs(found, counts):
     for key, count in counts.items():
         found[key] = found.get(key, 0) - count
 
+
 def most_common(found, n: Optional[int] = None):
     order = list(found.items())
     counts = [-count for _, count in order]
     ordered = sorted_by(order, counts, False)
-    return ordered if n is None else ordered[:max(n, 0)]
+    return ordered if n is None else ordered[: max(n, 0)]
+
 
 def total(found) -> int:
     return sum(list(found.values()))
 
+
 def elements(found):
     return [key for key, count in found.items() for _ in range(count)]
+
 
 def counters_added(found, other):
     for key, count in other.items():
         found[key] = found.get(key, 0) + count
     keep_positive(found)
 
+
 def counters_subtracted(found, other):
     for key, count in other.items():
         found[key] = found.get(key, 0) - count
     keep_positive(found)
+
 
 def counters_joined(found, other):
     for key, count in other.items():
@@ -350,15 +422,18 @@ def counters_joined(found, other):
             found[key] = count
     keep_positive(found)
 
+
 def counters_shared(found, other):
     for key in list(found.keys()):
         found[key] = min(found[key], other.get(key, 0))
     keep_positive(found)
 
+
 def keep_positive(found):
     for key in list(found.keys()):
         if found[key] <= 0:
             del found[key]
+
 
 def equal_counters(a, b) -> bool:
     for key, count in a.items():
@@ -368,4 +443,3 @@ def equal_counters(a, b) -> bool:
         if a.get(key, 0) != count:
             return False
     return True
-"""
