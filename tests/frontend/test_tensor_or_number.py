@@ -187,3 +187,30 @@ def test_attributes_of_modules(module: Callable[[], nn.Module]) -> None:
         expected = described(eager(MATRIX))
         assert described(compiled(MATRIX)) == expected
         assert described(loaded(MATRIX)) == expected
+
+
+def test_empty_lists_hold_what_is_added_to_them_alone() -> None:
+    """A list without elements is one of Tensors until a use shows its elements; it then holds these alone."""
+
+    def curves(n: int):
+        found = {"loss": [], "rate": []}
+        for i in range(n):
+            found["loss"].append(i * 0.5)
+        found["rate"] += [0.25]
+        return found
+
+    def rows(n: int):
+        found = [[], []]
+        found[0] += [n]
+        found[1] += [2.5]
+        return found
+
+    def of_both(x: Tensor):
+        found = {"a": [], "b": []}
+        found["a"] += [x]
+        found["b"] += [1.5]
+        return found
+
+    returned = [str(rekindle.script(function).schema.returns[0].type) for function in (curves, rows, of_both)]
+    assert returned == ["Dict(str, float[])", "Union(float, int)[][]", "Dict(str, Union(Tensor, float)[])"]
+    assert rekindle.script(rows)(3) == [[3], [2.5]]

@@ -162,6 +162,14 @@ READ_BACK: dict[str, str] = {
     "language.library_functions.neighbours": _DIGITS,
     "language.python_operators.rounded_to_digits_of_variables": _DIGITS,
     "language.python_texts.folded_and_printable": _FOLD,
+    **dict.fromkeys(
+        (
+            *(f"oracle.indexing.write_{name}" for name in ("number", "at_tensor", "mask")),
+            *("language.containers.tensor_slice_assign", "language.expressions.tensor_index_assign"),
+            "language.optionals.augmented_tensor",
+        ),
+        "a number assigned to items is written by the operator that refuses numbers beyond the dtype, as here",
+    ),
     "language.numbers.unions_of_numbers": "the branches return tuples of two types, which the text joins by a cast",
     "language.searches.goes_on_while_known": "a result of a branch that nobody reads is of a narrower type",
 }

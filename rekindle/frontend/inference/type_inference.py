@@ -211,9 +211,10 @@ class TypeEvidence:
 
     def _shows_contents(self, origin: FirstAssignment, container: Type, wanted: Type) -> bool:
         """Return whether its elements are to have a wider type."""
-        joined = join_contents(container, wanted) if origin.kind in (NUMBERS, LIST, DICT) else None
-        if joined is None and origin.holds_empty and (id(origin.statement), "value") not in self.shown:
-            joined = wanted  # the lists were taken for lists of Tensors
+        if origin.holds_empty and (id(origin.statement), "value") not in self.shown:
+            joined: Type | None = wanted  # the lists were taken for lists of Tensors
+        else:
+            joined = join_contents(container, wanted) if origin.kind in (NUMBERS, LIST, DICT) else None
         if joined is None or joined == container:
             return False
         part = "element" if origin.kind == LIST else "value"
