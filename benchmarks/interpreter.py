@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 import rekindle.ops  # noqa: F401 (the operators)
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Opcode
 from rekindle.runtime.interpreter.state import InterpreterState

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from rekindle.importing.backend import backend as backend
     from rekindle.importing.program import from_exported as from_exported
     from rekindle.ir.graph import Graph as Graph
-    from rekindle.ops.asynchrony import Await as Await
+    from rekindle.ops.python.asynchrony import Await as Await
     from rekindle.program.asynchrony import (
         awaitable as awaitable,
         awaitable_nowait as awaitable_nowait,
@@ -83,7 +83,7 @@ if TYPE_CHECKING:
     from rekindle.scripting.classes.interfaces import interface as interface
     from rekindle.scripting.script import script as script, script_if_tracing as script_if_tracing
     from rekindle.tracing.check import TracingCheckError as TracingCheckError
-    from rekindle.tracing.recorder import TracerWarning as TracerWarning
+    from rekindle.tracing.recording.recorder import TracerWarning as TracerWarning
     from rekindle.tracing.trace import trace as trace, trace_module as trace_module
     from rekindle.transforms.derivatives.functions import (
         grad as grad,
@@ -105,7 +105,7 @@ if TYPE_CHECKING:
 _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
     "Attribute": "rekindle.scripting.callables.modifiers",
-    "Await": "rekindle.ops.asynchrony",
+    "Await": "rekindle.ops.python.asynchrony",
     "CompilationUnit": "rekindle.program.compilation_unit",
     "Function": "rekindle.program.function",
     "Future": "rekindle.runtime.interpreter.futures",
@@ -114,7 +114,7 @@ _HOMES: Final[dict[str, str]] = {
     "RekindleError": "rekindle.errors",
     "Report": "rekindle.api.report_data",
     "ScriptModule": "rekindle.program.module",
-    "TracerWarning": "rekindle.tracing.recorder",
+    "TracerWarning": "rekindle.tracing.recording.recorder",
     "TracingCheckError": "rekindle.tracing.check",
     "add_pass": "rekindle.runtime.user_passes",
     "annotate": "rekindle.scripting.callables.modifiers",

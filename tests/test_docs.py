@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import rekindle.ops  # noqa: F401 (the operators)
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.type_parser import parse_type
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.type_parser import parse_type
 from rekindle.ir.verifier import verify
 from tests.support.seeds import SEED
 

@@ -68,7 +68,7 @@ MAY_REPLACE = {
 
 
 # While a trace is recorded, what asks torch.jit whether one is must hear yes.
-MAY_WRAP = {"tracing/interception.py": ("torch.jit.is_tracing",)}
+MAY_WRAP = {"tracing/recording/interception.py": ("torch.jit.is_tracing",)}
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())

@@ -19,9 +19,9 @@ import torch
 import rekindle
 import tests.overview_programs as programs
 from rekindle.frontend.ssa.exits import unwrap_with_bodies, wrap_with_bodies
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.schema_parser import parse_schema
 from tests.support.golden import GoldenTexts
 from tests.support.oracle import normalise, script_with_torch
 

@@ -21,8 +21,8 @@ from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.types import TensorType
 from rekindle.passes import (
     BatchMM,

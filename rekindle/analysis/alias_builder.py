@@ -20,7 +20,7 @@ from rekindle.analysis.mutability import ITEM, KEY, is_immutable, may_share_memo
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import AliasAnalysisKind, Operator
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operator
 from rekindle.ir.types import (
     ANY,
     TENSOR,

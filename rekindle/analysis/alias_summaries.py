@@ -13,8 +13,8 @@ from functools import cache
 from typing import Final
 
 from rekindle.analysis.mutability import Key, is_immutable, parts_of
-from rekindle.ir.registry import Operator
-from rekindle.ir.schema import WILDCARD, AliasInfo, Argument
+from rekindle.ir.operators.registry import Operator
+from rekindle.ir.operators.schema import WILDCARD, AliasInfo, Argument
 from rekindle.ir.types import OptionalType, Type, VarType, has_free_variables
 
 AccessPath = tuple[int, tuple[Key, ...]]

@@ -7,8 +7,8 @@ from typing import Final
 
 import torch
 
-from rekindle.ir.registry import Operator
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.registry import Operator
+from rekindle.ir.operators.traits import Trait
 
 _KEYS: Final = ("AutocastCPU", "AutocastCUDA", "AutocastMPS", "AutocastXPU", "AutocastPrivateUse1")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from rekindle.ir.registry import Operator
+from rekindle.ir.operators.registry import Operator
 from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
 
 _NAMED: Final = {"ScalarType": DTYPES, "Layout": LAYOUTS, "MemoryFormat": MEMORY_FORMATS}

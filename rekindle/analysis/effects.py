@@ -7,8 +7,8 @@ from typing import Final
 
 from rekindle.analysis.mutability import is_immutable as is_immutable, may_contain_tensor
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import AliasAnalysisKind, Operator
-from rekindle.ir.schema import AliasInfo
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operator
+from rekindle.ir.operators.schema import AliasInfo
 
 FORWARDING_KINDS = frozenset(
     {

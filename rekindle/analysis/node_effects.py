@@ -24,7 +24,7 @@ from rekindle.analysis.effects import (
 from rekindle.analysis.raising import may_raise
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.ir.operators.registry import AliasAnalysisKind
 
 _READS_CONTAINER: Final = frozenset({"prim::ListUnpack", "prim::GetAttr"})
 """Kinds that read the container that they are given, but not what is in it."""

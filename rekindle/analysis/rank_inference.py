@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, may_write
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TensorType
 
 Range: TypeAlias = tuple[int, int | None]

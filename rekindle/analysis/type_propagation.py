@@ -36,8 +36,8 @@ from rekindle.analysis.effects import (
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import Operator, is_foreign
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.registry import Operator, is_foreign
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import (
     NONE,
     TENSOR,

@@ -14,7 +14,7 @@ from rekindle.api.outcomes import Outcome, outcome_of, same_outcome
 from rekindle.errors import UNKNOWN_RANGE, RekindleError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.printer import print_graph, print_head
+from rekindle.ir.text.printer import print_graph, print_head
 from rekindle.ir.verifier import verify
 from rekindle.passes import Pass, PassManager
 from rekindle.rewriting.changes import ChangeCounter

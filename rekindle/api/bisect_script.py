@@ -11,9 +11,9 @@ import torch
 from rekindle.api.outcomes import Outcome, outcome_of
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
 from rekindle.ir.subgraph_execution import callable_of, compile_immediately
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
@@ -25,7 +25,7 @@ from torch import inf, nan
 
 import rekindle.runtime.executor  # makes the operators known
 from rekindle.api.bisect_script import interpreted, planned
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 
 BEFORE = {before}

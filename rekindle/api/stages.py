@@ -11,7 +11,7 @@ from rekindle.api.entry_points import entry_point_of
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.passes import Pass
 from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.executor import pipeline_of_calls

@@ -21,7 +21,7 @@ from rekindle.archive.pickles.tensors import MapLocation
 from rekindle.archive.save import save
 from rekindle.archive.zip_files.container import FileLike
 from rekindle.errors import NotScriptableError
-from rekindle.ops.asynchrony import Await
+from rekindle.ops.python.asynchrony import Await
 from rekindle.program import asynchrony
 from rekindle.program.compilation_unit import CompilationUnit
 from rekindle.program.function import Function, Method, Overloaded
@@ -33,7 +33,7 @@ from rekindle.scripting.callables import modifiers
 from rekindle.scripting.classes.interfaces import interface
 from rekindle.scripting.script import script as compile_program, script_if_tracing
 from rekindle.tracing.check import TracingCheckError
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 from rekindle.tracing.trace import trace as record_program, trace_module as record_methods
 
 observers: Final[list[Usage]] = []

@@ -13,7 +13,7 @@ from typing import Final
 
 from rekindle.codegen.fusion import blockers_of, was_fused
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import ListType, TensorType, Type
 
 LIBRARY_REASON: Final = "BLAS or oneDNN runs it"

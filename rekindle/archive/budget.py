@@ -15,8 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map_only
 
 from rekindle.errors import ArchiveLimitError, UnsafeArchiveError
-from rekindle.ir.traits import Trait
-from rekindle.ops.traits import traits_of_kind
+from rekindle.ir.operators.traits import Trait
+from rekindle.ops.registration.traits import traits_of_kind
 
 
 class Budget:

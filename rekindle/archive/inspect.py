@@ -32,7 +32,7 @@ from rekindle.errors import UNKNOWN_RANGE, ArchiveLimitError, CorruptArchiveErro
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.types import LIBRARY_CLASSES
-from rekindle.ops.libraries import package_of
+from rekindle.ops.registration.libraries import package_of
 
 _EXTRA: Final = "extra/"
 

@@ -18,7 +18,7 @@ from rekindle.archive.zip_files.container import ArchiveReader, FileLike
 from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
-from rekindle.ir.type_parser import custom_class
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.program.module import ScriptModule
 from rekindle.program.source_importer import SourceImporter
 

@@ -20,7 +20,7 @@ from rekindle.frontend.python_printer.names import spell
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,
     LIBRARY_CLASSES,
@@ -31,7 +31,7 @@ from rekindle.ir.types import (
     Type,
     holds_set,
 )
-from rekindle.ops.values import type_of_value
+from rekindle.ops.python.values import type_of_value
 from rekindle.program import saving
 from rekindle.program.calling import call
 from rekindle.program.function import Function

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.scalar_types import DTYPES
-from rekindle.ir.traits import Trait
 from rekindle.ir.types import COMPLEX, TensorType
 
 

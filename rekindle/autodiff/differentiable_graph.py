@@ -29,10 +29,10 @@ from rekindle.autodiff.residuals.size_specialization import (
 )
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import AliasAnalysisKind, Operation
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import TensorType
-from rekindle.ops.declare import implements_for_node
+from rekindle.ops.registration.declare import implements_for_node
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 _PLAIN: Final = (Tensor, Parameter)

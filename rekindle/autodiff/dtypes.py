@@ -18,9 +18,9 @@ from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.reverse_mode.tape import TapeEntry
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
-from rekindle.ops.traits import traits_of_kind
+from rekindle.ops.registration.traits import traits_of_kind
 
 
 def introduces_dtypes(graph: Graph) -> bool:

@@ -25,7 +25,7 @@ from rekindle.errors import InternalError
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
 from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
 

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import REGISTRY, AliasAnalysisKind, Operation
+from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ir.subgraph_execution import callable_of
-from rekindle.ops.declare import implements, implements_for_node
+from rekindle.ops.registration.declare import implements, implements_for_node
 
 
 @implements("autodiff::join(Tensor?[] gradients, Tensor[] parts, int dim) -> Tensor")

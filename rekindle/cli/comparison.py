@@ -13,8 +13,8 @@ import torch
 
 from rekindle.archive.pickles.torchbind_state import state_of
 from rekindle.cli.archives import all_methods
-from rekindle.ir.printer import print_graph
-from rekindle.ops.values import script_class
+from rekindle.ir.text.printer import print_graph
+from rekindle.ops.python.values import script_class
 from rekindle.program.function import Method
 from rekindle.program.module import ScriptModule
 

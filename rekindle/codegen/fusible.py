@@ -10,7 +10,7 @@ from rekindle.analysis.constants import is_constant, value_of
 from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, PointwiseOp, ResultDtype
 from rekindle.codegen.operators.concat import MAX_PARTS
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)

@@ -29,9 +29,9 @@ from rekindle.codegen.llvm.call_sites import TensorCallSite
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
+from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import TensorType
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from rekindle.errors import UNKNOWN_RANGE, ExportProblem
-from rekindle.exporting.values import (
+from rekindle.exporting.interpreter.values import (
     DTYPE_OF_KIND,
     SymbolicObject,
     UnbackedScalar,
@@ -25,7 +25,7 @@ from rekindle.exporting.values import (
     with_items,
 )
 from rekindle.ir.types import ClassType, InterfaceType
-from rekindle.ops.values import script_class
+from rekindle.ops.python.values import script_class
 
 
 class ModuleShell(torch.nn.Module):

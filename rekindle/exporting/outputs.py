@@ -8,9 +8,16 @@ from typing import Any
 from torch import Tensor
 
 from rekindle.errors import ExportProblem
+from rekindle.exporting.interpreter.symbolic_interpreter import ExportSession
+from rekindle.exporting.interpreter.values import (
+    UNSET,
+    CompletedFuture,
+    SymbolicObject,
+    UnbackedScalar,
+    has_rows,
+    with_items,
+)
 from rekindle.exporting.pytree_registry import register_named_tuple
-from rekindle.exporting.symbolic_interpreter import ExportSession
-from rekindle.exporting.values import UNSET, CompletedFuture, SymbolicObject, UnbackedScalar, has_rows, with_items
 from rekindle.ir.graph_function import GraphFunction
 
 

@@ -4,15 +4,15 @@ There are two ways to make one. The graph could be written node by node: then sh
 ranges, functional forms of what writes to tensors, guards, the signature and the input specifications would all be
 ours to compute, and to keep in step with every release of PyTorch. Or the program can be *run* under PyTorch's own
 tracer, which does all of that: this is the way taken here. What runs is not Python but our graph, in an interpreter
-(:mod:`rekindle.exporting.symbolic_interpreter`), which alone can do what a tracer of Python cannot: it knows the blocks
-of an `if` or a loop, what goes into them and comes out, and can walk both ways through a branch with copies of the
-whole state.
+(:mod:`rekindle.exporting.interpreter.symbolic_interpreter`), which alone can do what a tracer of Python cannot: it
+knows the blocks of an `if` or a loop, what goes into them and comes out, and can walk both ways through a branch with
+copies of the whole state.
 
 1. :mod:`rekindle.exporting.module_state` makes an ``nn.Module`` of the program's modules: parameters and buffers, no
    code.
 2. Its ``forward`` runs the graph on the FakeTensors that ``torch.export.export`` hands it.
 3. ``run_decompositions`` with an empty table makes the graph functional and leaves all operators as they are.
-4. :mod:`rekindle.exporting.provenance` writes the places in the author's source into the nodes.
+4. :mod:`rekindle.exporting.interpreter.provenance` writes the places in the author's source into the nodes.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ from torch import Tensor
 from torch.fx import traceback as fx_traceback
 
 from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProblem
-from rekindle.exporting.calls import EntryCall, Hooks, hooks_of
-from rekindle.exporting.example_fallback import Example, NeedsExample
-from rekindle.exporting.example_run import run_example
 from rekindle.exporting.guards import check_dtypes, guards_of, leaves_with_sources
-from rekindle.exporting.module_state import NeedsState, ProgramState, refused_changes
-from rekindle.exporting.node_execution import ExportInterpreter, step_of
-from rekindle.exporting.outputs import Results
-from rekindle.exporting.provenance import ProvenanceTable, write_provenance
-from rekindle.exporting.pytree_registry import copied, is_same, register_pytrees
-from rekindle.exporting.static_checks import constants_of, static_problems
-from rekindle.exporting.symbolic_interpreter import (
+from rekindle.exporting.interpreter.calls import EntryCall, Hooks, hooks_of
+from rekindle.exporting.interpreter.example_fallback import Example, NeedsExample
+from rekindle.exporting.interpreter.example_run import run_example
+from rekindle.exporting.interpreter.node_execution import ExportInterpreter, step_of
+from rekindle.exporting.interpreter.provenance import ProvenanceTable, write_provenance
+from rekindle.exporting.interpreter.symbolic_interpreter import (
     ExecutionPoint,
     ExportSession,
     ProgramRaises,
     callers_of,
     forget_uses,
 )
-from rekindle.exporting.values import SymbolicObject, parts
+from rekindle.exporting.interpreter.values import SymbolicObject, parts
+from rekindle.exporting.module_state import NeedsState, ProgramState, refused_changes
+from rekindle.exporting.outputs import Results
+from rekindle.exporting.pytree_registry import copied, is_same, register_pytrees
+from rekindle.exporting.static_checks import constants_of, static_problems
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded, signature_of
 from rekindle.program.module import ScriptModule

@@ -23,9 +23,9 @@ from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import (
     ANY_CLASS,
     ANY_ENUM,
@@ -42,7 +42,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
-from rekindle.ops.archive_values import operators_of_archives
+from rekindle.ops.archive.values import operators_of_archives
 
 TypeFinder = Callable[[str], "NamedType | None"]
 """The type or function of a qualified name; None where there is none."""

@@ -21,7 +21,7 @@ from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,
     NUMBER,

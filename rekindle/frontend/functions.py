@@ -34,8 +34,8 @@ from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
 from rekindle.frontend.sugared_values.classes import InitBinding
 from rekindle.frontend.sugared_values.local_functions import local_names
 from rekindle.ir.graph import Graph
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.redefinition import infer_result, wanted_result
-from rekindle.ir.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     NONE,
     TENSOR,

@@ -11,7 +11,7 @@ from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.frontend.type_expressions import broadcast_size, parse_type_expression
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, Type, optional
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import Const, Def, Expr, Param

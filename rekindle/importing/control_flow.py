@@ -17,7 +17,7 @@ from rekindle.importing.fx_importer import CALLS, FxImporter, ImportedValue, as_
 from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import BOOL, INT, NONE, TENSOR, ListType, Type, optional, unify
-from rekindle.tracing.grad_mode import enter_mode, exit_mode
+from rekindle.tracing.recording.grad_mode import enter_mode, exit_mode
 
 _HIGHER: Final = torch.ops.higher_order
 

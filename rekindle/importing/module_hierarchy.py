@@ -11,7 +11,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind
 
 from rekindle.errors import CaptureError
-from rekindle.tracing.recorder import Path
+from rekindle.tracing.recording.recorder import Path
 
 _NO_IDENTIFIER: Final = re.compile(r"\W")
 

@@ -12,9 +12,9 @@ from torch._ops import OpOverload
 from rekindle.errors import CaptureError, SchemaError
 from rekindle.importing.fx_importer import FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import (
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema_matching import (
     MatchedSchema,
     NamedValue,
     SchemaMismatch,

@@ -35,7 +35,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.program.module import ScriptModule
 from rekindle.tracing.fixup_trace_scopes import lower_to_methods
 from rekindle.tracing.modules import module_for_trace
-from rekindle.tracing.recorder import SCOPE, Path, Recorder
+from rekindle.tracing.recording.recorder import SCOPE, Path, Recorder
 
 
 def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes]) -> ScriptModule:

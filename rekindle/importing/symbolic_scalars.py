@@ -13,8 +13,8 @@ from torch import fx
 from rekindle.errors import CaptureError
 from rekindle.importing.fx_importer import CALLS, FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
-from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema_matching import argument, insert_operator_node, try_match_schema
+from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.schema_matching import argument, insert_operator_node, try_match_schema
 from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR
 
 _KINDS: Final[dict[object, str]] = {

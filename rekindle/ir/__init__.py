@@ -1,10 +1,6 @@
 """The program as a graph: types, schemas, the graph itself, the registry of operators, and the text form."""
 
 # Graphs are printed, call operators, and yield builders by way of slots that these modules fill.
-from rekindle.ir import (
-    building as building,
-    printer as printer,
-    registry as registry,
-    schema_matching as schema_matching,
-    transaction as transaction,
-)
+from rekindle.ir import building as building, transaction as transaction
+from rekindle.ir.operators import registry as registry, schema_matching as schema_matching
+from rekindle.ir.text import printer as printer

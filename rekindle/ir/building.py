@@ -26,7 +26,7 @@ from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import AttributeValue, constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.node import AnyValue, value_of
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import ListType, TupleType, Type, unify_all
 
 Arguments = Sequence[NamedValue]

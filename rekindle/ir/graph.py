@@ -354,7 +354,7 @@ class Graph:
         Raises:
             SchemaError: no overload fits; the message tells why each does not.
         """
-        assert _insert_call is not None, "rekindle.ir.schema_matching was not imported"
+        assert _insert_call is not None, "rekindle.ir.operators.schema_matching was not imported"
         return _insert_call(self, kind, arguments, keywords or {}, range)
 
     def insert_constant(self, value: object, type: Type | None = None, range: SourceRange = UNKNOWN_RANGE) -> Value:
@@ -518,7 +518,7 @@ class Graph:
         self._names[owner._name] = owner
 
     def __str__(self) -> str:
-        assert _print_graph is not None, "rekindle.ir.printer was not imported"
+        assert _print_graph is not None, "rekindle.ir.text.printer was not imported"
         return _print_graph(self)
 
 

@@ -17,8 +17,8 @@ from rekindle.errors import (
 )
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
-from rekindle.ir.schema import FunctionSchema
 
 if TYPE_CHECKING:
     from rekindle.ir.types import ClassType

@@ -15,9 +15,9 @@ from rekindle.ir.types import TENSOR, Type
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Block, Graph
-    from rekindle.ir.registry import Operator
-    from rekindle.ir.schema import FunctionSchema
-    from rekindle.ir.traits import Trait
+    from rekindle.ir.operators.registry import Operator
+    from rekindle.ir.operators.schema import FunctionSchema
+    from rekindle.ir.operators.traits import Trait
 
 
 class HasValue(Protocol):
@@ -571,7 +571,7 @@ class Node:
 
     def __str__(self) -> str:
         """The node and its blocks in the text form, line ends included."""
-        assert _print_node is not None, "rekindle.ir.printer was not imported"
+        assert _print_node is not None, "rekindle.ir.text.printer was not imported"
         return _print_node(self)
 
     def __repr__(self) -> str:

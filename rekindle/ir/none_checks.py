@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from rekindle.errors import SourceRange
     from rekindle.ir.graph import Value
-    from rekindle.ir.schema import Argument, FunctionSchema
+    from rekindle.ir.operators.schema import Argument, FunctionSchema
     from rekindle.ir.types import Type
 
 

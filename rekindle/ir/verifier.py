@@ -17,7 +17,7 @@ from typing import NoReturn
 
 from rekindle.errors import VerificationError
 from rekindle.ir.graph import Block, Graph, Node, Use, Value
-from rekindle.ir.printer import print_head
+from rekindle.ir.text.printer import print_head
 from rekindle.ir.verifier_rules import RULES, RuleBroken, block_name, check_call
 
 _CONTEXT = 3

@@ -9,7 +9,7 @@ import torch
 
 from rekindle.ir.attributes import KEYWORDS, AttributeValue, ConstantObject
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.registry import REGISTRY, Operator
+from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.types import (
     BOOL,
     INT,

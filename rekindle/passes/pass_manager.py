@@ -10,7 +10,7 @@ from rekindle.errors import VerificationError
 from rekindle.errors.debug_settings import settings
 from rekindle.errors.log import GRAPH_DUMP
 from rekindle.ir.graph import Graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.rewriting.changes import ChangeCounter, logger_of, nested
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from rekindle.ops.asynchrony import Await, Call
+from rekindle.ops.python.asynchrony import Await, Call
 from rekindle.program.function import Function, Method
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.interpreter.tasks import launch_call

@@ -18,7 +18,7 @@ from rekindle.frontend.sugared_values.interfaces import InterfaceValue, basename
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, Property, Type, keep_type
 from rekindle.program.calling import call
 from rekindle.program.definition import define_function

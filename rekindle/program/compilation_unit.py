@@ -14,7 +14,7 @@ from rekindle.frontend.sugared_values.values import FunctionValue
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, Type
 from rekindle.program.classes import (
     ClassNames,

@@ -28,7 +28,7 @@ from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
 from rekindle.passes import Pass, run_passes
 from rekindle.passes.canonicalization.inlining import inline

@@ -17,8 +17,8 @@ from rekindle.frontend.sugared_values.interfaces import interface_schema
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.type_parser import custom_class
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import (
     ANY,
     LIBRARY_CLASSES,

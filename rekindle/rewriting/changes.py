@@ -22,7 +22,7 @@ from typing import Final
 from rekindle.errors.debug_settings import settings
 from rekindle.errors.log import GRAPH_UPDATE
 from rekindle.ir.graph import Node
-from rekindle.ir.printer import print_head
+from rekindle.ir.text.printer import print_head
 
 
 @dataclass(slots=True)

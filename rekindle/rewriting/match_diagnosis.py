@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph
-from rekindle.ir.printer import print_head
+from rekindle.ir.text.printer import print_head
 from rekindle.rewriting.legality import RewriteBlocker
 from rekindle.rewriting.matching import Match, Matcher, PatternMismatch
 from rekindle.rewriting.pattern import Pattern, place_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rekindle.analysis.constants import constant_int
 from rekindle.errors import RuleError, SourceRange
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 
 
 @dataclass(frozen=True, slots=True, eq=False)

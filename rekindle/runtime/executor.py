@@ -16,7 +16,7 @@ from typing import Any, Final
 from rekindle.ir import subgraph_execution
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ops import exceptions
+from rekindle.ops.python import exceptions
 from rekindle.passes import Pass
 from rekindle.runtime.calls.subscript_errors import word_as_python_does
 from rekindle.runtime.calls.tracebacks import foreign_frames, traceback_through

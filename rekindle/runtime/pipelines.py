@@ -15,7 +15,7 @@ from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusible import computes
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
-from rekindle.ops.onednn_ops import CAN_PACK
+from rekindle.ops.tensor.onednn_ops import CAN_PACK
 from rekindle.passes import (
     AnnotateWarns,
     BatchMM,

@@ -50,7 +50,7 @@ from rekindle.ir.types import (
     unify_all,
     union,
 )
-from rekindle.ops.asynchrony import Await
+from rekindle.ops.python.asynchrony import Await
 from rekindle.program.names import qualified_name
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.syntax.parser import parse_expression

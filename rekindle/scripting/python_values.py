@@ -23,11 +23,11 @@ from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionCla
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.schema_matching import NamedValue, insert_operator_node, match_schemas, pack_outputs
+from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_node, match_schemas, pack_outputs
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
-from rekindle.ops.exceptions import EXCEPTION_CLASSES
+from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of

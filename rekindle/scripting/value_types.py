@@ -31,7 +31,7 @@ from rekindle.ir.types import (
     Type,
     unify_all,
 )
-from rekindle.ops.torchbind_objects import class_of_library_object
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 
 _SIMPLE: tuple[tuple[type, Type], ...] = (

@@ -13,7 +13,7 @@ import torch
 
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Graph
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 
 Call = Callable[..., Any]
 

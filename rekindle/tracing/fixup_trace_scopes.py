@@ -36,11 +36,11 @@ from dataclasses import dataclass, field
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import NONE, ClassType, OptionalType, TupleType, Type
 from rekindle.program.definition import clean_up
 from rekindle.program.module import ScriptModule
-from rekindle.tracing.recorder import ATTRIBUTE, SCOPE, WRITE, Path, Recorder
+from rekindle.tracing.recording.recorder import ATTRIBUTE, SCOPE, WRITE, Path, Recorder
 
 
 @dataclass(slots=True)

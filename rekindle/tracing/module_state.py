@@ -14,8 +14,8 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.ir.types import FLOAT, INT, TENSOR, ClassType, OptionalType, Type
 from rekindle.program.module import ScriptModule
-from rekindle.tracing.numbers import TracedFloat, TracedInt, plain
-from rekindle.tracing.recorder import Path, Recorder, description
+from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, plain
+from rekindle.tracing.recording.recorder import Path, Recorder, description
 from rekindle.tracing.report import Baked
 
 _INTERNAL: Final = frozenset(vars(torch.nn.Module())) - {"training"}

@@ -8,7 +8,7 @@ import torch
 from rekindle.program.module import ScriptModule
 from rekindle.scripting.modules.module_types import ConcreteModuleType, gather_facts
 from rekindle.scripting.modules.script_modules import instantiate
-from rekindle.tracing.recorder import Path
+from rekindle.tracing.recording.recorder import Path
 
 
 def module_for_trace(module: torch.nn.Module) -> ScriptModule:

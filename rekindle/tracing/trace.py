@@ -11,24 +11,24 @@ from typing import Any, TypeVar
 
 import torch
 
-import rekindle.tracing.compiled_calls  # noqa: F401  (fills the slots of the floors below)
+import rekindle.tracing.recording.compiled_calls  # noqa: F401  (fills the slots of the floors below)
 from rekindle.errors import UNKNOWN_RANGE, TracingError
 from rekindle.ir.graph import Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
-from rekindle.tracing import autocasting
-from rekindle.tracing.active import active_recorder
 from rekindle.tracing.check import check_graphs, check_results, copy_of
-from rekindle.tracing.compiled_calls import record_compiled_call
-from rekindle.tracing.creation import settle_constants
 from rekindle.tracing.fixup_trace_scopes import lower_to_function, lower_to_methods
-from rekindle.tracing.interception import watching
 from rekindle.tracing.module_state import ModuleState, state_kept
 from rekindle.tracing.modules import module_for_trace, places_of_modules, places_of_tensors
-from rekindle.tracing.pytrees import enter, leave, type_of_example
-from rekindle.tracing.recorder import Recorder, TracerWarning
+from rekindle.tracing.recording import autocasting
+from rekindle.tracing.recording.active import active_recorder
+from rekindle.tracing.recording.compiled_calls import record_compiled_call
+from rekindle.tracing.recording.creation import settle_constants
+from rekindle.tracing.recording.interception import watching
+from rekindle.tracing.recording.pytrees import enter, leave, type_of_example
+from rekindle.tracing.recording.recorder import Recorder, TracerWarning
 from rekindle.tracing.report import Baked, TraceReport
 
 _T = TypeVar("_T")

@@ -20,7 +20,7 @@ from rekindle.analysis.alias_tracker import MemoryLocations
 from rekindle.analysis.effects import is_immutable
 from rekindle.errors import Source
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.printer import print_head
+from rekindle.ir.text.printer import print_head
 from rekindle.ir.types import ClassType
 
 Category = Literal["operator", "value", "control", "kernel", "call", "edge", "repeat", "piece"]

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from rekindle.ir.graph import Graph
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import NONE, TENSOR, ClassType, InterfaceType, ListType, TupleType
 from tests.analysis.aliases import Named
 

@@ -7,7 +7,7 @@ import pytest
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from tests.support.graphs import random_graph
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 import rekindle
 from rekindle.analysis.raising import may_raise
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ops.declare import declared_kinds, declared_operators
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ops.registration.declare import declared_kinds, declared_operators
 
 _KEYS: Final[dict[str, Any]] = {"str": "ab", "int": 5, "float": 2.5, "complex": 1j, "bool": True, "k": (1, 2)}
 _VALUES: Final[dict[str, list[Any]]] = {

@@ -15,7 +15,7 @@ import torch
 import rekindle
 from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import TENSOR, TensorType, TupleType, Type
 from rekindle.ir.verifier import verify
 from rekindle.passes import inline

@@ -11,7 +11,7 @@ import torch
 import rekindle
 from rekindle.api.stages import stages_of
 from rekindle.errors import ArgumentError
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.passes import DeadCodeElimination, Inlining
 from rekindle.runtime.pipelines import FUSION, OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.strategies.simple_strategy import SpecializeArguments

@@ -10,8 +10,8 @@ import torch
 
 from rekindle.archive.upgraders import upgraders_of
 from rekindle.errors import Source
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import FunctionType
 from rekindle.program.function import Function
 from rekindle.program.source_importer import SourceImporter

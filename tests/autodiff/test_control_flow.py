@@ -13,8 +13,8 @@ from torch.nn import functional as F
 import rekindle
 from rekindle.autodiff import Gradient, differentiate
 from rekindle.ir.graph import Graph
-from rekindle.ir.printer import print_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes
 from rekindle.runtime.pipelines import REQUIRED

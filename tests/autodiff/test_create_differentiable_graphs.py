@@ -13,8 +13,8 @@ from torch import Tensor
 from rekindle.analysis.type_propagation import propagate_types, refine_types
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.types import TensorType, Type
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps

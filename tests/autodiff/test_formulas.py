@@ -6,7 +6,7 @@ import pytest
 
 from rekindle.autodiff.formula import Formula, _index, family_of, operators_with_formulas
 from rekindle.autodiff.formulas import TEXTS
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.verifier import verify
 
 

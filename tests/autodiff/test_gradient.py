@@ -13,8 +13,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from rekindle.autodiff import differentiate
 from rekindle.autodiff.differentiable_graph import DifferentiableOperation
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from tests.autodiff.graphs import graph_of
 from tests.overview_programs import lstm_cell

@@ -20,8 +20,8 @@ from rekindle.codegen.compiled_kernels import KernelLaunch
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm import engine
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.test_joins import JOINED
 from tests.codegen.test_lookups import COMPUTED, EMBEDDING, INDEX, select
 from tests.codegen.test_loops import CHAIN, CHUNKS

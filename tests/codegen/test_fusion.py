@@ -7,8 +7,8 @@ import pytest
 import rekindle
 import rekindle.ops  # whose operators the graphs call
 from rekindle.codegen.fusion import FuseGraph, blockers_of
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps, DeadCodeElimination, PassManager
 from rekindle.passes.pass_manager import run_passes

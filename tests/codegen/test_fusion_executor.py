@@ -17,8 +17,8 @@ from rekindle.codegen import fusion_executor
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import MAX_LAUNCHES, FusionExecutor, group_of
 from rekindle.codegen.llvm import call_sites
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.test_loops import CHAIN, CHUNKS, TYPES
 
 FUSED = """

@@ -8,8 +8,8 @@ from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.test_reductions import check, graph_of, layouts
 from tests.support.golden import GoldenTexts
 

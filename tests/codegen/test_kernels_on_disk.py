@@ -14,8 +14,8 @@ import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen import compiled_kernels
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.llvm import engine
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.test_lookups import EMBEDDING
 from tests.codegen.test_matmul import LINEAR
 from tests.codegen.test_pooling import MAXIMUM, text as windows

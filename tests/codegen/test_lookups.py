@@ -14,8 +14,8 @@ from rekindle.codegen.fusion import FuseGraph, blockers_of
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.operators.gather import OUT_OF_BOUNDS
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 
 EMBEDDING: Final = """
 graph(%w : Tensor, %i : Tensor, %y : Tensor):

@@ -11,7 +11,7 @@ from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from tests.support.golden import GoldenTexts
 
 CHAIN = """

@@ -18,8 +18,8 @@ from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 
 PRODUCT: Final = """
 graph(%x : Tensor, %y : Tensor):

@@ -11,8 +11,8 @@ import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.llvm.target import LEVELS, VARIABLE, native_target
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.comparison import assert_as_eager
 from tests.codegen.samples import cases, names
 from tests.codegen.test_bounds import cases as layouts

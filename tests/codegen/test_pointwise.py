@@ -15,9 +15,9 @@ from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.operators import RULES
 from rekindle.codegen.operators.math_functions import LIBRARY
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.comparison import assert_as_eager
 from tests.codegen.samples import DTYPES, Case, cases, names
 

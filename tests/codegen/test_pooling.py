@@ -12,8 +12,8 @@ import rekindle.ops
 import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 
 HEAD: Final = """
 graph(%x : Tensor):

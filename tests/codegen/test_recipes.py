@@ -12,7 +12,7 @@ from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.test_fusion_executor import chain, expected
 from tests.codegen.test_loops import CHUNKS
 from tests.codegen.test_random_graphs import Program, programs

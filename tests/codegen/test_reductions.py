@@ -17,8 +17,8 @@ from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.codegen.comparison import units_apart
 from tests.support.golden import GoldenTexts
 

@@ -13,8 +13,8 @@ import rekindle.runtime.executor  # noqa: F401 (runs graphs)
 from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from tests.support.golden import GoldenTexts
 
 SOFTMAX = """

@@ -11,8 +11,8 @@ import pytest
 
 from rekindle.errors.debug_settings import Settings, read_settings
 from rekindle.errors.log import GRAPH_DEBUG, GRAPH_UPDATE
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -12,8 +12,8 @@ from rekindle.errors import RekindleError, SourceRange
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction
 from rekindle.ir.graph import Graph
-from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema import Argument
+from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.schema import Argument
 from rekindle.ir.types import ListType, OptionalType, Type, VarType
 from tests.support.frontend import compiled
 

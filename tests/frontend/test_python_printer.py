@@ -10,8 +10,8 @@ from torch import Tensor
 import rekindle
 from rekindle.frontend.python_printer import PythonPrinter
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.schema_parser import parse_schema
 
 
 def test_an_expression_stays_where_it_runs_and_long_ones_become_variables() -> None:

@@ -15,7 +15,7 @@ from rekindle.frontend.ssa.conversion import (
 )
 from rekindle.frontend.ssa.exits import merge_consecutive_ifs, transform_exits, unwrap_with_bodies, wrap_with_bodies
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import INT
 from rekindle.ir.verifier import verify
 from tests.support.golden import GoldenTexts

@@ -16,7 +16,7 @@ import torch
 
 import rekindle
 from rekindle.codegen.fusion import FuseGraph
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from tests.fuzzing import batch, judge, workers
 from tests.fuzzing.comparison import difference
 from tests.fuzzing.conversions import (

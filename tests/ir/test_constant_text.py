@@ -11,10 +11,10 @@ from rekindle.errors import GraphError
 from rekindle.ir.attributes import ConstantObject, constant_value
 from rekindle.ir.constants import OpaqueConstant
 from rekindle.ir.graph import Graph
-from rekindle.ir.literals import format_complex, format_float, format_string, read_string
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import format_constant, print_graph, tensor_constants
-from rekindle.ir.tensor_printer import format_tensor
+from rekindle.ir.text.literals import format_complex, format_float, format_string, read_string
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import format_constant, print_graph, tensor_constants
+from rekindle.ir.text.tensor_printer import format_tensor
 from rekindle.ir.types import (
     ANY,
     COMPLEX,

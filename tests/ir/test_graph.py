@@ -13,7 +13,7 @@ from hypothesis import strategies
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node, Use, Value
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR, ListType
 from rekindle.ir.verifier import verify
 from tests.support.shares import portion

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from rekindle.errors import ParseError
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 
 
 @pytest.mark.parametrize(

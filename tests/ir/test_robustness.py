@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from rekindle.errors import ParseError
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import print_graph
-from rekindle.ir.schema_parser import parse_schema
-from rekindle.ir.type_parser import MAX_DEPTH, parse_type
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import print_graph
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.ir.text.type_parser import MAX_DEPTH, parse_type
 from tests.ir.torch_corpus import torch_texts
 
 TYPES = [

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from rekindle.errors import ParseError
-from rekindle.ir.schema import AliasInfo, Argument, FunctionSchema
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.operators.schema import AliasInfo, Argument, FunctionSchema
+from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import (
     ANY,
     BOOL,

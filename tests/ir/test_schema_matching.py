@@ -9,9 +9,9 @@ import pytest
 import rekindle.ops  # noqa: F401 (the operators that conversions call)
 from rekindle.errors import UNKNOWN_RANGE, SchemaError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue, argument, match_schemas
-from rekindle.ir.schema_parser import parse_schema
-from rekindle.ir.type_parser import parse_type
+from rekindle.ir.operators.schema_matching import NamedValue, argument, match_schemas
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.ir.text.type_parser import parse_type
 
 
 class Call:

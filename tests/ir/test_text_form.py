@@ -13,8 +13,8 @@ from rekindle.errors import Source
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.constants import EnumMember
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.printer import format_type, print_graph, print_head, print_node, tensor_constants
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.printer import format_type, print_graph, print_head, print_node, tensor_constants
 from rekindle.ir.types import (
     BOOL,
     FLOAT,

@@ -6,7 +6,7 @@ import pytest
 
 from rekindle.errors import GraphError, VerificationError
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 
 TEXT = """graph(%a : Tensor,

@@ -11,9 +11,9 @@ from hypothesis import strategies
 
 from rekindle.errors import GraphError, ParseError
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.printer import format_type
-from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.type_parser import parse_type
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.text.printer import format_type
+from rekindle.ir.text.type_parser import parse_type
 from rekindle.ir.types import (
     ANY,
     BOOL,

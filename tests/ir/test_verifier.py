@@ -11,9 +11,9 @@ import rekindle.ops as ops
 from rekindle.errors import VerificationError
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node, Use, Value
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema_parser import parse_schema
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, STRING, TENSOR, ClassType, DictType, ListType, TupleType, Type
 from rekindle.ir.verifier import verify
 from tests.ir.torch_corpus import torch_texts

@@ -8,9 +8,9 @@ from typing import Any
 import rekindle.ops  # noqa: F401  (registers the operators)
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import REGISTRY, Operation, Operator
+from rekindle.ir.operators.registry import REGISTRY, Operation, Operator
 from rekindle.ir.types import TENSOR, Type
-from rekindle.ops.values import type_of_value
+from rekindle.ops.python.values import type_of_value
 
 
 def operator(name: str) -> Operator:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 import rekindle.runtime.executor  # noqa: F401  (registers the operators)
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from tests.ops import test_beside_torchscript, test_coverage, test_dicts
 
 FOLDER = Path(__file__).parent

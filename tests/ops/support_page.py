@@ -12,12 +12,12 @@ import rekindle.runtime.executor  # noqa: F401  (registers the operators)
 from rekindle.autodiff.formula import operators_with_formulas
 from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES as ELEMENTS, STACKS, VIEWS
 from rekindle.exporting.static_checks import _NEVER
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BoolType, FloatType, IntType, ListType, TensorType
-from rekindle.ops.declare import declared_operators
+from rekindle.ops.registration.declare import declared_operators
+from rekindle.ops.registration.traits import trait_table
 from rekindle.ops.result_types import PROPERTIES, RULES
-from rekindle.ops.traits import trait_table
 from rekindle.transforms.vmap.batching_rule import operators_with_rules, rule_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "operator_support.md"
@@ -34,7 +34,7 @@ Every operator on tensors that a table of the compiler names, and the public one
 | runs | `PyTorch`, `rekindle` | the dispatcher runs it, or a function in `rekindle/ops/` |
 | type rule | yes | `rekindle/ops/result_types/` tells dtype, rank and sizes of the result before the program runs |
 | alias rule | `schema` | the schema tells what the result shares memory with |
-| | `table` | `rekindle/ops/trait_table.py` tells it |
+| | `table` | `rekindle/ops/registration/trait_table.py` tells it |
 | | `any` | a composite of other operators: the result is taken to alias each operand |
 | gradient | `formula` | a formula in `rekindle/autodiff/formulas/`: part of differentiable graphs |
 | | `PyTorch` | PyTorch's autograd records it; nothing where the result is a number |

@@ -17,9 +17,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from rekindle.analysis.alias_summaries import AliasSummary, alias_summary_of
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.traits import Trait
-from rekindle.ops.traits import kinds_with
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.traits import Trait
+from rekindle.ops.registration.traits import kinds_with
 from tests.sweeps.op_db import database
 
 SHARDS = 8

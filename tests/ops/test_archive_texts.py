@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 import torch
 
-from rekindle.ops.archive_texts import format_values, percent_format, print_values, text_of
+from rekindle.ops.archive.texts import format_values, percent_format, print_values, text_of
 
 
 class Colour(Enum):

@@ -17,7 +17,7 @@ import pytest
 import torch
 
 import rekindle.ops  # noqa: F401
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 
 SAMPLES: dict[str, list[Any]] = {
     "int": [-7, -1, 1, 2, 3],

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 import rekindle.runtime.executor  # noqa: F401 (with all floors below it that have operators of their own)
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ops.declare import declared_kinds
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ops.registration.declare import declared_kinds
 
 LIST = Path(__file__).parent / "missing_operators.txt"
 OWN = frozenset({"prim::RaiseException.caught", "prim::RaiseException.arguments"})

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import rekindle.ops  # noqa: F401  (registers the operators)
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from tests.ops.calling import call
 
 KEYS: dict[str, tuple[Any, Any]] = {

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, MEMORY_FORMATS
 from rekindle.ir.types import INT, TENSOR, Type
-from rekindle.ops.dispatcher import positional_call
+from rekindle.ops.registration.dispatcher import positional_call
 from tests.ops.calling import call, operator
 
 
@@ -30,7 +30,7 @@ def test_importing_looks_nothing_up() -> None:
         "def refuse(): raise AssertionError('looked up at import')\n"
         "torch._C._dispatch_get_all_op_names = refuse\n"
         "import rekindle.ops\n"
-        "from rekindle.ir.registry import REGISTRY\n"
+        "from rekindle.ir.operators.registry import REGISTRY\n"
         "assert REGISTRY._resolved == {}\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -138,7 +138,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> Any:
         assert found is not None
         wanted: list[bool] = []
         monkeypatch.setattr(
-            "rekindle.ops.dispatcher.positional_call",
+            "rekindle.ops.registration.dispatcher.positional_call",
             lambda call, schema, passed, bound, direct: wanted.extend(passed),
         )
         found.operation_of(node)

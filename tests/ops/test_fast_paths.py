@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from rekindle.ops.fast_paths import DIRECT, IN_PIECES, SPREADS
+from rekindle.ops.registration.fast_paths import DIRECT, IN_PIECES, SPREADS
 from tests.ops.calling import call, operator
 
 NUMBERS = {"ScalarType", "ScalarType?", "Layout", "Layout?", "MemoryFormat", "MemoryFormat?"}

@@ -30,7 +30,7 @@ from rekindle.ir.types import (
     optional,
     union,
 )
-from rekindle.ops.values import ScriptObject, new_object, type_of_value, value_matches
+from rekindle.ops.python.values import ScriptObject, new_object, type_of_value, value_matches
 from tests.ops.calling import call
 
 

@@ -14,9 +14,9 @@ from rekindle.errors import Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import INT, STRING
-from rekindle.ops.asynchrony import Await, Call
-from rekindle.ops.exceptions import EXCEPTION_CLASSES, UnknownExceptionError
-from rekindle.ops.printing import STATISTICS
+from rekindle.ops.python.asynchrony import Await, Call
+from rekindle.ops.python.exceptions import EXCEPTION_CLASSES, UnknownExceptionError
+from rekindle.ops.python.printing import STATISTICS
 from tests.ops.calling import call, operator
 
 # ---------------------------------------------------------------------------------------------------------- exceptions

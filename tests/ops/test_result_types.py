@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from rekindle.autodiff import backward_operators as backward_operators, operators as operators
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import TENSOR, TensorType
 from rekindle.ops.result_types import PROPERTIES, RULES, result_facts
 from rekindle.ops.result_types.dtypes import ORDINARY, promote_types, promoted

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from rekindle.ir.schema_parser import parse_schema
-from rekindle.ir.type_parser import custom_class
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import LIBRARY_CLASSES
-from rekindle.ops.torchbind_objects import class_of_library_object, methods_of
-from rekindle.ops.values import script_class
+from rekindle.ops.python.values import script_class
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object, methods_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:torch.quantize_per_")
 CLASSES = ("LinearPackedParamsBase", "Conv2dPackedParamsBase", "Conv3dPackedParamsBase", "EmbeddingPackedParamsBase")

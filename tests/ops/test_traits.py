@@ -9,13 +9,13 @@ import pytest
 import torch
 
 import rekindle.runtime.executor  # noqa: F401  (registers the operators)
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TensorType
-from rekindle.ops.aliasing import is_composite
+from rekindle.ops.registration.aliasing import is_composite
+from rekindle.ops.registration.trait_table import FRESH_COMPOSITES, TABLE
+from rekindle.ops.registration.traits import kinds_with, trait_table, traits_of_kind, traits_of_overload
 from rekindle.ops.result_types import result_facts
-from rekindle.ops.trait_table import FRESH_COMPOSITES, TABLE
-from rekindle.ops.traits import kinds_with, trait_table, traits_of_kind, traits_of_overload
 
 FROM_PYTORCH = {Trait.POINTWISE, Trait.VIEW, Trait.DATA_DEPENDENT}
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 from tests.packages.architectures import ARCHITECTURES, Architecture
 
 # PyTorch's own loader warns that it is deprecated, and so do libraries of what they use.

@@ -9,7 +9,7 @@ import pytest
 
 import rekindle
 from rekindle.ir.graph import Graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import (
     BatchMM,

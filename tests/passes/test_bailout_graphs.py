@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rekindle.errors import GraphError
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import InsertBailOuts
 from rekindle.passes.speculation.bailout_graphs import bailout_graph

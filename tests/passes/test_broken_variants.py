@@ -20,7 +20,7 @@ import rekindle
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.passes import (
     Inlining,
     LowerGradOf,

@@ -7,7 +7,7 @@ import torch
 
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import ConstantPooling, run_passes
 

@@ -8,7 +8,7 @@ from typing import Union
 import pytest
 
 import rekindle
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import DeadCodeElimination, run_passes
 

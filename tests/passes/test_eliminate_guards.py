@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import EliminateGuards
 

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes
 from rekindle.passes.canonicalization.inlining import inline

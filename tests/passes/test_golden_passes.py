@@ -17,7 +17,7 @@ import rekindle.passes
 from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes.canonicalization import annotate_warns
 from rekindle.passes.pass_manager import Pass, PassManager, run_passes

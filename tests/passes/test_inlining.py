@@ -6,7 +6,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import INT, ClassType, FunctionType
 from rekindle.ir.verifier import verify
 from rekindle.passes.canonicalization.inlining import Inlining, inline

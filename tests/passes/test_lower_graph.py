@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.ir.graph import Graph
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.passes import Inlining, LowerGraph, PassManager
 from rekindle.passes.canonicalization.lower_graph import lower_graph
 from rekindle.rewriting.changes import ChangeCounter

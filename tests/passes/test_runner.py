@@ -11,7 +11,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import VerificationError
 from rekindle.errors.debug_settings import Settings
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import PassManager, pass_manager, run_passes
 from rekindle.runtime.optimization import optimize

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache, structural_key
 
 ONE = """graph(%x : Float(2, 3)):

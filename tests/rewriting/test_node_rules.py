@@ -6,7 +6,7 @@ import pytest
 
 import rekindle.ops  # noqa: F401  (the operators)
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import BOOL
 from rekindle.ir.verifier import verify
 from rekindle.rewriting.changes import ChangeCounter

@@ -13,7 +13,7 @@ import torch
 
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
     BOOL,

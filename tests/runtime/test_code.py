@@ -7,7 +7,7 @@ import pytest
 import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import SchemaError, Source
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import INT, STRING, TENSOR
 from rekindle.runtime.interpreter.code import Code
 from tests.support.golden import GoldenTexts

@@ -7,8 +7,8 @@ import torch
 
 import rekindle.runtime.executor  # noqa: F401 (fills the slot)
 from rekindle.errors import SchemaError
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 
 SEVERAL = """
 graph(%x : Tensor, %y : Tensor):

@@ -12,7 +12,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import BOOL, INT, FunctionType
 from rekindle.runtime.interpreter import basic_blocks
 from rekindle.runtime.interpreter.code import Code

@@ -12,8 +12,8 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import ArgumentError, CompileError, InternalError, SchemaError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import INT, ClassType, FunctionType, InterfaceType, ListType
 from rekindle.runtime.executable import Executable, code_of
 from rekindle.runtime.executor import execute

@@ -14,9 +14,9 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.analysis.liveness import liveness
 from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import TENSOR, FunctionType
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter import basic_blocks

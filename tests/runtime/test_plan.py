@@ -11,8 +11,8 @@ import torch
 
 import rekindle
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.text.parser import parse_graph
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.plans.plan import ExecutionPlan

@@ -13,10 +13,10 @@ from torch import Tensor
 
 import rekindle
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import NONE
 from rekindle.ir.verifier import verify
-from rekindle.ops.profiling import recorders
+from rekindle.ops.tensor.profiling import recorders
 from rekindle.passes import Inlining
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState

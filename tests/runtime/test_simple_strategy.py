@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.runtime.strategies import simple_strategy
 from rekindle.runtime.strategies.argument_spec import ArgumentSpecCreator
 

@@ -20,9 +20,9 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import TENSOR, FunctionType
 from rekindle.runtime.executor import execute, optimized_execution
 from rekindle.runtime.interpreter.code import Code

@@ -9,8 +9,8 @@ from typing import Any
 
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import BOOL, INT, TENSOR
 
 

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import rekindle
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 from tests.support import deprecation
 from tests.support.equality import assert_same
 

@@ -7,7 +7,7 @@ import torch
 
 import rekindle
 from rekindle.errors import TracingError
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 from tests.support.equality import assert_same
 
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import rekindle
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 from tests.support.equality import assert_same
 
 

@@ -8,7 +8,7 @@ from torch import nn
 
 import rekindle
 from rekindle.tracing.check import TracingCheckError
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 from tests.support.equality import assert_same
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.recorder import TracerWarning
 
 
 def assert_same_numbers(function):

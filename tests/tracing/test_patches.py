@@ -9,8 +9,8 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 
 import rekindle
-from rekindle.tracing.active import active_recorder
-from rekindle.tracing.patches import replacements
+from rekindle.tracing.recording.active import active_recorder
+from rekindle.tracing.recording.patches import replacements
 
 
 def held() -> dict[tuple[int, str], Any]:
@@ -43,7 +43,7 @@ class FailsBelow(nn.Module):
         (lambda x: exec("raise SystemExit"), SystemExit),
     ],
 )
-@pytest.mark.filterwarnings("ignore::rekindle.tracing.recorder.TracerWarning")
+@pytest.mark.filterwarnings("ignore::rekindle.tracing.recording.recorder.TracerWarning")
 def test_errors_leave_nothing_behind(function, error):
     before = held()
     cache = torch.is_autocast_cache_enabled()

@@ -13,9 +13,9 @@ from torch import nn
 
 import rekindle
 from rekindle.errors import TracingError
-from rekindle.tracing.active import active_recorder
 from rekindle.tracing.check import TracingCheckError
-from rekindle.tracing.recorder import TracerWarning
+from rekindle.tracing.recording.active import active_recorder
+from rekindle.tracing.recording.recorder import TracerWarning
 from tests.support.equality import assert_same
 from tests.support.messages import message_of
 

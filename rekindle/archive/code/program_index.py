@@ -15,7 +15,7 @@ from rekindle.frontend.python_printer import NamedType
 from rekindle.frontend.signatures import declare_schema, literal_value
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import (
     ANY,
     LIBRARY_CLASSES,

@@ -7,11 +7,11 @@ from typing import Any, Final, NoReturn
 import torch
 
 from rekindle.errors import CorruptArchiveError, UnsafeArchiveError
-from rekindle.ir.type_parser import custom_class
+from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import LIBRARY_CLASSES, Type
-from rekindle.ops.libraries import missing_library
-from rekindle.ops.torchbind_objects import class_of_library_object
-from rekindle.ops.values import type_of_value
+from rekindle.ops.python.values import type_of_value
+from rekindle.ops.registration.libraries import missing_library
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object
 
 _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkldnn", "vulkan"})
 """Namespaces whose classes are made from numbers and tensors, and reach nothing else."""

@@ -41,7 +41,7 @@ from rekindle.ir.types import (
     union_members,
 )
 from rekindle.ir.types.named import ClassAttribute
-from rekindle.ops.values import new_named_tuple, new_object, type_of_value
+from rekindle.ops.python.values import new_named_tuple, new_object, type_of_value
 from rekindle.program.module import ScriptContainer, ScriptModule
 from rekindle.program.source_importer import SourceImporter
 

@@ -33,7 +33,7 @@ from rekindle.ir.types import (
     Type,
     union_members,
 )
-from rekindle.ops.values import describe, script_class, type_of_value, value_matches
+from rekindle.ops.python.values import describe, script_class, type_of_value, value_matches
 
 StateOf: TypeAlias = Callable[[Any, ClassType], tuple[Any, Type] | None]
 """What ``__getstate__`` of an object gives, and its type; None for an object whose attributes are its state."""

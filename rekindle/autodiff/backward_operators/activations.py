@@ -7,7 +7,7 @@ import math
 import torch
 from torch import Tensor
 
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements("autodiff::prelu_back(Tensor grad, Tensor self, Tensor weight) -> (Tensor, Tensor)")

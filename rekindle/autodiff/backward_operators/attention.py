@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import sum_to
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 _FLASH = 1
 """What PyTorch calls the way of its kernel."""

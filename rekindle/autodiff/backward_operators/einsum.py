@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements("autodiff::einsum_back(Tensor grad, str equation, Tensor[] tensors) -> Tensor[]")

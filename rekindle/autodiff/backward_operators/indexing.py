@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import Sizes, sum_to
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements("autodiff::slice_back(Tensor grad, int[] size, int dim, int? start, int? end, int step) -> Tensor")

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import sum_to
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements("autodiff::solve_back(Tensor grad, Tensor A, Tensor B, bool left, Tensor result) -> (Tensor, Tensor)")

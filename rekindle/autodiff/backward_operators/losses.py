@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements("autodiff::unreduced_loss(Tensor(a) grad, Tensor self, int reduction) -> Tensor(a)")

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import Sizes, sum_to
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements("autodiff::matmul_self(Tensor grad, int[] size, Tensor other) -> Tensor")

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rekindle.autodiff.backward_operators.sizes import Sizes
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 def _axes(rank: int, dim: int | Sizes | None) -> list[int]:

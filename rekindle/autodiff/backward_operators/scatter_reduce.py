@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 
 @implements(

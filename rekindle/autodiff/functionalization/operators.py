@@ -8,7 +8,7 @@ from typing import Final
 
 from rekindle.analysis.effects import is_write
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TENSOR, DictType, ListType, TensorType
 from rekindle.passes.simplification.functional_variants import functional_kind
 

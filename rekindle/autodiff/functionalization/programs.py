@@ -25,7 +25,7 @@ from rekindle.analysis.effects import may_write
 from rekindle.autodiff.functionalization.operators import apply_view_inverse, functional_variant, is_view, writes_to
 from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.ir.types import TENSOR, ListType, TensorType, Type
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from rekindle.ops.declare import implements
+from rekindle.ops.registration.declare import implements
 
 _UNKNOWN: Final = 2**62
 """A loop with so many turns ends by its condition."""

@@ -25,7 +25,7 @@ from rekindle.autodiff.residuals.min_cut import min_cut_saved_values
 from rekindle.autodiff.reverse_mode.reverse import BlockBackward, LinkedBackward
 from rekindle.autodiff.reverse_mode.tape import is_recomputable
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TensorType
 from rekindle.passes import (
     CommonSubexpressionElimination,

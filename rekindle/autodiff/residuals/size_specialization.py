@@ -17,7 +17,7 @@ from rekindle.autodiff.gradient import BackwardGraph, Gradient
 from rekindle.autodiff.residuals.selection import CLEANUP
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import NONE, Type
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 

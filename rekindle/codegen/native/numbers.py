@@ -17,9 +17,9 @@ from rekindle.codegen.native.arithmetic import COMPARISONS, EMITTERS, is_exact
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.writer import Number, RegionWriter, known_kind, literal
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import NUMBER, Type
-from rekindle.ops.values import is_instance
+from rekindle.ops.python.values import is_instance
 
 Operand = tuple[str, NativeType]
 """A register, and whether it is an int or a float."""

@@ -25,9 +25,9 @@ from rekindle.codegen.native.wrapper import ENTRY, entry_text
 from rekindle.codegen.native.writer import kinds_of
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.registry import AliasAnalysisKind, Operation
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
-from rekindle.ops.declare import implements_for_node
+from rekindle.ops.registration.declare import implements_for_node
 
 PATIENCE = 0.002
 """How many seconds the plan may spend on a simple loop before it is compiled."""

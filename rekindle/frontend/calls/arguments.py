@@ -12,8 +12,8 @@ from rekindle.frontend.inference.error_diagnosis import emit_for_errors
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
 from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.values import SimpleValue
-from rekindle.ir.named_value import NamedValue
 from rekindle.ir.node import Value
+from rekindle.ir.operators.named_value import NamedValue
 from rekindle.syntax.views import Apply, Attribute, DictLiteral, Expr, ListLiteral, Starred, StringLiteral
 
 

@@ -20,7 +20,7 @@ from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import ANY, NONE, ClassType, Type, UnionBase, mismatch_note, without_none
 from rekindle.syntax.views import Def, Param
 

@@ -8,8 +8,8 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.redefinition import rely_on
-from rekindle.ir.registry import REGISTRY
 from rekindle.ir.types import (
     INT,
     TENSOR,

@@ -11,7 +11,7 @@ from typing import Final
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.inference.none_error_messages import class_name
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING
 
 _OF_ONE: Final = frozenset({"aten::sorted", "aten::any", "aten::all"})

@@ -19,7 +19,7 @@ from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.local_functions import itself_within
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import Type
 
 finish: Final = LayerHook[Callable[[Graph], None]]("rekindle.program.definition", lambda graph: None)

@@ -19,9 +19,9 @@ from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.registry import REGISTRY
-from rekindle.ir.schema import Argument
-from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.schema import Argument
+from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     FLOAT,

@@ -24,11 +24,11 @@ from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
 from rekindle.frontend.sugared_values.special_forms import SpecialForm, ToList
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.frontend.type_expressions import parse_type_expression
-from rekindle.ir.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
 from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Value
-from rekindle.ir.named_value import NamedValue
-from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.operators.container_literals import TOLIST_ELEMENTS, TOLIST_OF_ROW
+from rekindle.ir.operators.named_value import NamedValue
+from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import (
     INT,
     NONE,

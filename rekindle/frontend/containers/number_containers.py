@@ -12,7 +12,7 @@ from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import (
     NUMBER,
     DictType,

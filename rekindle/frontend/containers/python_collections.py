@@ -18,7 +18,7 @@ from rekindle.frontend.sugared_values.local_functions import LocalFunction
 from rekindle.frontend.sugared_values.special_forms import Cast, MagicMethod, SpecialForm
 from rekindle.frontend.sugared_values.values import BoundCall, BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,
     INT,

@@ -9,7 +9,7 @@ from typing import Final
 from rekindle.errors import Cause, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, holds_set, is_python_key
 
 SET_METHODS: Final = frozenset(

@@ -13,7 +13,7 @@ from rekindle.errors import SourceRange
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.scopes.refinement import RefinementSet
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import unpack_tuple
+from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import BOOL, TupleType
 
 COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})

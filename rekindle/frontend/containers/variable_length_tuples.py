@@ -19,7 +19,7 @@ from rekindle.frontend.statements.loops import list_of
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import convert_value, unpack_tuple
+from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
 from rekindle.ir.types import INT, ListType, TupleType, Type, unify_all, unshaped, without_none
 from rekindle.syntax.views import Apply, BinOp, Expr, TupleLiteral
 

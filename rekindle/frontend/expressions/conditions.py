@@ -20,9 +20,9 @@ from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.special_forms import CaughtException, ExceptionClass, SpecialForm
 from rekindle.frontend.sugared_values.values import FunctionValue, SimpleValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
-from rekindle.ir.container_literals import make_alike
 from rekindle.ir.graph import Value
-from rekindle.ir.schema import MISSING
+from rekindle.ir.operators.container_literals import make_alike
+from rekindle.ir.operators.schema import MISSING
 from rekindle.ir.types import (
     ANY,
     ANY_LIST,

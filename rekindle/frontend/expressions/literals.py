@@ -16,7 +16,7 @@ from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.keyword_arguments import table_of_functions
 from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
 from rekindle.ir.node import Value
-from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import (
     STRING,
     TENSOR,

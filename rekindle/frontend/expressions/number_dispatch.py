@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from rekindle.errors import SourceRange
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.named_value import NamedValue, can_check
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.schema_matching import SchemaMismatch, try_match_schema
+from rekindle.ir.operators.named_value import NamedValue, can_check
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.schema_matching import SchemaMismatch, try_match_schema
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

@@ -12,7 +12,7 @@ from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction
 from rekindle.ir.node import Value
-from rekindle.ir.schema_matching import unpack_tuple
+from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     NONE,
     ClassType,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.schema import MISSING
+from rekindle.ir.operators.schema import MISSING
 from rekindle.ir.types import ClassType
 
 _COMPUTED: Final[dict[str, Callable[..., Any]]] = {

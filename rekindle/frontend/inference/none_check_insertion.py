@@ -28,8 +28,8 @@ from rekindle.frontend.scopes.environment import Environment
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.named_value import takes_number
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.named_value import takes_number
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,
     FLOAT,

@@ -9,8 +9,8 @@ from rekindle.frontend.inference.type_inference import ATTRIBUTE, DICT, LIST, NU
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import FunctionValue
 from rekindle.ir.graph import Value
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.redefinition import rely_on, widen_attribute
-from rekindle.ir.schema_matching import NamedValue
 from rekindle.ir.types import NONE, ClassType, DictType, ListType, Type, unshaped
 from rekindle.syntax.views import Apply, Expr, Select, Subscript, Var
 

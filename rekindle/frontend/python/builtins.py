@@ -29,9 +29,9 @@ from rekindle.frontend.statements.loops import generator_of, list_of
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import GLOBALS, NewStyleString
 from rekindle.frontend.sugared_values.values import SimpleValue
-from rekindle.ir.named_value import NamedValue
 from rekindle.ir.node import Value
-from rekindle.ir.schema_matching import unpack_tuple
+from rekindle.ir.operators.named_value import NamedValue
+from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

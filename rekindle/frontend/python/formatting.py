@@ -7,7 +7,7 @@ from rekindle.frontend.containers import set_values
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import IntType, ListType, OptionalType, TupleType, Type
 
 

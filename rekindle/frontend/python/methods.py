@@ -14,7 +14,7 @@ from rekindle.frontend.sugared_values import values
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.values import BoundCall, BuiltinFunction
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import DTYPE, ListType, is_open_number
 
 _INT: Final = {name: name for name in ("bit_length", "bit_count")}

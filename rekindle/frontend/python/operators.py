@@ -18,7 +18,7 @@ from rekindle.frontend.expressions.operators import binary
 from rekindle.frontend.expressions.primaries import from_library
 from rekindle.frontend.scopes.refinement import RefinementSet
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import unpack_tuple
+from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.ir.graph import Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import DTYPE, INT, LAYOUT, IntType, ListType, TensorType, TupleType
 
 _TUPLES: Final[dict[str, str]] = {

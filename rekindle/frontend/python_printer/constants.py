@@ -11,7 +11,7 @@ import torch
 from rekindle.errors import UnsupportedError
 from rekindle.ir.attributes import infer_type, type_name
 from rekindle.ir.constants import EnumMember
-from rekindle.ir.literals import format_complex, format_float, format_schema_float, format_string
+from rekindle.ir.text.literals import format_complex, format_float, format_schema_float, format_string
 from rekindle.ir.types import DictType, EnumType, ListType, TupleType, Type, UnionType, without_none
 
 Spelling = Callable[[Type], str]

@@ -13,8 +13,8 @@ from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.literals import format_string
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.text.literals import format_string
 from rekindle.ir.types import (
     BOOL,
     NONE,
@@ -28,7 +28,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
-from rekindle.ops.archive_values import differs_in_archives
+from rekindle.ops.archive.values import differs_in_archives
 
 if TYPE_CHECKING:
     from rekindle.frontend.python_printer.functions import FunctionPrinter

@@ -11,7 +11,7 @@ from rekindle.frontend.python_printer.constants import format_constant
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.literals import format_string
+from rekindle.ir.text.literals import format_string
 from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.schema import Argument
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.schema import Argument
 from rekindle.ir.types import (
     ClassType,
     EnumType,

@@ -33,7 +33,7 @@ from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, Sugared
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Block, Graph, Value
-from rekindle.ir.schema_matching import convert_value, unpack_tuple
+from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
     TENSOR,

@@ -24,7 +24,7 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.frontend.ssa.assignedness import stored_types
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type, is_python_key
 
 Private = Callable[[str], bool]

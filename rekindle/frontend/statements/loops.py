@@ -29,7 +29,7 @@ from rekindle.frontend.sugared_values.kept_generators import KeptGenerator
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.schema_matching import unpack_tuple
+from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     ANY,
     BOOL,

@@ -8,7 +8,7 @@ from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.inference.usage_inference import learn_type
 from rekindle.ir.node import Value
-from rekindle.ir.schema_matching import convert_value
+from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import (
     NONE,
     TENSOR,

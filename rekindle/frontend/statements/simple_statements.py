@@ -47,8 +47,8 @@ from rekindle.frontend.sugared_values.special_forms import (
 )
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.node import Value
+from rekindle.ir.operators.schema import MISSING
 from rekindle.ir.redefinition import fix_result, wanted_result
-from rekindle.ir.schema import MISSING
 from rekindle.ir.types import (
     ANY,
     BOOL,

@@ -18,7 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import Type
 from rekindle.syntax.views import LocalClass, LocalImport
 

@@ -14,7 +14,7 @@ from rekindle.frontend.sugared_values.special_forms import SpecialForm
 from rekindle.frontend.sugared_values.values import FunctionValue, MethodValue, SimpleValue
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 
 

@@ -9,7 +9,7 @@ from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import Type
 
 

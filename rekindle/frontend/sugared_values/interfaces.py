@@ -9,7 +9,7 @@ from rekindle.errors import Cause, SourceRange, TypeMismatchError, UnsupportedEr
 from rekindle.frontend.signatures import TypeOrError, declare_schema
 from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import InterfaceType, Type
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, Def, ExprStmt, Raise, Stmt, Var

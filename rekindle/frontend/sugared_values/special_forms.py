@@ -15,7 +15,7 @@ from rekindle.frontend.containers.set_values import shown
 from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
@@ -29,7 +29,7 @@ from rekindle.ir.types import (
     TupleType,
     Type,
 )
-from rekindle.ops.exceptions import exception_class
+from rekindle.ops.python.exceptions import exception_class
 
 
 class SpecialForm(StaticValue):

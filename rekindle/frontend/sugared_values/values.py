@@ -39,10 +39,10 @@ from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Stat
 from rekindle.frontend.sugared_values.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.registry import Operator
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.redefinition import rely_on, shows_elements, widen_attribute
-from rekindle.ir.registry import Operator
-from rekindle.ir.schema import FunctionSchema
-from rekindle.ir.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
 from rekindle.ir.types import (
     DEVICE,
     INT,
@@ -65,7 +65,7 @@ from rekindle.ir.types import (
     mismatch_note,
     unshaped,
 )
-from rekindle.ops.torchbind_objects import methods_of
+from rekindle.ops.tensor.torchbind_objects import methods_of
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}

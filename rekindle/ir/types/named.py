@@ -13,7 +13,7 @@ from rekindle.ir.types.base import Type
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value
     from rekindle.ir.graph_function import GraphFunction
-    from rekindle.ir.schema import FunctionSchema
+    from rekindle.ir.operators.schema import FunctionSchema
 
 LIBRARY_CLASSES: Final = "__torch__.torch.classes."
 """What the names of classes begin with that are written in C++; no program text defines them."""

@@ -20,9 +20,10 @@ from typing import Final
 
 import torch
 
-from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TENSOR, ListType, TensorType, Type
+from rekindle.ops.registration.traits import traits_of_kind
 from rekindle.ops.result_types import (
     backward,
     elementwise,
@@ -39,7 +40,6 @@ from rekindle.ops.result_types.call import Call
 from rekindle.ops.result_types.dtypes import ORDINARY
 from rekindle.ops.result_types.facts import Fact
 from rekindle.ops.result_types.rules import Rule
-from rekindle.ops.traits import traits_of_kind
 
 _FAMILIES: Final = (elementwise, reductions, views, matmul, neural, factories, indexing, linalg, backward)
 

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import torch
 
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.scalar_types import DTYPES
-from rekindle.ir.schema import FunctionSchema
 from rekindle.ir.types import TENSOR, ListType, OptionalType, TensorType
 from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown
 

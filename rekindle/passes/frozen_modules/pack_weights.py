@@ -22,7 +22,7 @@ An addition to what a convolution alone gives (``x + conv(y)``, the way round a 
 Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
 mind. What looks at the order of a result in memory gets it in the order that it had.
 
-What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.onednn_ops`.
+What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.tensor.onednn_ops`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rekindle.analysis.constants import constant_int, is_constant, value_of
 from rekindle.analysis.effects import may_write
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Use, Value
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import NoneType
 from rekindle.passes.frozen_modules.foldable import fixed_tensor
 from rekindle.rewriting.changes import may_change

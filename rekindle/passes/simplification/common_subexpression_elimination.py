@@ -24,8 +24,8 @@ from rekindle.analysis.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.constants import attribute_key
 from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondeterministic, reads_modes, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import AliasAnalysisKind
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.registry import AliasAnalysisKind
+from rekindle.ir.operators.traits import Trait
 from rekindle.rewriting.changes import may_change
 
 

@@ -29,7 +29,7 @@ from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondete
 from rekindle.errors import GraphError
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import is_foreign
+from rekindle.ir.operators.registry import is_foreign
 from rekindle.ir.types import Type
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination, remove_carried

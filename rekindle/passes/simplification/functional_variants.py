@@ -15,8 +15,8 @@ import torch
 
 from rekindle.analysis.type_propagation import fact_of_input
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.registry import REGISTRY, Operator
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BoolType, FloatType, IntType, NoneType, OptionalType, StringType, TensorType, Type
 from rekindle.ops.result_types import result_facts
 

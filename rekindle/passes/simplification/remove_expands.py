@@ -17,7 +17,7 @@ from typing import ClassVar
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.analysis.constants import constant_bool
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.traits import Trait
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TensorType
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination

@@ -25,7 +25,7 @@ from rekindle.analysis.constants import constant_int
 from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS, FORWARDING_KINDS, FRESH_VALUE_KINDS
 from rekindle.analysis.type_propagation import may_reshape
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.registry import AliasAnalysisKind
+from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.passes.simplification.functional_variants import functional_kind
 from rekindle.rewriting.changes import may_change
 

@@ -20,7 +20,7 @@ import torch
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     NONE,
     ClassType,

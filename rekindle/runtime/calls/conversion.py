@@ -47,8 +47,8 @@ from rekindle.ir.types import (
     kept_type,
     union_members,
 )
-from rekindle.ops.torchbind_objects import class_of_library_object
-from rekindle.ops.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
+from rekindle.ops.python.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object
 from rekindle.runtime.calls.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
 
 

@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 import torch
 
 from rekindle.errors import RekindleError
-from rekindle.ops import asynchrony
+from rekindle.ops.python import asynchrony
 from rekindle.runtime.calls.tracebacks import foreign_frames
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.registry import Operation
+from rekindle.ir.operators.registry import Operation
 
 
 class Opcode(enum.Enum):

@@ -24,11 +24,11 @@ from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.registry import REGISTRY, Operation, is_foreign
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.registry import REGISTRY, Operation, is_foreign
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
-from rekindle.ops.libraries import missing_operation, object_method
-from rekindle.ops.profiling import guard, profile
+from rekindle.ops.registration.libraries import missing_operation, object_method
+from rekindle.ops.tensor.profiling import guard, profile
 from rekindle.runtime.interpreter.instructions import CALLS, Instruction, Opcode
 from rekindle.runtime.strategies.bailouts import Bailout
 

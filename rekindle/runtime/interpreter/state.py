@@ -16,7 +16,7 @@ from typing import Any, Final
 from rekindle.errors import ArgumentError, InternalError, RekindleError, Source
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType
-from rekindle.ops.asynchrony import Await, Call
+from rekindle.ops.python.asynchrony import Await, Call
 from rekindle.runtime.calls.conversion import class_of
 from rekindle.runtime.calls.subscript_errors import word_as_python_does
 from rekindle.runtime.calls.tracebacks import SourceFrame, foreign_frames, traceback_through

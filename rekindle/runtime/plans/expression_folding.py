@@ -23,7 +23,7 @@ from typing import Final
 
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Value
-from rekindle.ops.scalars import derive_index
+from rekindle.ops.python.scalars import derive_index
 from rekindle.runtime.interpreter.instructions import JUMPS, Instruction, Opcode
 from rekindle.runtime.interpreter.lowering import WITHOUT_MEMORY
 

@@ -27,7 +27,7 @@ from typing import Any
 from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.subgraph_execution import PatchableOperation
-from rekindle.ops.profiling import conditions
+from rekindle.ops.tensor.profiling import conditions
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode
 from rekindle.runtime.interpreter.with_statements import leave_all

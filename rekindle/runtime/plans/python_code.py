@@ -25,11 +25,11 @@ from typing import Any, Final
 import torch
 
 from rekindle.ir.graph import Node
-from rekindle.ir.registry import Operation
+from rekindle.ir.operators.registry import Operation
 from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, STRING, TENSOR, TensorType, TupleType, Type
-from rekindle.ops.lists import append, set_item
-from rekindle.ops.objects import module_table
-from rekindle.ops.scalars import derive_index, range_length
+from rekindle.ops.python.lists import append, set_item
+from rekindle.ops.python.objects import module_table
+from rekindle.ops.python.scalars import derive_index, range_length
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode, copy_constant
 from rekindle.runtime.plans.expression_folding import Uses, foldable
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.subgraph_execution import callable_of
 from rekindle.ir.types import Type
-from rekindle.ops.profiling import guard_test
+from rekindle.ops.tensor.profiling import guard_test
 from rekindle.passes.speculation.bailout_graphs import bailout_graph
 from rekindle.passes.speculation.insert_bailouts import AT_ENTRY, template_of
 

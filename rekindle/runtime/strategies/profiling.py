@@ -20,7 +20,7 @@ import torch
 
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import NONE, TensorType, Type
-from rekindle.ops.profiling import PLAIN_TENSORS, recorders
+from rekindle.ops.tensor.profiling import PLAIN_TENSORS, recorders
 from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE, InsertProfiling
 
 

@@ -18,7 +18,7 @@ import torch.utils._contextlib
 from rekindle.errors import NotScriptableError, SourceRange
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.ir.graph import Graph
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.scripting import python_values
 from rekindle.scripting.python_values import class_value
 from rekindle.scripting.resolver import closure_of

@@ -13,7 +13,7 @@ from rekindle.frontend.calls.generic import GenericFunction
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, unshaped
 from rekindle.program.names import qualified_name
 from rekindle.scripting import python_values

@@ -13,7 +13,7 @@ from rekindle.frontend.sugared_values.base import CallSite, Keywords, SugaredVal
 from rekindle.frontend.sugared_values.values import MethodValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.scripting.callables.decorators import unwrapped
 from rekindle.scripting.callables.generic_functions import call_bound, fits_assumptions, make_generic, needs_call_types
 from rekindle.scripting.modules.module_types import ConcreteModuleType

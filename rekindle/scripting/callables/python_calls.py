@@ -12,8 +12,8 @@ from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredVal
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import NamedValue, match_schemas
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import ANY, TENSOR, Type, holds_set
 from rekindle.scripting.callables.modifiers import Modifier, modifier_of
 from rekindle.syntax.python_ast import function_def

@@ -13,7 +13,7 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, SourceRange, UnsupportedError, compiling
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.interfaces import InterfaceValue, interface_schema
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import InterfaceType, Type, keep_type, kept_type
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import CLASS_HOOKS, annotations_of

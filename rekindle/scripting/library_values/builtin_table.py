@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch.nn.modules import utils as nn_utils
 
 from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 
 _NAMESPACES: Final[tuple[Any, ...]] = (
     torch,

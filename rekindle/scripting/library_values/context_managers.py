@@ -19,9 +19,9 @@ from rekindle.frontend.sugared_values.values import BuiltinFunction, MethodValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
-from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
 from rekindle.program.module import ObjectBinding
 from rekindle.program.names import qualified_name

@@ -20,7 +20,7 @@ from rekindle.frontend.python.library import library_function
 from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, SugaredValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.named_value import NamedValue
+from rekindle.ir.operators.named_value import NamedValue
 from rekindle.ir.types import COMPLEX, NUMBER, TensorType, number_beside_tensor, number_members, present
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 

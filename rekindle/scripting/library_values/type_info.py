@@ -12,9 +12,9 @@ from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject, constant_value
 from rekindle.ir.graph import Graph, Value
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema_matching import match_schemas
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
-from rekindle.ir.schema import Argument, FunctionSchema
-from rekindle.ir.schema_matching import match_schemas
 from rekindle.ir.types import ANY, FLOAT, INT, Type
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS
 

@@ -25,7 +25,7 @@ from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.values import FunctionValue, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema_matching import NamedValue, unpack_tuple
+from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
 from rekindle.ir.types import NONE, TupleType, Type, unshaped, without_none
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.modules.module_types import ConcreteModuleType

@@ -16,7 +16,7 @@ from types import FunctionType
 from typing import Final
 
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import NONE, TENSOR, Type, join_contents, optional, unshaped
 
 _KEPT: Final = "__rekindle_init__"

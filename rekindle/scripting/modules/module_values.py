@@ -31,7 +31,7 @@ from rekindle.frontend.sugared_values.values import (
 )
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name

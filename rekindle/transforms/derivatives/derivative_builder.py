@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.errors import DifferentiationError, SourceRange
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema import Argument
+from rekindle.ir.operators.schema import Argument
 from rekindle.ir.types import TupleType
 from rekindle.passes import LowerSimpleTuples, run_passes
 from rekindle.program.function import Function

@@ -20,7 +20,7 @@ import torch
 
 from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.schema import Argument
+from rekindle.ir.operators.schema import Argument
 from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
 from rekindle.passes import DeadCodeElimination, run_passes
 from rekindle.passes.canonicalization.lower_graph import lower_graph

@@ -11,7 +11,7 @@ from rekindle.autodiff.functionalization.programs import functionalize
 from rekindle.errors import DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.passes import RemoveMutation, run_passes
 from rekindle.program.function import Function
 from rekindle.program.module import ScriptModule

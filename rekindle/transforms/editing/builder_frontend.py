@@ -18,7 +18,7 @@ from rekindle.ir import building
 from rekindle.ir.building import Arguments, Caller
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema_matching import NamedValue
+from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import NONE, TENSOR, TensorType, Type, optional
 from rekindle.passes.canonicalization.inlining import inline_between
 from rekindle.program.compilation_unit import caller_resolver, parse_definitions

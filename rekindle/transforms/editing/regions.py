@@ -8,7 +8,7 @@ from typing import Any, Final
 from rekindle.analysis.alias_db import AliasDb
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.printer import print_head
+from rekindle.ir.text.printer import print_head
 from rekindle.program.function import Function
 from rekindle.transforms.editing.from_graph import create_function
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rekindle.errors import RuleError
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import run_passes
 from rekindle.program.calling import inlined

@@ -15,7 +15,7 @@ from rekindle.errors import InternalError
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import TENSOR, Type
 from rekindle.passes import run_passes
 from rekindle.runtime.pipelines import BATCHING_RULE_CLEANUP

@@ -10,7 +10,7 @@ from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.errors import BatchingError, DifferentiationError, NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.schema import Argument, FunctionSchema
+from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, TensorType, Type
 from rekindle.passes import (
     ConstantPropagation,

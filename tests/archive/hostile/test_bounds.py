@@ -13,9 +13,9 @@ import torch
 import rekindle
 from rekindle.archive.limits import DEFAULT_LIMITS
 from rekindle.errors import ArchiveLimitError, CompileError, ParseError, Source, UnsupportedArchiveError
-from rekindle.ir.parser import parse_graph
-from rekindle.ir.schema_parser import parse_schema
-from rekindle.ir.type_parser import parse_type
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.ir.text.type_parser import parse_type
 from rekindle.syntax.parser import parse_module
 from tests.archive.hostile.containers import Member, packed, unpacked
 from tests.archive.hostile.programs import program, refusal

@@ -14,8 +14,8 @@ import rekindle
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.codegen.native.lists import NativeWriter
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
 from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from tests.codegen.native.number_programs import NUMBER_ARGUMENTS, number_programs
 from tests.codegen.native.support import assert_same_outcome, compiled, function_of, left_to_the_plan, outcome

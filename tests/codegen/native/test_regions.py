@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from rekindle.codegen.native import FormNativeRegions, region_executor
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from tests.codegen.native.support import assert_same_outcome, compiled, left_to_the_plan, outcome
 

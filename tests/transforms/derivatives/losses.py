@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import rekindle
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.autograd import gradcheck
 
 import rekindle
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from tests.support.golden import GoldenTexts
 from tests.transforms.derivatives.programs import PROGRAMS, Program, branches_that_use_different_things, loop

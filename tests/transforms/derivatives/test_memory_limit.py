@@ -20,7 +20,7 @@ from rekindle.autodiff.residuals.checkpoint_schedule import (
     segment_length,
     storage_bytes,
 )
-from rekindle.ir.printer import print_graph
+from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from tests.support.golden import GoldenTexts
 

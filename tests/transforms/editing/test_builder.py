@@ -13,7 +13,7 @@ import rekindle
 from rekindle.errors import GraphError, ParseError, SchemaError, UndefinedNameError
 from rekindle.ir.building import Builder
 from rekindle.ir.graph import Graph
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import INT, OptionalType
 from rekindle.ir.verifier import verify
 

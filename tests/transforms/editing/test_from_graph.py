@@ -10,7 +10,7 @@ from torch import nn
 
 import rekindle
 from rekindle.errors import GraphError, VerificationError
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 
 LINEAR = """graph(%x : Tensor,
       %weight : Tensor,

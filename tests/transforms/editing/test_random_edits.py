@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rekindle
 from rekindle.errors import GraphError, RekindleError
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.transforms.editing import extract, move, outline, replace, split
 from tests.support.shares import portion

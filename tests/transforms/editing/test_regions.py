@@ -11,7 +11,7 @@ import torch
 import rekindle
 from rekindle.errors import GraphError, SchemaError
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.parser import parse_graph
+from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.verifier import verify
 from rekindle.transforms.editing import Region, extract, move, outline, replace, split
 

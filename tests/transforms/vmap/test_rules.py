@@ -8,7 +8,7 @@ import pytest
 
 import rekindle.ops  # noqa: F401  (fills the registry)
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.ir.registry import REGISTRY
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.verifier import verify
 from rekindle.transforms.vmap.batching_rule import helper, helpers, operators_with_rules, rule_for
 from rekindle.transforms.vmap.rules.metadata import SCALARS, UNCHANGED

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rekindle.ir.schema import FunctionSchema
+from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import TensorType
 
 RENAMED: Final[Mapping[str, str]] = {"from": "from_"}

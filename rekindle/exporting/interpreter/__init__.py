@@ -1,0 +1,1 @@
+"""The interpreter that runs a program on fake tensors: statements, branches, loops, calls and the abstract state."""

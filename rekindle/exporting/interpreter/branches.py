@@ -1,0 +1,311 @@
+"""`if` on a condition that only the run tells: ``torch.cond``.
+
+Where the ways through both blocks leave values that can be told apart by tensors alone, the results of the `if` are
+those of ``torch.cond``. Where they cannot (None and a Tensor, lists of different lengths, a flag that `break` and
+`return` set), all that follows goes into the branches too, so that each of them knows what it has::
+
+    if c:                            cond(c, lambda x: (sin(x),), lambda x: (g(x),), (x,))
+        return sin(x)      becomes
+    return g(x)
+
+A branch that only raises is an assertion that the run does not come there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch import SymBool, Tensor
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from rekindle.errors import ExportProblem
+from rekindle.exporting.interpreter.dry_run import (
+    DryRun,
+    Operands,
+    dry_run,
+    note_shared,
+    phi_placeholder,
+    slot_tensors,
+    unaliased,
+    values_of,
+    without_gradients,
+)
+from rekindle.exporting.interpreter.state_join import AbstractState, JoinedState, JoinError, join_states
+from rekindle.exporting.interpreter.symbolic_interpreter import (
+    Frame,
+    ProgramRaises,
+    SymbolicInterpreter,
+    execution_point,
+)
+from rekindle.exporting.interpreter.values import StateCopier, UnbackedScalar
+from rekindle.exporting.scalars import scalar_ops
+from rekindle.ir.graph import Block, Node, Value
+from rekindle.ops.python.exceptions import make_exception
+
+_SPECULATABLE_KINDS: Final = frozenset(
+    {
+        *("prim::Constant", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq", "aten::ne", "aten::Bool"),
+        *("aten::sum", "aten::any", "aten::all", "aten::size", "aten::dim", "aten::__not__", "aten::abs", "aten::len"),
+    }
+)
+"""Kinds that may run though the program would not have run them: they change nothing, and hardly ever raise."""
+
+_LATE_USES: Final = frozenset(
+    {
+        *("aten::add", "aten::sub", "aten::mul", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq"),
+        *("aten::ne", "prim::Return", "prim::If", "prim::Loop", "prim::TupleConstruct"),
+    }
+)
+"""Kinds that do as well with an int that only the run tells."""
+
+
+def branch(machine: SymbolicInterpreter, frame: Frame, node: Node) -> None:
+    """Go on behind or in a ``prim::If``."""
+    condition = scalar_ops.settled(frame.activation.env[node.input])
+    if isinstance(condition, bool):
+        machine.enter_block(frame, node.blocks[0 if condition else 1], node)
+        return
+    machine.note_reads([condition])
+    if _combine(machine, frame, node, condition):
+        return
+    ways = [_path_frame(frame, block, None) for block in node.blocks]
+    surviving = machine.surviving(machine.frames)
+    rehearsals = [dry_run(machine, [way], surviving) for way in ways]
+    if _assert_path_not_taken(machine, condition, rehearsals, lambda taken: _enter(machine, frame, node, taken)):
+        return
+    first, second = rehearsals
+    try:
+        may_be_late = [_may_be_unbacked(output) for output in node.outputs]
+        template = join_states(first.world, second.world, surviving, may_be_late=may_be_late)
+    except JoinError as mismatch:
+        _split(machine, frame, node, condition, mismatch, rehearsals)
+        return
+    values = _cond(machine, frame, node, condition, [[way] for way in ways], template, rehearsals, surviving)
+    machine.bind(frame.activation, node, values)
+
+
+def _path_frame(frame: Frame, block: Block, owner: Node | None) -> Frame:
+    return Frame(frame.activation, block, block.return_node.next, owner, path=frame.path)
+
+
+def _enter(machine: SymbolicInterpreter, frame: Frame, node: Node, taken: bool) -> None:
+    machine.enter_block(frame, node.blocks[0 if taken else 1], node)
+
+
+def _assert_path_not_taken(
+    machine: SymbolicInterpreter, condition: Any, rehearsals: Sequence[DryRun], enter: Callable[[bool], None]
+) -> bool:
+    """Where a way raises: assert that the run does not take it, and go on with the other one."""
+    first, second = (rehearsal.raised for rehearsal in rehearsals)
+    if first is None and second is None:
+        return False
+    if first is not None and second is not None:
+        raise first
+    raised = first or second
+    assert raised is not None
+    wanted = scalar_ops.negated(condition) if first is not None else condition
+    assert_true(machine, wanted, _message_of(raised))
+    enter(first is None)
+    return True
+
+
+def _message_of(raised: ProgramRaises) -> str:
+    node = raised.node
+    name = None
+    if len(node.inputs) > 1:
+        found = raised.frame.activation.env.get(node.inputs[1])
+        name = found if isinstance(found, str) else None
+    error = make_exception(raised.message, name)
+    place = node.range.place
+    return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
+
+
+def assert_true(machine: SymbolicInterpreter, condition: Any, message: str, *, is_assumed: bool = False) -> None:
+    """Have the exported program raise where ``condition`` does not hold; with ``is_assumed`` wherever it comes to."""
+    machine.session.assertions += 1
+    # What is checked of symbols PyTorch takes for true everywhere, not only behind the check.
+    if isinstance(condition, SymBool) and (is_assumed or machine.session.is_unconditional):
+        torch._check(condition, lambda: message)
+    else:
+        torch.ops.aten._assert_async.msg(scalar_ops.condition_tensor(condition), message)
+
+
+def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: Any) -> bool:
+    """``a and b``, ``a or b``: without a branch where computing both does no harm."""
+    if len(node.outputs) != 1 or node.output.type.kind != "BoolType":
+        return False
+    if not all(
+        inner.kind in _SPECULATABLE_KINDS and not inner.blocks for block in node.blocks for inner in block.nodes
+    ):
+        return False
+    results: list[Any] = []
+    for block in node.blocks:
+        for inner in block.nodes:
+            machine.session.places.enter(frame.activation.steps, inner)
+            machine.execute(frame, inner)
+        results.append(frame.activation.env[block.outputs[0]])
+    first, second = results
+    if second is False:
+        result = scalar_ops.both(condition, first)
+    elif first is True:
+        result = scalar_ops.either(condition, second)
+    elif first is False:
+        result = scalar_ops.both(scalar_ops.negated(condition), second)
+    elif second is True:
+        result = scalar_ops.either(scalar_ops.negated(condition), first)
+    else:
+        taken = scalar_ops.both(condition, first)
+        result = scalar_ops.either(taken, scalar_ops.both(scalar_ops.negated(condition), second))
+    frame.activation.env[node.output] = result
+    return True
+
+
+def _may_be_unbacked(value: Value) -> bool:
+    """Whether a number that only the run tells does as well for all that use ``value``."""
+    return all(use.user.kind in _LATE_USES for use in value.uses)
+
+
+def _split(
+    machine: SymbolicInterpreter,
+    frame: Frame,
+    node: Node,
+    condition: Any,
+    mismatch: JoinError,
+    rehearsals: Sequence[DryRun],
+) -> None:
+    """Have each branch go on to the end of the region by itself."""
+    ways = [[*machine.frames, _path_frame(frame, block, node)] for block in node.blocks]
+    try:
+        if split_paths(machine, frame, node, condition, ways, lambda taken: _enter(machine, frame, node, taken)):
+            return
+    except JoinError as later:
+        mismatch = later
+    try:
+        surviving = machine.surviving(machine.frames)
+        template = join_states(rehearsals[0].world, rehearsals[1].world, surviving, is_strict=False)
+    except JoinError:
+        pass
+    else:
+        blocks = [[_path_frame(frame, block, None)] for block in node.blocks]
+        values = _cond(machine, frame, node, condition, blocks, template, rehearsals, surviving)
+        machine.bind(frame.activation, node, values)
+        return
+    if isinstance(condition, SymBool) and not free_unbacked_symbols(condition):
+        machine.enter_block(frame, node.blocks[0 if bool(condition) else 1], node)  # PyTorch guards what it is told
+        return
+    raise machine.problem(
+        frame,
+        node,
+        f"the branches of this 'if', which only the run decides, come to {mismatch}",
+        hint="have both give the same kinds of values: a Tensor in place of None, lists of the same length, one dtype",
+    )
+
+
+def split_paths(
+    machine: SymbolicInterpreter,
+    frame: Frame,
+    node: Node,
+    condition: Any,
+    ways: Sequence[Sequence[Frame]],
+    enter: Callable[[bool], None],
+    *,
+    is_trial: bool = False,
+) -> bool:
+    """Have two ways, the first of them where ``condition`` holds, go on to the end of the region each by itself. Where
+    one raises, ``enter`` is told to take the other one. False if too many ways went apart already, or, in a trial, if
+    something on them has no form.
+
+    Raises:
+        Mismatch: what they come to cannot be told apart by tensors alone.
+    """
+    session = machine.session
+    if session.budget <= 0:
+        return False
+    session.budget -= 1
+    known = len(session.problems)
+    lasting = machine.surviving([])
+    both = [dry_run(machine, way, lasting) for way in ways]
+    if is_trial and len(session.problems) > known:
+        return False
+    if _assert_path_not_taken(machine, condition, both, enter):
+        return True
+    template = join_states(both[0].world, both[1].world, lasting, is_strict=False)
+    machine.result = _cond(machine, frame, node, condition, ways, template, both, lasting)
+    return True
+
+
+def _cond(
+    machine: SymbolicInterpreter,
+    frame: Frame,
+    node: Node,
+    condition: Any,
+    ways: Sequence[Sequence[Frame]],
+    template: JoinedState,
+    rehearsals: Sequence[DryRun],
+    surviving: Sequence[Any],
+) -> list[Any]:
+    """The values that go on, from a ``torch.cond`` of both ways."""
+    operands = Operands.of(template, rehearsals)
+    if operands.shared_memory() is not None:
+        raise machine.problem(
+            frame,
+            node,
+            "a branch of this 'if', which only the run decides, writes to a tensor that shares memory with another one"
+            " that the branches read",
+            hint="write to a copy: x = x.clone()",
+        )
+    count = len(template.slots)
+    if machine.session.dry_run_depth:
+        results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
+        note_shared(machine, template, rehearsals, results, execution_point(frame, node))
+        return values_of(template, results)
+    asserts = any(rehearsal.asserts for rehearsal in rehearsals)
+    if not template.slots and not operands.written and not asserts:
+        return values_of(template, [])  # nothing comes of it
+    functions = [_branch_function(machine, way, template, operands, surviving, asserts) for way in ways]
+    predicate = condition.tensor if isinstance(condition, UnbackedScalar) else condition
+    machine.session.places.enter(frame.activation.steps, node)
+    given = operands.tensors()
+    try:
+        results = torch.ops.higher_order.cond(predicate, functions[0], functions[1], given)
+    except (RuntimeError, AssertionError) as error:
+        if isinstance(error, ExportProblem):
+            raise
+        raise machine.problem(
+            frame,
+            node,
+            f"torch.cond cannot hold the branches of this 'if': {error}",
+            hint="compute both and choose with torch.where, or move what cannot stand there out of the branches",
+        ) from error
+    machine.session.places.enter(frame.activation.steps, node)
+    if asserts:
+        *results, passed = results
+        torch.ops.aten._assert_async.msg(passed, "a check in a branch has failed")
+    operands.write_back(results[count:])
+    results = without_gradients(template, results[:count])
+    note_shared(machine, template, rehearsals, results, execution_point(frame, node))
+    return values_of(template, results)
+
+
+def _branch_function(
+    machine: SymbolicInterpreter,
+    frames: Sequence[Frame],
+    template: JoinedState,
+    operands: Operands,
+    surviving: Sequence[Any],
+    asserts: bool,
+) -> Callable[..., tuple[Tensor, ...]]:
+    def run(*given: Any) -> tuple[Tensor, ...]:
+        replacements = operands.replacements(given)
+        copier = StateCopier(replacements)
+        copy = machine.fresh(machine.copied(frames, copier), copier, surviving)
+        with machine.session.in_body():
+            world = AbstractState(copy.run(), copier)
+        written = [replacements[key] for key in operands.written]
+        # What checks something must give something that is used, or it would be thrown away as dead.
+        passed = [scalar_ops.condition_tensor(True)] if asserts else []
+        return unaliased([*slot_tensors(template, world), *written, *passed], given)
+
+    return run

@@ -1,0 +1,320 @@
+"""Trying a way through the program without recording it, to see what it reads, writes and leaves.
+
+``torch.cond`` and ``while_loop`` want to know before they trace a branch what goes into it and what comes out. So each
+way is walked twice: once on stand-ins for all tensors, with the tracer looking away, and once more when the operator
+traces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import SymBool, SymFloat, SymInt, Tensor
+from torch._guards import detect_fake_mode
+from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+
+from rekindle.exporting.interpreter.state_join import (
+    AbstractState,
+    AppendedRows,
+    JoinedState,
+    PhiInfo,
+    tensor_for,
+    value_of,
+)
+from rekindle.exporting.interpreter.symbolic_interpreter import (
+    ExecutionPoint,
+    Frame,
+    ProgramRaises,
+    SymbolicInterpreter,
+)
+from rekindle.exporting.interpreter.values import (
+    UNSET,
+    LeafKey,
+    StateCopier,
+    UnbackedScalar,
+    key_of,
+    leaves,
+    number_as_tensor,
+)
+from rekindle.exporting.scalars.scalar_ops import condition_tensor
+
+
+@dataclass(slots=True)
+class DryRun:
+    """What a way did: the world that it leaves, and the leaves of before that it read and wrote; or that it raises."""
+
+    world: AbstractState
+    read_leaves: dict[LeafKey, Any] = field(default_factory=dict)
+    written: dict[LeafKey, Tensor] = field(default_factory=dict)
+    differentiable_writes: set[LeafKey] = field(default_factory=set)
+    """Those of the leaves written to that a gradient flows into."""
+    raised: ProgramRaises | None = None
+    memory: set[int] = field(default_factory=set)
+    """The memory that it wrote to, stand-ins included."""
+    asserts: bool = False
+    """Whether it checks something, so that it must run though nothing comes of it."""
+
+
+@contextmanager
+def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
+    """Within, nothing is recorded, and symbols that operators make are forgotten."""
+    fake_mode = detect_fake_mode()
+    shape_env = None if fake_mode is None else fake_mode.shape_env
+    session = machine.session
+    touched, written = session.read_leaves, session.written
+    session.read_leaves, session.written = set(), set()
+    session.dry_run_depth += 1
+    try:
+        forgetting = nullcontext() if shape_env is None else shape_env.ignore_fresh_unbacked_symbols()
+        with disable_proxy_modes_tracing(), forgetting:
+            yield
+    finally:
+        session.dry_run_depth -= 1
+        session.read_leaves, session.written = touched, written
+
+
+def surrogate(leaf: Any) -> Any:
+    """A tensor of the same kind with memory of its own; a symbol stands for itself."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    new = leaf.clone()
+    if getattr(new, "constant", None) is not None:
+        new.constant = None  # type: ignore[attr-defined]
+    return new
+
+
+Preparation = Callable[[list[Frame], StateCopier], object]
+"""Changes copied frames before they run."""
+
+
+def dry_run(
+    machine: SymbolicInterpreter, frames: Sequence[Frame], surviving: Sequence[Any], prepare: Preparation | None = None
+) -> DryRun:
+    """Walk a copy of ``frames`` to its end. ``surviving`` are the containers that matter then."""
+    before = machine.leaves_of(frames)
+    session = machine.session
+    with without_recording(machine):
+        stand_ins = {key: surrogate(leaf) for key, leaf in before.items()}
+        copier = StateCopier(stand_ins)
+        world = AbstractState([], copier)
+        for key, leaf in before.items():
+            world.origins[key_of(stand_ins[key])] = leaf
+        for leaf in leaves(list(surviving)):
+            world.origins.setdefault(key_of(leaf), leaf)
+        result = DryRun(world)
+        copied = machine.copied(frames, copier)
+        if prepare is not None:
+            prepare(copied, copier)
+        copy = machine.fresh(copied, copier, surviving)
+        assertions = session.assertions
+        try:
+            world.values = copy.run()
+        except ProgramRaises as raised:
+            result.raised = raised
+        result.asserts = session.assertions > assertions
+        result.memory = set(session.written)
+        for own, leaf in world.origins.items():
+            key = key_of(leaf)
+            if own in session.read_leaves:
+                result.read_leaves[key] = leaf
+            new = stand_ins.get(key)
+            if isinstance(new, Tensor) and new.untyped_storage()._cdata in session.written:
+                result.written[key] = leaf
+                if new.requires_grad:
+                    result.differentiable_writes.add(key)
+    if session.dry_run_depth:
+        session.read_leaves.update(result.read_leaves)
+        session.written.update(leaf.untyped_storage()._cdata for leaf in result.written.values())
+    return result
+
+
+# ------------------------------------------------------------------------------------------------------- what goes in
+
+
+@dataclass(slots=True)
+class Operands:
+    """The leaves of before that go into an operator, and which of them it writes to."""
+
+    leaves: dict[LeafKey, Any] = field(default_factory=dict)
+    written: dict[LeafKey, Tensor] = field(default_factory=dict)
+    differentiable_writes: set[LeafKey] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, template: JoinedState, rehearsals: Sequence[DryRun]) -> Operands:
+        """What the ways read and write, and what they hand on."""
+        found = cls()
+        for rehearsal in rehearsals:
+            found.leaves.update(rehearsal.read_leaves)
+            found.leaves.update(rehearsal.written)
+            found.written.update(rehearsal.written)
+            found.differentiable_writes |= rehearsal.differentiable_writes
+            for value in template.leaves_of(rehearsal.world):
+                value = value.element if isinstance(value, AppendedRows) else value
+                leaf = value.tensor if isinstance(value, UnbackedScalar) else value
+                origin = rehearsal.world.origin(leaf)
+                if origin is not None:
+                    key = key_of(origin)
+                    found.leaves[key] = origin
+        return found
+
+    def write_back(self, results: Sequence[Tensor]) -> None:
+        """Write to the leaves what an operator says that they hold now."""
+        for (key, tensor), new in zip(self.written.items(), results, strict=True):
+            tensor.copy_(new if key in self.differentiable_writes else new.detach())
+
+    def shared_memory(self) -> tuple[Tensor, Tensor] | None:
+        """A tensor that is written to and another one that goes in and shares its memory."""
+        for key, tensor in self.written.items():
+            memory = tensor.untyped_storage()._cdata
+            for other_key, other in self.leaves.items():
+                if other_key != key and isinstance(other, Tensor) and other.untyped_storage()._cdata == memory:
+                    return tensor, other
+        return None
+
+    def tensors(self) -> list[Any]:
+        """The operands as ``torch.cond`` takes them: tensors, none of which share memory, and ints."""
+        return dealias([as_operand(leaf) for leaf in self.leaves.values()])
+
+    def replacements(self, given: Sequence[Any], *, copies: bool = True) -> dict[LeafKey, Any]:
+        """What stands for each leaf within the operator, which got ``given``; copies of those that it writes to."""
+        found: dict[LeafKey, Any] = {}
+        for (key, leaf), value in zip(self.leaves.items(), given, strict=True):
+            found[key] = from_operand(leaf, value)
+            if copies and key in self.written:
+                found[key] = value.clone()
+        return found
+
+
+def as_operand(leaf: Any) -> Any:
+    """A leaf as operators of a higher order take it."""
+    if isinstance(leaf, SymFloat):
+        return number_as_tensor(leaf)
+    return condition_tensor(leaf) if isinstance(leaf, SymBool) else leaf
+
+
+def from_operand(leaf: Any, given: Any) -> Any:
+    """What ``given`` within an operator means for ``leaf`` outside."""
+    if isinstance(leaf, SymFloat):
+        return UnbackedScalar("float", given)
+    return UnbackedScalar("bool", given) if isinstance(leaf, SymBool) else given
+
+
+# ------------------------------------------------------------------------------------------------------ what comes out
+
+
+def slot_tensors(template: JoinedState, world: AbstractState, iteration: Tensor | None = None) -> list[Tensor]:
+    """What a way leaves in the slots, as tensors. ``iteration`` is the number of that of a loop, from 0."""
+    found: list[Tensor] = []
+    for info, value in zip(template.slots, template.leaves_of(world), strict=True):
+        if isinstance(value, AppendedRows):
+            assert iteration is not None
+            at, row = iteration.reshape([1]), value.element.unsqueeze(0)
+            found.append(torch.ops.aten.index_copy.default(value.rows.tensor, 0, at, row))
+            continue
+        tensor = tensor_for(info, value)
+        found.append(tensor.contiguous() if not has_plain_strides(info) else tensor)
+    return found
+
+
+def has_plain_strides(info: PhiInfo) -> bool:
+    """Whether the examples of a slot lie in memory in the same way."""
+    a, b = info.examples
+    if not (isinstance(a, Tensor) and isinstance(b, Tensor)):
+        return not isinstance(a, Tensor) and not isinstance(b, Tensor)
+    return a.is_contiguous() and b.is_contiguous()
+
+
+def unaliased(tensors: Sequence[Tensor], others: Sequence[Any]) -> tuple[Tensor, ...]:
+    """``tensors``, with a copy for each that shares memory with one before it or with one of ``others``."""
+    taken = {other.untyped_storage()._cdata for other in others if isinstance(other, Tensor)}
+    found: list[Tensor] = []
+    for tensor in tensors:
+        if tensor.untyped_storage()._cdata in taken:
+            tensor = tensor.clone()
+        taken.add(tensor.untyped_storage()._cdata)
+        found.append(tensor)
+    return tuple(found)
+
+
+def dealias(operands: Sequence[Any]) -> list[Any]:
+    """``operands``, with a copy for each tensor that shares memory with one before it: an operator of a higher order
+    takes no two such, though it writes to neither."""
+    taken: set[int] = set()
+    found: list[Any] = []
+    for operand in operands:
+        if isinstance(operand, Tensor):
+            if operand.untyped_storage()._cdata in taken:
+                operand = operand.clone()
+            taken.add(operand.untyped_storage()._cdata)
+        found.append(operand)
+    return found
+
+
+def phi_placeholder(info: PhiInfo) -> Tensor:
+    """A tensor such as a slot holds, while nothing is recorded."""
+    example = info.example
+    a, b = info.examples
+    shape = list(example.shape)
+    if isinstance(a, Tensor) and isinstance(b, Tensor) and info.kind == "tensor":
+        shape = [_either_size(x, y) for x, y in zip(a.shape, b.shape, strict=True)]
+    needs_grad = any(isinstance(each, Tensor) and each.requires_grad for each in info.examples)
+    new = torch.empty(shape, dtype=example.dtype, device=example.device)
+    return new.requires_grad_() * 1 if needs_grad else new
+
+
+def _either_size(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int) and a == b:
+        return a
+    if isinstance(a, SymInt) and isinstance(b, SymInt) and a.node.expr == b.node.expr:
+        return a
+    fake_mode = detect_fake_mode()
+    assert fake_mode is not None
+    assert fake_mode.shape_env is not None
+    size: Any = fake_mode.shape_env.create_unbacked_symint()
+    torch._check(size >= 0)
+    return size
+
+
+def note_shared(
+    machine: SymbolicInterpreter,
+    template: JoinedState,
+    rehearsals: Sequence[DryRun],
+    results: Sequence[Tensor],
+    moment: ExecutionPoint | None,
+) -> None:
+    """Remember results that one way took from before: only the run tells whether they share memory with that."""
+    for rehearsal in rehearsals:
+        memory = {own[1]: leaf for own, leaf in rehearsal.world.origins.items() if own[0] == "tensor"}
+        by_storage = {
+            stand.untyped_storage()._cdata: memory[id(stand)]
+            for stand in rehearsal.world.copier.replacements.values()
+            if isinstance(stand, Tensor) and id(stand) in memory
+        }
+        for value, result in zip(template.leaves_of(rehearsal.world), results, strict=False):
+            if isinstance(value, AppendedRows):
+                continue
+            tensor = value.tensor if isinstance(value, UnbackedScalar) else value
+            if not isinstance(tensor, Tensor) or value is UNSET:
+                continue
+            source = by_storage.get(tensor.untyped_storage()._cdata)
+            if source is not None:
+                for each in (source, result):
+                    machine.session.maybe_aliased[each.untyped_storage()._cdata] = (each, moment)
+
+
+def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[Tensor]:
+    """``results`` of an operator, all of which get gradients if one of them does; but not those that had none."""
+    found: list[Tensor] = []
+    for info, result in zip(template.slots, results, strict=True):
+        has_gradient = any(isinstance(each, Tensor) and each.requires_grad for each in info.examples)
+        found.append(result.detach() if result.requires_grad and not has_gradient else result)
+    return found
+
+
+def values_of(template: JoinedState, tensors: Sequence[Tensor]) -> list[Any]:
+    """The values that go on, from what an operator gave for the slots."""
+    return template.built([value_of(info.kind, tensor) for info, tensor in zip(template.slots, tensors, strict=True)])

@@ -1,0 +1,250 @@
+"""How the export goes on where something has no form in Export IR.
+
+A reason against the export is no end of it: the report is to have all of them, and a draft all the rest. What comes
+next is taken from the *example*, a run of the program on the example's own tensors
+(:mod:`rekindle.exporting.interpreter.example_run`):
+
+=====================================  ===============================================================================
+a branch, a loop                       goes as in the example; the draft checks the conditions
+a number that only the run tells       is that of the example; the draft checks it
+a call of Python                       is made; what the tracer records of it is in the draft
+a print, a file that is written        is left out
+anything else                          gives what it gives in the example. There is no draft then, only a report
+=====================================  ===============================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import SymBool, Tensor
+
+from rekindle.errors import ExportProblem
+from rekindle.exporting.interpreter import branches
+from rekindle.exporting.interpreter.symbolic_interpreter import (
+    ExecutionPoint,
+    Frame,
+    ProgramRaises,
+    SymbolicInterpreter,
+    execution_point,
+)
+from rekindle.exporting.interpreter.values import UnbackedScalar, is_known, kind_of, with_items
+from rekindle.exporting.scalars import scalar_ops
+from rekindle.exporting.static_checks import static_problems
+from rekindle.ir.control_flow import LoopView
+from rekindle.ir.graph import Node
+
+
+@dataclass(slots=True, frozen=True)
+class TensorMeta:
+    """What a tensor of the example was like."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+
+@dataclass(slots=True)
+class Example:
+    """What the program does with the arguments of the example."""
+
+    branch_conditions: dict[ExecutionPoint, bool] = field(default_factory=dict)
+    """The conditions of branches."""
+    trip_counts: dict[ExecutionPoint, int] = field(default_factory=dict)
+    """How many iterations loops have."""
+    arguments: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
+    """What nodes are given; other than numbers and lists of them, None."""
+    results: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
+    """What nodes give, with a :class:`TensorMeta` for each tensor."""
+
+
+class NeedsExample(Exception):
+    """The export has to begin again, and to know what the program does with the example. ``decided`` is a branch or a
+    loop that has to go as it does there, and why."""
+
+    def __init__(self, problem: ExportProblem, decided: ExecutionPoint | None = None) -> None:
+        self.problem = problem
+        self.decided = decided
+        super().__init__(problem.message)
+
+
+_WAY: Final = "this goes as it does for the example, and raises where a call would go another way"
+_NUMBER: Final = "the number is the example's, {}, and the draft raises where it is another one"
+_PYTHON: Final = (
+    "Python is called while the draft is made: the operators that it calls then are in the draft, and nothing else of"
+    " it"
+)
+
+
+def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
+    """The example.
+
+    Raises:
+        NeedsExample: it is not known yet.
+    """
+    if machine.session.example is None:
+        raise NeedsExample(problem)
+    return machine.session.example
+
+
+def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
+    """Why a branch or a loop goes as in the example, if it does."""
+    moment = execution_point(frame, node)
+    return None if moment is None else machine.session.forced_by_example.get(moment)
+
+
+def follow_example_branch(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
+    """Take the way through a ``prim::If`` that the example takes.
+
+    Raises:
+        ExportProblem: the example never comes here.
+    """
+    moment = execution_point(frame, node)
+    way = None if moment is None else example_of(machine, problem).branch_conditions.get(moment)
+    if way is None:
+        raise problem
+    for other in static_problems(node.blocks[1 if way else 0].nodes):
+        machine.session.note(other.with_draft(_WAY))
+    machine.session.note(problem.with_draft(_WAY))
+    condition = scalar_ops.settled(frame.activation.env[node.input])
+    _check(machine, node, condition, way)
+    machine.enter_block(frame, node.blocks[0 if way else 1], node)
+
+
+def follow_example_loop(
+    machine: SymbolicInterpreter,
+    frame: Frame,
+    node: Node,
+    iteration: int,
+    condition: Any,
+    carried: list[Any],
+    problem: ExportProblem,
+) -> None:
+    """Have a loop run as often as it does in the example.
+
+    Raises:
+        ExportProblem: the example never comes here.
+    """
+    moment = execution_point(frame, node)
+    turns = None if moment is None else example_of(machine, problem).trip_counts.get(moment)
+    if moment is None or turns is None:
+        raise problem
+    machine.session.forced_by_example[moment] = problem
+    machine.session.note(problem.with_draft(_WAY))
+    limit = frame.activation.env[LoopView(node).trip_count]
+    goes_on = iteration < turns
+    within: Any = iteration < limit if is_known(limit) else _at_most(limit, iteration)
+    _check(machine, node, scalar_ops.both(scalar_ops.settled(condition), within), goes_on)
+    if goes_on:
+        machine.enter_block(frame, node.blocks[0], node, [iteration, *carried], iteration)
+    else:
+        machine.bind(frame.activation, node, carried)
+
+
+def _at_most(limit: Any, iteration: int) -> Any:
+    if isinstance(limit, UnbackedScalar):
+        return UnbackedScalar("bool", torch.ops.aten.gt.Scalar(limit.tensor, iteration))
+    return scalar_ops.settled(limit > iteration)
+
+
+def _check(machine: SymbolicInterpreter, node: Node, condition: Any, expected: bool) -> None:
+    if not isinstance(condition, bool):
+        wanted = condition if expected else scalar_ops.negated(condition)
+        message = f"a draft goes as its example went, and no other way ({node.range.place})"
+        branches.assert_true(machine, wanted, message, is_assumed=True)
+
+
+def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
+    """Give the outputs of any other node values, so that the program goes on.
+
+    Raises:
+        ExportProblem: nothing is known of them.
+        NeedsExample: the export has to begin again.
+    """
+    moment = execution_point(frame, node)
+    if moment is None:
+        raise problem
+    example = example_of(machine, problem)
+    if moment not in example.arguments:
+        raise problem
+    given = [frame.activation.env[value] for value in node.inputs]
+    told: list[str] = []
+    args = [
+        _as_in_example(machine, node, value, known, told)
+        for value, known in zip(given, example.arguments[moment], strict=True)
+    ]
+    if told:
+        try:
+            results = machine.operation(frame, node, args)
+        except (ProgramRaises, ExportProblem, NeedsExample):
+            raise
+        except Exception:
+            machine.session.note(problem)  # it was not the number alone
+        else:
+            machine.session.note(problem.with_draft(_NUMBER.format(", ".join(told))))
+            machine.bind(frame.activation, node, results)
+            return
+    if node.kind == "prim::PythonOp" and node.operator is not None:
+        try:
+            result: Any = node.operator.operation_of(node)(*given)
+        except Exception:
+            machine.session.note(problem)  # it does not do with FakeTensors
+        else:
+            machine.session.note(problem.with_draft(_PYTHON))
+            machine.bind(frame.activation, node, [result] if len(node.outputs) == 1 else result or ())
+            return
+    if moment not in example.results:
+        raise problem
+    machine.session.note(problem)
+    machine.bind(frame.activation, node, [_placeholder_like(value) for value in example.results[moment]])
+
+
+def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, told: list[str]) -> Any:
+    """``value`` with the example's number in place of each that only the run tells."""
+    if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
+        items = [_as_in_example(machine, node, x, y, told) for x, y in zip(value, known, strict=True)]
+        return with_items(value, items) if isinstance(value, tuple) else items
+    if known is None or kind_of(value) is None or is_known(value):
+        return value
+    told.append(str(known))
+    if isinstance(value, SymBool):
+        _check(machine, node, scalar_ops.settled(value), known)
+    else:
+        _check(machine, node, scalar_ops.equal(value, known), True)
+    return known
+
+
+def _placeholder_like(value: Any) -> Any:
+    """A value like one of the example."""
+    if isinstance(value, TensorMeta):
+        return torch.empty(value.shape, dtype=value.dtype, device=value.device)
+    if isinstance(value, list):
+        return [_placeholder_like(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _placeholder_like(item) for key, item in value.items()}
+    return with_items(value, [_placeholder_like(item) for item in value]) if isinstance(value, tuple) else value
+
+
+def described(value: Any) -> Any:
+    """A value of the example, with a :class:`TensorMeta` for each tensor."""
+    if isinstance(value, Tensor):
+        return TensorMeta(tuple(value.shape), value.dtype, value.device)
+    if isinstance(value, list):
+        return [described(item) for item in value]
+    if isinstance(value, dict):
+        return {key: described(item) for key, item in value.items()}
+    return with_items(value, [described(item) for item in value]) if isinstance(value, tuple) else value
+
+
+def numbers_in(values: Sequence[Any]) -> list[Any]:
+    """Numbers, and lists and tuples of them, as they are; None for all else."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            found.append(numbers_in(value))
+        else:
+            found.append(value if isinstance(value, (bool, int, float)) else None)
+    return found

@@ -1,0 +1,358 @@
+"""Runs a program on FakeTensors, so that PyTorch's tracer records it: an interpreter whose state can be copied.
+
+Where the program takes a way that is known now, the machine takes it, and nothing of it is recorded. At a condition, or
+a number of iterations, that is known only when the exported program runs,
+:mod:`rekindle.exporting.interpreter.branches` and :mod:`rekindle.exporting.interpreter.loops` copy the machine and let
+each copy take one way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from torch import Tensor
+
+from rekindle.errors import ExportProblem, SourceRange
+from rekindle.exporting.interpreter.provenance import CallFrame, ProvenanceTable
+from rekindle.exporting.interpreter.values import (
+    CompletedFuture,
+    LeafKey,
+    StateCopier,
+    SymbolicObject,
+    leaf_key,
+    leaves,
+    parts,
+)
+from rekindle.ir.graph import Block, Graph, Node, Value
+
+if TYPE_CHECKING:
+    from rekindle.exporting.interpreter.example_fallback import Example
+
+
+class ProgramRaises(Exception):
+    """The program raises, whatever happens: the way that the machine is on ends here."""
+
+    def __init__(self, message: str, frame: Frame, node: Node) -> None:
+        super().__init__(message)
+        self.message = message
+        self.frame = frame
+        self.node = node
+
+
+CallPath: TypeAlias = "tuple[int, ...]"
+"""The calls, by the ids of their nodes, and the numbers of the iterations around a block, the outermost first."""
+
+ExecutionPoint: TypeAlias = "tuple[CallPath, int]"
+"""One time that a node is reached: the path to its block, and its id."""
+
+
+@dataclass(slots=True)
+class Activation:
+    """A function that runs: what its values are, and how it was called."""
+
+    env: dict[Value, Any]
+    steps: tuple[CallFrame, ...]
+    """The functions around it and itself, the outermost first."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """A block that runs. ``node`` comes next; ``owner`` is the node that the block belongs to, or that called it, and
+    None for the outermost. ``iteration`` counts those of a loop that is unrolled."""
+
+    activation: Activation
+    block: Block
+    node: Node
+    owner: Node | None
+    caller: Activation | None = None
+    iteration: int = 0
+    path: CallPath | None = ()
+    """The calls and iterations that led here; None within an iteration that stands for all."""
+
+
+def execution_point(frame: Frame, node: Node) -> ExecutionPoint | None:
+    """When ``node`` is reached; None within an iteration that stands for all."""
+    return None if frame.path is None else (frame.path, id(node))
+
+
+@dataclass(slots=True)
+class ExportSession:
+    """What all machines of one export share."""
+
+    places: ProvenanceTable
+    budget: int = 256
+    """How many more ways may be copied."""
+    problems: list[ExportProblem] = field(default_factory=list)
+    example: Example | None = None
+    """What the program does with its example, once something has no form and that has to be known."""
+    forced_by_example: dict[ExecutionPoint, ExportProblem] = field(default_factory=dict)
+    """Branches and loops that go as they do in the example, and why."""
+    maybe_aliased: dict[int, tuple[Any, ExecutionPoint | None]] = field(default_factory=dict)
+    """Memory that may or may not be shared, since only the run tells which tensor a branch gave: a tensor that has it,
+    and the branch or loop."""
+    written: set[int] = field(default_factory=set)
+    """Memory that operators have written to."""
+    read_leaves: set[LeafKey] = field(default_factory=set)
+    """Leaves that operators have read."""
+    assertions: int = 0
+    """How many checks the program has made so far."""
+    assigned: dict[tuple[str, str], ExportProblem] = field(default_factory=dict)
+    """Attributes of modules, by path and name, that the program assigns, and where."""
+    mutated_containers: dict[int, tuple[Any, ExportProblem]] = field(default_factory=dict)
+    """Lists and dicts that operators have written to, by id, and where."""
+    external_storages: set[int] = field(default_factory=set)
+    """The memory of arguments, parameters and buffers."""
+    asks_dtype: bool = False
+    """Whether the program has asked for a dtype."""
+    dry_run_depth: int = 0
+    """How many rehearsals, which record nothing, are going on within one another."""
+    subgraph_depth: int = 0
+    """How many branches and bodies of loops are being traced within one another."""
+
+    @property
+    def is_unconditional(self) -> bool:
+        """Whether the exported program is sure to come to where the machine is."""
+        return not self.dry_run_depth and not self.subgraph_depth
+
+    @contextmanager
+    def in_body(self) -> Iterator[None]:
+        """Within, a branch or the body of a loop is traced."""
+        self.subgraph_depth += 1
+        try:
+            yield
+        finally:
+            self.subgraph_depth -= 1
+
+    def note(self, problem: ExportProblem) -> None:
+        """Keep a problem, once; there is a draft if there is one wherever it arises."""
+        for index, known in enumerate(self.problems):
+            if known.key == problem.key:
+                if problem.in_draft is None:
+                    self.problems[index] = problem
+                return
+        self.problems.append(problem)
+
+
+class SymbolicInterpreter:
+    """A run of a program, or of a part of it: ``frames`` says where it is."""
+
+    def __init__(
+        self, session: ExportSession, frames: list[Frame], constants: dict[int, Tensor], kept: list[Any]
+    ) -> None:
+        self.session = session
+        self.frames = frames
+        self.constants = constants
+        """What stands for each tensor that is a constant of the program, by its id."""
+        self.kept = kept
+        """Values that somebody looks at when the machine has come to its end: modules, arguments."""
+        self.result: list[Any] | None = None
+
+    @classmethod
+    def of_graph(
+        cls,
+        session: ExportSession,
+        graph: Graph,
+        arguments: Sequence[Any],
+        steps: tuple[CallFrame, ...],
+        constants: dict[int, Tensor],
+    ) -> SymbolicInterpreter:
+        """One that is to run ``graph`` from its start."""
+        env = dict(zip(graph.inputs, arguments, strict=True))
+        frame = Frame(Activation(env, steps), graph.block, graph.return_node.next, None)
+        return cls(session, [frame], constants, list(arguments))
+
+    # -------------------------------------------------------------------------------------------------------- running
+
+    def run(self) -> list[Any]:
+        """Run to the end of the outermost block; returns its outputs."""
+        while self.result is None:
+            frame = self.frames[-1]
+            node = frame.node
+            if node is frame.block.return_node:
+                self._leave(frame)
+            else:
+                frame.node = node.next
+                self.session.places.enter(frame.activation.steps, node)
+                self.execute(frame, node)
+        return self.result
+
+    def execute(self, frame: Frame, node: Node) -> None:
+        """Run ``node``; :mod:`rekindle.exporting.interpreter.node_execution` says how."""
+        raise NotImplementedError
+
+    def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
+        """The outputs of a node that is neither a constant nor changes which node comes next."""
+        raise NotImplementedError
+
+    def _leave(self, frame: Frame) -> None:
+        values = [frame.activation.env[output] for output in frame.block.outputs]
+        self.frames.pop()
+        owner = frame.owner
+        if owner is None:
+            self.result = values
+        elif frame.caller is not None:
+            assert self.frames
+            self.returned(frame, owner, values)
+        elif owner.kind == "prim::Loop":
+            self.iterate(self.frames[-1], owner, frame.iteration + 1, values[0], values[1:])
+        else:
+            self.bind(frame.activation, owner, values)
+
+    def returned(self, frame: Frame, owner: Node, values: list[Any]) -> None:
+        """A function that was called has come to its end."""
+        assert frame.caller is not None
+        self.bind(frame.caller, owner, values)
+
+    def note_reads(self, args: list[Any]) -> None:
+        """Remember which leaves are read, for whoever rehearses a branch."""
+        raise NotImplementedError
+
+    def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
+        """The head of a loop is reached, before iteration number ``iteration``."""
+        raise NotImplementedError
+
+    def bind(self, activation: Activation, node: Node, values: Iterable[Any]) -> None:
+        """Give the outputs of ``node`` their values."""
+        activation.env.update(zip(node.outputs, values, strict=True))
+
+    def enter_block(
+        self, frame: Frame, block: Block, owner: Node | None, arguments: Iterable[Any] = (), iteration: int = 0
+    ) -> None:
+        """Go on in ``block``, which stands in the function that ``frame`` runs."""
+        frame.activation.env.update(zip(block.inputs, arguments, strict=True))
+        path = frame.path
+        if path is not None and owner is not None and owner.kind == "prim::Loop":
+            path = (*path, iteration)
+        self.frames.append(Frame(frame.activation, block, block.return_node.next, owner, None, iteration, path))
+
+    def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: CallFrame | None) -> None:
+        """Go on in a function that ``node`` calls."""
+        steps = frame.activation.steps if step is None else (*frame.activation.steps, step)
+        env = dict(zip(graph.inputs, arguments, strict=True))
+        path = None if frame.path is None else (*frame.path, id(node))
+        new = Frame(Activation(env, steps), graph.block, graph.return_node.next, node, frame.activation, path=path)
+        self.frames.append(new)
+
+    def fresh(self, frames: list[Frame], copier: StateCopier, kept: Sequence[Any]) -> SymbolicInterpreter:
+        """Another machine of the same session, for frames that ``copier`` has copied. ``kept`` are the originals of
+        what it has to keep."""
+        constants = {key: copier.copy(tensor) for key, tensor in self.constants.items()}
+        return type(self)(self.session, frames, constants, [copier.copy(value) for value in kept])
+
+    # -------------------------------------------------------------------------------------------------------- copying
+
+    def live(self, frames: Sequence[Frame]) -> list[list[Value]]:
+        """For each of ``frames`` the values of its function that it still needs."""
+        return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
+
+    def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:
+        """Copies of ``frames`` with copies of all that they still need."""
+        activations: dict[int, Activation] = {}
+        for frame in frames:
+            for each in (frame.activation, frame.caller):
+                if each is not None and id(each) not in activations:
+                    activations[id(each)] = Activation({}, each.steps)
+        for frame, needed in zip(frames, self.live(frames), strict=True):
+            env, old = activations[id(frame.activation)].env, frame.activation.env
+            for value in needed:
+                if value not in env:
+                    env[value] = copier.copy(old[value])
+        return [
+            Frame(
+                activations[id(frame.activation)],
+                frame.block,
+                frame.node,
+                frame.owner,
+                None if frame.caller is None else activations[id(frame.caller)],
+                frame.iteration,
+                frame.path,
+            )
+            for frame in frames
+        ]
+
+    def leaves_of(self, frames: Sequence[Frame]) -> dict[LeafKey, Any]:
+        """All tensors and symbols that ``frames`` may still come to, by what tells them apart."""
+        found: dict[LeafKey, Any] = {}
+        seen: set[int] = set()
+        for tensor in self.constants.values():
+            found[("tensor", id(tensor))] = tensor
+        for frame, needed in zip(frames, self.live(frames), strict=True):
+            for value in needed:
+                for leaf in leaves(frame.activation.env[value], seen):
+                    key = leaf_key(leaf)
+                    assert key is not None
+                    found.setdefault(key, leaf)
+        return found
+
+    def surviving(self, frames: Sequence[Frame]) -> list[Any]:
+        """The containers that ``frames``, or who looks at what the machine keeps, may still come to."""
+        found: dict[int, Any] = {}
+        for value in self.kept:
+            _collect(value, found)
+        for frame, needed in zip(frames, self.live(frames), strict=True):
+            for value in needed:
+                _collect(frame.activation.env[value], found)
+        return list(found.values())
+
+    # --------------------------------------------------------------------------------------------------------- places
+
+    def problem(self, frame: Frame, node: Node, message: str, hint: str) -> ExportProblem:
+        """A reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
+        range: SourceRange = node.range
+        return ExportProblem(message, range, hint=hint, callers=callers_of(frame))
+
+
+def callers_of(frame: Frame) -> list[tuple[str, SourceRange]]:
+    """The functions that led to a frame, and where each was called."""
+    return [(step.name, step.called_from) for step in frame.activation.steps if step.called_from]
+
+
+_USED: dict[int, tuple[Node, frozenset[Value]]] = {}
+
+
+def _used_by(node: Node) -> frozenset[Value]:
+    """All values that a node and the nodes in its blocks use."""
+    known = _USED.get(id(node))
+    if known is not None and known[0] is node:
+        return known[1]
+    found = set(node.inputs)
+    for block in node.blocks:
+        found.update(block.outputs)
+        for inner in block.nodes:
+            found |= _used_by(inner)
+    result = frozenset(found)
+    _USED[id(node)] = (node, result)
+    return result
+
+
+def _needed(frame: Frame) -> list[Value]:
+    """What the rest of a frame's block uses, and the whole of the block where it runs again."""
+    found: set[Value] = set(frame.block.outputs)
+    owner = frame.owner
+    node = frame.node
+    if owner is not None and owner.kind == "prim::Loop":
+        found |= _used_by(owner)
+        node = frame.block.return_node.next
+    while node is not frame.block.return_node:
+        found |= _used_by(node)
+        node = node.next
+    return sorted(found, key=lambda value: value.unique)
+
+
+def _collect(value: Any, found: dict[int, Any]) -> None:
+    """Add the containers in ``value`` that a program can change."""
+    if isinstance(value, (list, dict, SymbolicObject)):
+        if id(value) in found:
+            return
+        found[id(value)] = value
+    if isinstance(value, (list, dict, SymbolicObject, tuple, CompletedFuture)):
+        for part in parts(value):
+            _collect(part, found)
+
+
+def forget_uses() -> None:
+    """Drop what is known of nodes: programs change between exports."""
+    _USED.clear()

@@ -1,0 +1,1 @@
+"""Schemas of operators, the registry that finds them, and the matching of arguments to schemas."""

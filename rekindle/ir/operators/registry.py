@@ -1,0 +1,244 @@
+"""The operators that are known: an open set, empty here, which :mod:`rekindle.ops` and users fill.
+
+An operator is a schema with what runs it. Those of PyTorch's dispatcher number thousands, so a provider looks them up
+by name when a kind is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from rekindle.ir import node as _node
+from rekindle.ir.node import Node
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.traits import Trait
+from rekindle.ir.types import (
+    NONE,
+    Bindings,
+    ListType,
+    OptionalType,
+    Type,
+    has_free_variables,
+    match_variables,
+    substitute,
+)
+
+Operation = Callable[..., object]
+"""What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
+
+
+_OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
+
+
+def is_foreign(kind: str) -> bool:
+    """Whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
+    return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
+
+
+class AliasAnalysisKind(Enum):
+    """What a call does beyond computing its results, as far as its schema does not say."""
+
+    FROM_SCHEMA = "from_schema"
+    """It reads, writes and aliases what its alias annotations say."""
+    PURE = "pure"
+    """It does nothing but compute fresh results."""
+    CONSERVATIVE = "conservative"
+    """It may do anything to its inputs and results."""
+    SPECIAL = "special"
+    """The alias analysis knows the kind itself."""
+
+
+@dataclass(slots=True, frozen=True)
+class Invocation:
+    """The shortest way to call what runs a node: ``function`` with some of its inputs, by position and by name."""
+
+    function: Operation
+    positional: tuple[int, ...]
+    named: tuple[tuple[str, int], ...] = ()
+    """The name of a parameter, and the index of the input that goes there."""
+    constants: tuple[int, ...] = ()
+    """Numbers that go behind the inputs that are passed by position."""
+    spreads: bool = False
+    """Whether the last of the inputs that are passed by position, a list of ints that is not empty, may be passed as
+    so many arguments."""
+
+
+@dataclass(slots=True, eq=False)
+class Operator:
+    """A registered operator.
+
+    ``operation`` runs it; where that depends on the node (its attributes, its number of outputs),
+    ``operation_for_node`` makes it. Code that is written for one node calls it by ``invocation_of``, which
+    ``invocation_for_node`` tells where not all inputs have to be passed. ``has_side_effects`` holds for what must run
+    though nobody uses its results: printing, raising. ``is_nondeterministic`` for what may answer differently each
+    time.
+
+    Two things that some schemas hide: ``may_alias_inputs`` says that a result without an alias annotation may be one of
+    the arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying
+    so, each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments
+    that are lists that a tuple does as well: the operator only reads them. ``traits`` are what else passes know of it.
+    """
+
+    schema: FunctionSchema
+    operation: Operation | None = None
+    operation_for_node: Callable[[Node], Operation] | None = None
+    invocation_for_node: Callable[[Node], Invocation] | None = None
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA
+    has_side_effects: bool = False
+    is_nondeterministic: bool = False
+    may_alias_inputs: bool = False
+    hidden_writes: tuple[tuple[str, str], ...] = ()
+    takes_any_sequence: bool = False
+    traits: frozenset[Trait] = frozenset()
+    _generic: bool | None = field(default=None, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The kind of the nodes that call it."""
+        return self.schema.name
+
+    def operation_of(self, node: Node) -> Operation:
+        """What runs ``node``."""
+        if self.operation is not None:
+            return self.operation
+        assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"
+        return self.operation_for_node(node)
+
+    def invocation_of(self, node: Node) -> Invocation:
+        """How to run ``node`` from code that is written for it."""
+        if self.invocation_for_node is not None:
+            return self.invocation_for_node(node)
+        return Invocation(self.operation_of(node), tuple(range(len(node.inputs))))
+
+    def matches(self, node: Node) -> bool:
+        """Whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""
+        arguments = self.schema.arguments
+        inputs = node.inputs
+        if len(inputs) != len(arguments) and not (self.schema.is_vararg and len(inputs) >= len(arguments)):
+            return False
+        bindings: Bindings = {}
+        for argument, value in zip(arguments, inputs, strict=False):
+            formal: Type | None = argument.type
+            if self._is_generic:
+                assert formal is not None
+                if match_variables(formal, value.type, bindings) is not None:
+                    return False
+                formal = substitute(formal, bindings)
+                if formal is None and value.type == NONE:
+                    continue  # the element of an Optional, which None does not tell
+            if formal is None:
+                return False
+            if not value.type.is_subtype_of(formal) and not (argument.alias is None and _reads_as(value.type, formal)):
+                return False
+        return True
+
+    def gives_outputs_of(self, node: Node) -> bool:
+        """Whether the outputs of ``node`` are of types that the schema returns, as far as it says: ``prim::EnumValue``
+        has overloads that only differ in this."""
+        returns = self.schema.returns
+        if len(returns) != len(node.outputs):
+            return self.schema.is_varret
+        for result, output in zip(returns, node.outputs, strict=True):
+            formal, actual = result.type, output.type
+            if formal is actual or has_free_variables(formal):
+                continue
+            if not actual.is_subtype_of(formal) and not formal.is_subtype_of(actual):
+                return False
+        return True
+
+    @property
+    def _is_generic(self) -> bool:
+        if self._generic is None:
+            self._generic = any(has_free_variables(argument.type) for argument in self.schema.arguments)
+        return self._generic
+
+
+Provider = Callable[[str], Iterable[Operator]]
+
+
+def _reads_as(actual: Type, formal: Type) -> bool:
+    """Whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
+    return (
+        isinstance(actual, ListType)
+        and isinstance(formal, ListType)
+        and isinstance(formal.element, OptionalType)
+        and actual.element.is_subtype_of(formal.element)
+    )
+
+
+class OperatorRegistry:
+    """Operators by kind, in the order in which overloads are tried."""
+
+    def __init__(self) -> None:
+        self._registered: dict[str, list[Operator]] = {}
+        self._resolved: dict[str, tuple[Operator, ...]] = {}
+        self._providers: list[Provider] = []
+        self._namespaces: set[str] = set()
+
+    def register(self, operator: Operator) -> Operator:
+        """Add an operator behind those of its kind. One with the same overload name is replaced."""
+        self._namespaces.add(operator.name.partition("::")[0])
+        known = self._registered.setdefault(operator.name, [])
+        for index, other in enumerate(known):
+            if other.schema.overload == operator.schema.overload:
+                known[index] = operator
+                break
+        else:
+            known.append(operator)
+        self._resolved.pop(operator.name, None)
+        return operator
+
+    def add_provider(self, provider: Provider) -> None:
+        """Ask ``provider`` for the operators of a kind when it is first looked up. What it gives comes before what is
+        registered.
+        """
+        self._providers.append(provider)
+        self._resolved.clear()
+
+    def overloads(self, kind: str) -> Sequence[Operator]:
+        """The operators of a kind; none for what is not known."""
+        found = self._resolved.get(kind)
+        if found is None:
+            provided = [operator for provider in self._providers for operator in provider(kind)]
+            found = (*provided, *self._registered.get(kind, ()))
+            if found:  # what is not known yet may be defined later
+                self._resolved[kind] = found
+            if found:
+                self._namespaces.add(kind.partition("::")[0])
+        return found
+
+    def find(self, qualified_name: str) -> Operator | None:
+        """The operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
+        name, _, overload = qualified_name.partition(".")
+        for operator in self.overloads(name):
+            if operator.schema.overload == overload:
+                return operator
+        return None
+
+    def resolve(self, node: Node) -> Operator | None:
+        """The operator that ``node`` calls: the first of its kind that takes inputs of these types; where several do,
+        one that returns what ``node`` does."""
+        first = None
+        for operator in self.overloads(node.kind):
+            if operator.matches(node):
+                if operator.gives_outputs_of(node):
+                    return operator
+                first = first or operator
+        return first
+
+    def knows_namespace(self, namespace: str) -> bool:
+        """Whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
+        return namespace in self._namespaces
+
+    def registered_kinds(self) -> list[str]:
+        """The kinds that were registered, without those that providers know."""
+        return list(self._registered)
+
+
+REGISTRY = OperatorRegistry()
+"""The one registry of the process."""
+
+_node._resolve_operator = REGISTRY.resolve

@@ -1,0 +1,703 @@
+"""Which overload a call means, and the nodes that make its arguments fit.
+
+Overloads are tried in order: first as the arguments are, then with implicit conversions, and last, in programs from
+Python, with checks that what may be None is not (:mod:`rekindle.ir.none_checks`). Matching is done in two
+steps, so that an overload which does not fit leaves nothing in the graph: :func:`try_match_schema` compares types only
+and gives a plan of every input, :meth:`MatchedSchema.inputs` makes the nodes.
+
+Conversions:
+
+* an int or float stands for an ``int[2]``, repeated;
+* trailing positional arguments stand for a list (``x.view(2, 3)``), a tuple for a list of its elements' type;
+* with ``conversions``: a Tensor for an int, float or Scalar (``aten::IntImplicit`` …), a Scalar for an int or float,
+  a bool for an int, float or Scalar, a str for a Device.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
+from rekindle.ir import graph as _graph
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.container_literals import can_be_made_as, make_as
+from rekindle.ir.operators.named_value import NamedValue as NamedValue, NoneCheckingCall, can_check, has_lacking_items
+from rekindle.ir.operators.registry import REGISTRY, Operator, is_foreign
+from rekindle.ir.operators.schema import Argument, FunctionSchema
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    COMPLEX,
+    DEVICE,
+    FLOAT,
+    INT,
+    NONE,
+    NUMBER,
+    STRING,
+    TENSOR,
+    Bindings,
+    ClassType,
+    DictType,
+    InterfaceType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionType,
+    has_free_variables,
+    is_open_number,
+    lost_class,
+    match_variables,
+    mismatch_note,
+    number_beside_tensor,
+    number_members,
+    open_tuple_in,
+    substitute,
+    without_none,
+)
+
+
+def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None = None) -> NamedValue:
+    """``item`` (a :class:`Value` or a Python constant) as an argument."""
+    if isinstance(item, NamedValue):
+        return item
+    if isinstance(item, Value):
+        return NamedValue(item, range=range, name=name)
+    return NamedValue(constant=item, range=range, name=name)
+
+
+InputBuilder = Callable[[Graph, SourceRange], Value]
+
+
+@dataclass(slots=True)
+class MatchedSchema:
+    """How a call fits a schema: one builder for each input, and the types of the results."""
+
+    schema: FunctionSchema
+    builders: list[InputBuilder]
+    return_types: list[Type]
+
+    def inputs(self, graph: Graph, range: SourceRange) -> list[Value]:
+        """Make the inputs at the graph's insertion point."""
+        return [build(graph, range) for build in self.builders]
+
+
+class SchemaMismatch(Exception):
+    """Why a call does not fit a schema."""
+
+    def __init__(self, message: str, cause: Cause = Cause.TYPE_MISMATCH) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+# ----------------------------------------------------------------------------------- converting values
+
+
+def is_empty_list_literal(argument: NamedValue) -> bool:
+    """Whether the argument is ``[]`` without an annotation, which fits every list type."""
+    return argument.value is not None and argument.value.node.kind == "prim::EmptyListLiteral"
+
+
+def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
+    """How ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    if argument.value is not None and _is_assumed(argument.value) and not has_free_variables(type):
+        return _reveal(argument.value, type), type
+    if isinstance(type, OptionalType) and not argument.type.is_optional:
+        return convert(argument, type.element, conversions)
+    actual = argument.type
+    if isinstance(type, UnionType) and type.is_optional and is_open_number(actual):
+        return convert(argument, without_none(type), conversions)
+    fitting = open_tuple_in(type) if isinstance(actual, TupleType) and not actual.is_subtype_of(type) else None
+    if fitting is not None:
+        return convert(argument, fitting, conversions)
+    if isinstance(type, ListType) and is_empty_list_literal(argument):
+        return _empty_list(type), type
+    if argument.value is not None and can_be_made_as(argument.value, type, conversions=conversions):
+        literal = argument.value
+        return lambda graph, range: make_as(literal, type), type
+    if isinstance(actual, TupleType):
+        # What an empty tuple would be a list of, only the formal type tells.
+        empty = not actual.elements and has_free_variables(type)
+        if isinstance(type, ListType) and not empty and _all_fit(actual, type.element, conversions):
+            return _tuple_to_list(argument, type, conversions), type
+        if (
+            isinstance(type, TupleType)
+            and not actual.is_subtype_of(type)
+            and len(actual.elements) == len(type.elements)
+            and argument.value is not None
+            and not (_follows_python(argument.value) and _has_class(actual, type))
+        ):
+            return _convert_tuple(argument, actual, type, conversions)
+    if _is_list_of_numbers(type) and _is_list_of_numbers(actual) and actual != type and argument.value is not None:
+        if type.contained[0] == NUMBER and _follows_python(argument.value):
+            return _cast(argument, type), type
+    if argument.value is None and type == FLOAT and actual == INT and conversions:
+        # A default such as `float eps=0` is an int only in its spelling.
+        return argument_builder(NamedValue(constant=float(_int(argument.constant)), range=argument.range)), FLOAT
+    if conversions:
+        if type == FLOAT and actual == INT and argument.value is not None and _follows_python(argument.value):
+            return _call("aten::Float", argument), FLOAT
+        kind = _implicit_conversion(actual, type)
+        if isinstance(type, UnionType) and (argument.value is None or not _follows_python(argument.value)):
+            kind = None
+        if kind is not None:
+            if is_open_number(actual) and type != NUMBER:
+                return _from_open_number(kind, argument, type), type
+            return _cast(argument, type) if kind == "prim::unchecked_cast" else _call(kind, argument), type
+    return argument_builder(argument), actual
+
+
+def _has_class(actual: TupleType, wanted: TupleType) -> bool:
+    """Return whether a tuple rebuilt as a ``wanted`` would lose a NamedTuple's class, or be given one."""
+    return actual.fields is not None or wanted.fields is not None
+
+
+def _is_list_of_numbers(type: Type) -> bool:
+    return isinstance(type, ListType) and not type.python and is_open_number(type.element)
+
+
+def _int(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _follows_python(value: Value) -> bool:
+    """Return whether the value is part of a program from Python, where an int may be passed for a float."""
+    return value.node.graph.follows_python
+
+
+def _stays_tensor(argument: NamedValue, type: Type) -> bool:
+    """Return whether the argument is a Tensor where a number is declared, in a program from Python.
+
+    Operators take such a Tensor for a number, as they do in Python. A variable, a container or a function would hold
+    the Tensor in Python: a number in its place has another type, and no gradient.
+    """
+    value = argument.value
+    if value is None or not isinstance(argument.type, TensorType) or not _follows_python(value):
+        return False
+    return number_members(without_none(type)) is not None
+
+
+def _is_assumed(value: Value) -> bool:
+    """Whether nothing is known of what gives the value, so that it was taken for a Tensor."""
+    node = value.node
+    if not isinstance(value.type, (TensorType, TupleType)):
+        return False  # its place has told what it is
+    if node.kind == "prim::CallMethod":
+        owner = node.inputs[0].type
+        return isinstance(owner, ClassType) and owner.is_torchbind_class and owner.library_methods is None
+    return is_foreign(node.kind) and node.schema is None
+
+
+def _reveal(value: Value, type: Type) -> InputBuilder:
+    """The value, of which the place where it stands tells the type."""
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return value if value.type.is_subtype_of(type) else value.set_type(type)
+
+    return build
+
+
+def argument_builder(argument: NamedValue) -> InputBuilder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return argument.materialise(graph)
+
+    return build
+
+
+def _empty_list(type: ListType) -> InputBuilder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return graph.insert_node(graph.create("prim::ListConstruct", types=[type], range=range)).output
+
+    return build
+
+
+_FROM_TENSOR = {FLOAT: "aten::FloatImplicit", COMPLEX: "aten::ComplexImplicit", INT: "aten::IntImplicit"}
+_FROM_NUMBER: dict[Type, str] = {FLOAT: "aten::Float", COMPLEX: "aten::Complex", INT: "aten::Int"}
+_FROM_BOOL: dict[Type, str] = {FLOAT: "aten::Float", INT: "aten::Int", NUMBER: "prim::unchecked_cast"}
+
+
+def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
+    if isinstance(actual, TensorType):
+        return "aten::ScalarImplicit" if wanted == NUMBER else _FROM_TENSOR.get(wanted)  # type: ignore[call-overload]
+    if is_open_number(actual) and is_open_number(wanted) and not actual.is_subtype_of(wanted):
+        return "prim::unchecked_cast"
+    if is_open_number(actual) and actual != wanted:
+        return "prim::unchecked_cast" if wanted == NUMBER else _FROM_NUMBER.get(wanted)
+    if actual == BOOL:
+        return _FROM_BOOL.get(wanted)
+    if actual == STRING and wanted == DEVICE:
+        return "aten::device"
+    return None
+
+
+def _call(kind: str, argument: NamedValue) -> InputBuilder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return graph.insert(kind, [argument.materialise(graph)], range=range)
+
+    return build
+
+
+def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuilder:
+    """Convert a number whose type is known only at run time. A program from Python raises where Python would."""
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        value, checks = argument.materialise(graph), graph.none_checks
+        return graph.insert(kind, [value], range=range) if checks is None else checks.number_as(value, type, range)
+
+    return build
+
+
+def _cast(argument: NamedValue, type: Type) -> InputBuilder:
+    """The value as it is, under another type: where a number is wanted, operators take a bool for what it is in
+    Python, and ``torch.full([2], True)`` is a tensor of bools."""
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        value = argument.materialise(graph)
+        return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
+
+    return build
+
+
+def _all_fit(actual: TupleType, element: Type, conversions: bool) -> bool:
+    if isinstance(element, TensorType):
+        return all(isinstance(part, TensorType) for part in actual.elements)
+    if has_free_variables(element):
+        return True
+    return all(
+        part.is_subtype_of(element) or (conversions and _implicit_conversion(part, element) is not None)
+        for part in actual.elements
+    )
+
+
+def unpack_tuple(graph: Graph, value: Value, range: SourceRange = UNKNOWN_RANGE) -> list[Value]:
+    """The elements of a tuple: those that it was just built from, or the outputs of a ``prim::TupleUnpack``."""
+    if value.node.kind == "prim::TupleConstruct":
+        return list(value.node.inputs)
+    type = value.type
+    assert isinstance(type, TupleType)
+    return list(graph.insert_node(graph.create("prim::TupleUnpack", [value], types=type.elements, range=range)).outputs)
+
+
+def _tuple_to_list(argument: NamedValue, type: ListType, conversions: bool) -> InputBuilder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = unpack_tuple(graph, argument.materialise(graph))
+        if conversions:
+            items = [convert(NamedValue(item), type.element, True)[0](graph, range) for item in items]
+        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+    return build
+
+
+def _convert_tuple(
+    argument: NamedValue, actual: TupleType, wanted: TupleType, conversions: bool
+) -> tuple[InputBuilder, Type]:
+    # The element types are known without the unpacked values: plan on stand-ins, build on the values.
+    types: list[Type] = []
+    for part, formal in zip(actual.elements, wanted.elements, strict=True):
+        fits = part.is_subtype_of(formal)
+        kind = None if fits else _implicit_conversion(part, formal)
+        tuple_parts = isinstance(part, TupleType) and isinstance(without_none(formal), (TupleType, ListType))
+        types.append(formal if fits or (conversions and kind is not None) or tuple_parts else part)
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = unpack_tuple(graph, argument.materialise(graph))
+        pairs = zip(items, wanted.elements, strict=True)
+        converted = [convert(NamedValue(item), formal, conversions)[0](graph, range) for item, formal in pairs]
+        result = TupleType(tuple(item.type for item in converted))
+        return graph.insert_node(graph.create("prim::TupleConstruct", converted, types=[result], range=range)).output
+
+    return build, TupleType(tuple(types))
+
+
+def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, conversions: bool = True) -> Value:
+    """``value`` after the implicit conversions to ``type``; unchanged where there are none. The caller checks the
+    type."""
+    checks = graph.none_checks
+    if checks is not None and without_none(type) == TENSOR and number_beside_tensor(value.type) is not None:
+        return checks.check(
+            value, range, "builtins.TypeError", "a Tensor is declared, but the value is of type NoneType"
+        )
+    given = NamedValue(value, range=range)
+    return value if _stays_tensor(given, type) else convert(given, type, conversions)[0](graph, range)
+
+
+# -------------------------------------------------------------------------------------------- matching
+
+
+def try_match_schema(
+    schema: FunctionSchema,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None = None,
+    *,
+    conversions: bool = True,
+    lenient: NoneCheckingCall | None = None,
+) -> MatchedSchema:
+    """How a call with these arguments fits ``schema``. ``self_value`` stands for the argument called self, wherever
+    it is. A ``lenient`` call has arguments checked that may be None.
+
+    Raises:
+        Mismatch: it does not.
+    """
+    bindings: Bindings = {}
+    builders: list[InputBuilder] = []
+    by_name = {item.name: item for item in kwargs}
+    used = 0
+    is_operator = "::" in schema.name
+    for index, formal in enumerate(schema.arguments):
+        if self_value is not None and formal.name == "self":
+            actual, self_value = self_value, None
+        elif not formal.kwarg_only and used < len(args):
+            if _takes_rest_as_list(schema, index) and not _is_list_like(_as_given(args[used], formal, lenient), formal):
+                builders.append(_plan_rest(formal, args[used:], bindings, conversions, lenient))
+                used = len(args)
+                continue
+            actual = args[used]
+            used += 1
+        elif formal.name in by_name:
+            actual = by_name.pop(formal.name)
+        elif formal.has_default:
+            actual = NamedValue(constant=formal.default)
+        else:
+            raise SchemaMismatch(f"argument '{formal.name}' is missing")
+        is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
+        if (is_key or not is_operator) and _stays_tensor(actual, formal.type):
+            note = ": Python looks up a Tensor by identity; write x.item()" if is_key else ""
+            raise SchemaMismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
+        builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
+        lost = None if is_operator else lost_class(actual.type, formal.type)
+        if lost is not None:
+            raise SchemaMismatch(
+                f"argument '{formal.name}': {lost}: leave the parameter without a type, and it is what the call gives"
+            )
+    if self_value is not None:
+        raise SchemaMismatch("it takes no self: it cannot be called as a method")
+    if schema.is_vararg:
+        builders.extend(argument_builder(rest) for rest in args[used:])
+        used = len(args)
+    if used < len(args):
+        hidden = 1 if _is_method(schema) else 0
+        most = _count(used - hidden, "positional argument")
+        raise SchemaMismatch(f"it takes at most {most}, got {len(args) - hidden}")
+    for name in by_name:
+        if schema.argument_index(name or "") is None:
+            raise SchemaMismatch(f"it has no argument '{name}'")
+        raise SchemaMismatch(f"argument '{name}' is given twice")
+    return MatchedSchema(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+
+
+def _is_method(schema: FunctionSchema) -> bool:
+    """Whether the first argument is an object whose method this is, which nobody writes in a call."""
+    first = schema.arguments[0] if schema.arguments else None
+    return first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
+
+
+def _without_self(schema: FunctionSchema) -> FunctionSchema:
+    if not _is_method(schema):
+        return schema
+    return schema.bound
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _return_type(result: Argument, bindings: Bindings) -> Type:
+    type = substitute(result.type, bindings)
+    if type is None:
+        raise SchemaMismatch(f"the result type {result.type.annotation} cannot be told from the arguments")
+    return type
+
+
+def _takes_rest_as_list(schema: FunctionSchema, index: int) -> bool:
+    """Whether all further positional arguments may stand for the list that argument ``index`` takes."""
+    formal = schema.arguments[index]
+    last = index + 1 == len(schema.arguments) or schema.arguments[index + 1].kwarg_only
+    return last and isinstance(formal.type, ListType) and not has_free_variables(formal.type) and formal.size is None
+
+
+def _is_list_like(actual: NamedValue, formal: Argument) -> bool:
+    type, wanted = actual.type, formal.type
+    assert isinstance(wanted, ListType)
+    return isinstance(type, ListType) or (isinstance(type, TupleType) and _all_fit(type, wanted.element, True))
+
+
+def _as_given(actual: NamedValue, formal: Argument, lenient: NoneCheckingCall | None) -> NamedValue:
+    return actual if lenient is None else lenient.present(formal, actual) or actual
+
+
+def _plan_rest(
+    formal: Argument,
+    rest: Sequence[NamedValue],
+    bindings: Bindings,
+    conversions: bool,
+    lenient: NoneCheckingCall | None,
+) -> InputBuilder:
+    type = formal.type
+    assert isinstance(type, ListType)
+    element = Argument(formal.name, type.element)
+    builders = [_plan_argument(element, item, bindings, conversions, lenient) for item in rest]
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = [make(graph, range) for make in builders]
+        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+    return build
+
+
+def _plan_argument(
+    formal: Argument, actual: NamedValue, bindings: Bindings, conversions: bool, lenient: NoneCheckingCall | None = None
+) -> InputBuilder:
+    present = None if lenient is None else lenient.present(formal, actual)
+    if present is None:
+        return _plan_given(formal, actual, bindings, conversions)
+    saved = dict(bindings)
+    try:
+        return _plan_given(formal, actual, bindings, conversions)
+    except SchemaMismatch:
+        bindings.clear()
+        bindings.update(saved)
+        return _plan_given(formal, present, bindings, conversions)
+
+
+def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conversions: bool) -> InputBuilder:
+    if formal.size is not None:
+        repeated = _repeat(formal, actual)
+        if repeated is not None:
+            return repeated
+    type: Type | None = formal.type
+    assert type is not None
+    if has_free_variables(type):
+        known = substitute(type, bindings)
+        if not (known is not None and _becomes(actual, known, conversions)):
+            why = match_variables(type, actual.type, bindings)
+            if why is not None:
+                raise SchemaMismatch(f"argument '{formal.name}': {why}")
+        type = substitute(formal.type, bindings)
+        if type is None:
+            if isinstance(formal.type, OptionalType) and actual.type == NONE:
+                return argument_builder(actual)
+            raise SchemaMismatch(f"argument '{formal.name}': its type cannot be told from {actual.type.annotation}")
+    if actual.value is None and _default_fits(actual.constant, type):
+        return _typed_constant(actual, type)
+    build, result = convert(actual, type, conversions)
+    if not result.is_subtype_of(type):
+        message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
+        if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
+            message += " (an empty list without an annotation is a List[Tensor])"
+        if formal.assumed:
+            message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
+        message += mismatch_note(result, type)
+        raise SchemaMismatch(message, Cause.DEFAULT_TYPE_ASSUMED if formal.assumed else Cause.TYPE_MISMATCH)
+    return build
+
+
+def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
+    """Whether the argument is turned into a ``known`` type, so that its own type tells nothing of type variables."""
+    if is_empty_list_literal(actual):
+        return isinstance(known, ListType)
+    if _stays_tensor(actual, known):
+        return False
+    if actual.value is not None and can_be_made_as(actual.value, known, conversions=conversions):
+        return True
+    return conversions and _implicit_conversion(actual.type, known) is not None
+
+
+def _default_fits(value: object, type: Type) -> bool:
+    """Whether a constant is an empty list, or a list for a list: its own type says too little."""
+    return isinstance(value, list) and isinstance(without_none(type), ListType)
+
+
+def _typed_constant(actual: NamedValue, type: Type) -> InputBuilder:
+    def build(graph: Graph, range: SourceRange) -> Value:
+        return graph.insert_constant(actual.constant, without_none(type), range)
+
+    return build
+
+
+def _repeat(formal: Argument, actual: NamedValue) -> InputBuilder | None:
+    """The builder of ``[x, x]`` for an ``int[2]`` that is given one int; None where something else was given."""
+    wanted = without_none(formal.type)
+    assert formal.size is not None
+    if not isinstance(wanted, ListType) or actual.type != wanted.element:
+        return None
+    size, type = formal.size, wanted
+
+    def build(graph: Graph, range: SourceRange) -> Value:
+        items = [actual.materialise(graph)] * size
+        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
+
+    return build
+
+
+# ------------------------------------------------------------------------------------------- overloads
+
+
+def match_schemas(
+    name: str,
+    schemas: Sequence[FunctionSchema],
+    range: SourceRange,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None = None,
+) -> tuple[int, MatchedSchema]:
+    """The first of ``schemas`` that the call fits, by index, and how.
+
+    Raises:
+        SchemaError: none does; the message says of each why.
+    """
+    failures: list[tuple[FunctionSchema, str]] = []
+    cause = Cause.TYPE_MISMATCH
+    given = [*(() if self_value is None else (self_value,)), *args, *kwargs]
+    rounds = (True,) if len(schemas) == 1 else (False, True)
+    for conversions in rounds:
+        failures = []
+        for index, schema in enumerate(schemas):
+            try:
+                return index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
+            except SchemaMismatch as why:
+                failures.append((schema, str(why)))
+                cause = why.cause if len(schemas) == 1 else cause
+    checked = _may_check(given)
+    if checked:
+        for conversions in rounds:
+            failures = []
+            for index, schema in enumerate(schemas):
+                lenient = NoneCheckingCall(name, schema, self_value is not None)
+                try:
+                    return index, try_match_schema(
+                        schema, args, kwargs, self_value, conversions=conversions, lenient=lenient
+                    )
+                except SchemaMismatch as why:
+                    failures.append((schema, str(why)))
+    hint, likely = _hint(given)
+    if (
+        checked
+        and likely is Cause.MISSING_REFINEMENT
+        and not _would_fit_checked(name, schemas, args, kwargs, self_value)
+    ):
+        hint = likely = None
+    message = _describe_failure(name, failures, args, kwargs, self_value)
+    raise SchemaError(message, range, hint=hint, cause=likely or cause)
+
+
+def _may_check(given: Sequence[NamedValue]) -> bool:
+    """Whether an argument may be None and the program may have it checked."""
+    return any(item.value is not None and (can_check(item.value) or has_lacking_items(item.value)) for item in given)
+
+
+def _would_fit_checked(
+    name: str,
+    schemas: Sequence[FunctionSchema],
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+) -> bool:
+    """Whether the program has to look whether an argument is None: Python goes on with it, and this does not."""
+    for schema in schemas:
+        lenient = NoneCheckingCall(name, schema, self_value is not None, everywhere=True)
+        with contextlib.suppress(SchemaMismatch):
+            try_match_schema(schema, args, kwargs, self_value, lenient=lenient)
+            return True
+    return False
+
+
+def _describe_failure(
+    name: str,
+    failures: Sequence[tuple[FunctionSchema, str]],
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+) -> str:
+    positional = list(args) if self_value is None else [self_value, *args]
+    if positional and all(_is_method(schema) for schema, _ in failures):
+        del positional[0]
+    failures = [(_without_self(schema), why) for schema, why in failures]
+    given = [item.type.annotation for item in positional]
+    given += [f"{item.name}: {item.type.annotation}" for item in kwargs]
+    if len(failures) == 1:
+        schema, why = failures[0]
+        return f"'{name}' cannot be called with ({', '.join(given)}): {why}.\nIt is declared as\n  {schema}"
+    lines = [f"no overload of '{name}' can be called with ({', '.join(given)}). The candidates are"]
+    for schema, why in failures:
+        lines += [f"  {schema}", f"      {why}"]
+    return "\n".join(lines)
+
+
+def _hint(given: Sequence[NamedValue]) -> tuple[str | None, Cause | None]:
+    """What is most likely wrong with a call that fits nothing, and what to do."""
+    for item in given:
+        if item.type.is_optional and item.type not in (NONE, ANY):
+            text = item.range.text if item.range.is_known else ""
+            name = text if text.isidentifier() else "the value"
+            check = f"if {text if text.isidentifier() else 'x'} is not None"
+            return f"{name} may be None; check it first: {check}", Cause.MISSING_REFINEMENT
+    if len(given) > 1 and given[0].type == ListType(TENSOR) and not isinstance(given[1].type, (TensorType, ListType)):
+        wanted = ListType(given[1].type).annotation
+        hint = f"an empty list without an annotation is a List[Tensor]; declare it where it is made: {wanted}"
+        return hint, Cause.DEFAULT_TYPE_ASSUMED
+    return None, None
+
+
+# ------------------------------------------------------------------------------------------- inserting
+
+
+def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, range: SourceRange) -> Node:
+    """Insert the call of ``operator`` that ``plan`` describes."""
+    inputs = plan.inputs(graph, range)
+    node = graph.create(operator.name, inputs, types=plan.return_types, range=range)
+    if any(formal.is_out for formal in operator.schema.arguments):
+        _check_recognisable(node, operator, range)
+    node.set_operator(operator)
+    return graph.insert_node(node)
+
+
+def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> None:
+    """A node names its kind, not its overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
+    found = REGISTRY.resolve(node)
+    if found is not None and found is not operator:
+        raise SchemaError(
+            f"'{operator.name}' with these arguments and out= cannot be told from {found.schema.qualified_name} "
+            "in a graph",
+            range,
+            hint="leave out= away and copy the result: out.copy_(…)",
+        )
+
+
+def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:
+    """The one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
+    if len(node.outputs) == 1:
+        return node.outputs[0]
+    types = tuple(output.type for output in node.outputs)
+    names = tuple(result.name for result in schema.returns) if schema is not None else ()
+    type = _named_results(schema, types, names) if schema is not None and names and all(names) else TupleType(types)
+    return graph.insert_node(graph.create("prim::TupleConstruct", node.outputs, types=[type], range=node.range)).output
+
+
+def _named_results(schema: FunctionSchema, types: tuple[Type, ...], names: tuple[str, ...]) -> TupleType:
+    """Return the type of the named results of an operator. PyTorch has classes for them: ``torch.return_types.max``."""
+    found = getattr(torch.return_types, schema.name.rpartition("::")[2], None)
+    fits = isinstance(found, type) and getattr(found, "__match_args__", None) == names
+    return TupleType(types, None, names, (), found if fits else None)
+
+
+def insert_call(
+    graph: Graph, kind: str, args: Sequence[object], kwargs: Mapping[str, object], range: SourceRange
+) -> Value:
+    """See :meth:`Graph.insert`."""
+    operators = REGISTRY.overloads(kind)
+    if not operators:
+        raise SchemaError(f"there is no operator '{kind}'", range)
+    positional = [argument(item, range) for item in args]
+    keywords = [argument(item, range, name) for name, item in kwargs.items()]
+    index, plan = match_schemas(kind, [operator.schema for operator in operators], range, positional, keywords)
+    return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
+
+
+_graph._insert_call = insert_call

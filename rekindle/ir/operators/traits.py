@@ -1,0 +1,57 @@
+"""Traits: what passes may know of an operator by its name, beside its schema."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Trait(Enum):
+    """A property of an operator. The values are the words of :mod:`rekindle.ops.registration.trait_table`."""
+
+    POINTWISE = "pointwise"
+    """An element of the result is computed from the elements at its place; tensor operands are broadcast."""
+    COMMUTATIVE = "commutative"
+    """The first two operands may change places."""
+    VIEW = "view"
+    """The result is a new tensor that shares the memory of the first operand. ``reshape`` and ``flatten`` count, which
+    copy where a view is impossible."""
+    VIEW_OR_COPY = "view_or_copy"
+    """The result is the first operand, a view of it or a copy, whichever is possible."""
+    MOVES_DATA = "moves_data"
+    """The operator views, copies or converts, and computes nothing: autocast leaves it alone."""
+    FRESH = "fresh"
+    """A composite of other operators whose results never share memory with its operands."""
+    ALIASES_OPERANDS = "aliases_operands"
+    """No composite, and yet its results share memory with its operands without an annotation."""
+    RESHAPES = "reshapes"
+    """The operator changes the sizes of the tensor that it writes to."""
+
+    SAME_RANK = "same_rank"
+    """The result has as many dimensions as the first operand, whatever the others are."""
+    SAME_SIZES = "same_sizes"
+    """The result has the sizes of the first operand, whatever the others are."""
+    SAME_DTYPE = "same_dtype"
+    """The result has the dtype of the first operand, whatever it is."""
+    ONE_DTYPE = "one_dtype"
+    """Operands that may have gradients are of the dtype of the result."""
+    CONVERTS = "converts"
+    """The operator converts to another dtype, and its gradient converts back."""
+    MAKES_COMPLEX = "makes_complex"
+    """Results are complex though the operands may be real."""
+    MAKES_REAL = "makes_real"
+    """Results are real though the operands may be complex."""
+
+    PROMOTING_GRADIENT = "promoting_gradient"
+    """The gradient formula is arithmetic that promotes its operands."""
+    RECOMPUTABLE = "recomputable"
+    """It costs little to run the operator again within a kernel for the backward pass."""
+    DATA_DEPENDENT = "data_dependent"
+    """The results are numbers that were in a tensor, or have sizes that depend on such."""
+    LINEAR_COST = "linear_cost"
+    """The operator reads each element a few times only."""
+    MATRIX_PRODUCT = "matrix_product"
+    """A product of two matrices: the cost is the product of three sizes."""
+    LIBRARY = "library"
+    """BLAS or oneDNN runs the operator, and no kernel is generated for it."""
+    ANY_LAYOUT = "any_layout"
+    """The values of the result do not depend on the order of the operands in memory."""

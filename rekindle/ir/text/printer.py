@@ -1,0 +1,343 @@
+"""Graphs -> text, in TorchScript's syntax.
+
+One line a node, two blanks of indentation a level, the blocks of a node behind it, the place in the source behind
+``#``::
+
+    graph(%x.1 : Tensor,
+          %n.1 : int):
+      %2 : int = prim::Constant[value=1]() # f.py:3:12
+      %3 : bool = aten::gt(%n.1, %2) # f.py:2:7
+      %y : Tensor = prim::If(%3) # f.py:2:4
+        block0():
+          %5 : Tensor = aten::neg(%x.1) # f.py:3:12
+          -> (%5)
+        block1():
+          -> (%x.1)
+      return (%y)
+
+A graph in the attribute ``Subgraph`` of a node is printed behind the whole, and the node refers to it by a number:
+``prim::fork_0``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import torch
+
+from rekindle.ir import graph as _graph, node as _node
+from rekindle.ir.attributes import AttributeValue, ConstantObject, infer_type, type_name
+from rekindle.ir.constants import EnumMember, OpaqueConstant
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.text.literals import format_complex, format_float, format_string
+from rekindle.ir.text.tensor_printer import TENSOR_LIST, format_tensor, is_tensor_text
+from rekindle.ir.types import (
+    ANY,
+    AnyType,
+    DictType,
+    EnumType,
+    FutureType,
+    ListType,
+    NumberType,
+    OptionalType,
+    RRefType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionType,
+)
+
+SUBGRAPH = "Subgraph"
+"""The attribute whose graph is printed behind the one that refers to it."""
+PYTHON_CALL = "prim::PythonOp"
+"""The kind of nodes that call a Python function: printed as ``^name[attributes](constant arguments)(inputs)``."""
+CONSTANT_ARGUMENTS = "scalar_args"
+"""The attribute of such a node that holds its constant arguments: a tuple, or their text."""
+
+
+def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3) -> str:
+    """The text of ``graph``, line ends included. ``ranges`` adds the places in the source; ``verbosity`` says how much
+    is told of types: 0 nothing, 1 dtypes and shapes, 2 strides too, 3 all."""
+    return _Printer(ranges, verbosity).graph(graph)
+
+
+def print_node(node: Node, *, ranges: bool = True) -> str:
+    """The text of ``node`` and its blocks, without indentation. Its sub-graph, if any, stands behind it."""
+    printer = _Printer(ranges)
+    printer.nodes([node], 0)
+    printer.subgraphs()
+    return "".join(printer.lines)
+
+
+def print_head(node: Node, *, verbosity: int = 3) -> str:
+    """The line of ``node`` alone; of the nodes at either end of a block, its inputs or outputs."""
+    if node.kind == "prim::Return":
+        return f"return ({_names(node.inputs)})"
+    printer = _Printer(True, verbosity)
+    if node.kind == "prim::Param":
+        return f"inputs ({', '.join(map(printer.declare, node.outputs))})"
+    return printer.head(node).rstrip("\n")
+
+
+class _Printer:
+    __slots__ = ("_groups", "_ranges", "_types", "_verbosity", "lines")
+
+    def __init__(self, ranges: bool, verbosity: int = 3) -> None:
+        self._ranges = ranges
+        self._verbosity = verbosity
+        self._groups: list[Node] = []
+        self._types: dict[int, str] = {}
+        self.lines: list[str] = []
+
+    def graph(self, graph: Graph) -> str:
+        inputs = ",\n      ".join(self.declare(value) for value in graph.inputs)
+        self.lines.append(f"graph({inputs}):\n")
+        self.nodes(graph.nodes, 1)
+        self.lines.append(f"  return ({_names(graph.outputs)})\n")
+        self.subgraphs()
+        return "".join(self.lines)
+
+    def subgraphs(self) -> None:
+        for index, node in enumerate(self._groups):
+            text = _Printer(self._ranges, self._verbosity).graph(node.get_graph(SUBGRAPH))
+            self.lines.append(f"with {node.kind}_{index} = {text}")
+
+    def nodes(self, nodes: Iterable[Node], level: int) -> None:
+        """A work list instead of recursion: blocks may nest deeply."""
+        work: list[tuple[int, Node | str]] = [(level, node) for node in nodes]
+        work.reverse()
+        while work:
+            level, item = work.pop()
+            if isinstance(item, str):
+                self.lines.append("  " * level + item)
+                continue
+            self.lines.append("  " * level + self.head(item))
+            for index in reversed(range(len(item.blocks))):
+                block = item.blocks[index]
+                work.append((level + 2, f"-> ({_names(block.outputs)})\n"))
+                work.extend((level + 2, node) for node in block.nodes_reversed)
+                work.append((level + 1, f"block{index}({', '.join(map(self.declare, block.inputs))}):\n"))
+
+    def head(self, node: Node) -> str:
+        kind = self._python_call(node) if "name" in node.attributes and node.kind == PYTHON_CALL else self._kind(node)
+        text = f"{', '.join(map(self.declare, node.outputs))} = {kind}({_names(node.inputs)})"
+        if node.scope:
+            text += f", scope: {node.scope}"
+        place = node.range.place if self._ranges else ""
+        return f"{text} # {place}\n" if place else f"{text}\n"
+
+    def _kind(self, node: Node) -> str:
+        """The kind of ``node`` with its attributes; the number of its sub-graph in place of that."""
+        kind = node.kind
+        attributes: Iterable[tuple[str, AttributeValue]] = node.attributes.items()
+        if isinstance(node.attributes.get(SUBGRAPH), Graph):
+            kind = f"{kind}_{len(self._groups)}"
+            self._groups.append(node)
+            attributes = [(name, value) for name, value in attributes if name != SUBGRAPH]
+        listed = ", ".join([f"{name}={self._attribute(node, value)}" for name, value in attributes])
+        return f"{kind}[{listed}]" if listed else kind
+
+    def _python_call(self, node: Node) -> str:
+        """``^name[attributes](constant arguments)``: a call of a Python function, which has no text of its own."""
+        listed = [
+            f"{name}={self._attribute(node, value)}"
+            for name, value in node.attributes.items()
+            if name not in ("name", "function", CONSTANT_ARGUMENTS)
+        ]
+        constants = node.attributes.get(CONSTANT_ARGUMENTS, "")
+        given = constants.value if isinstance(constants, ConstantObject) else constants
+        if isinstance(given, tuple):
+            given = ", ".join(map(format_constant, given))
+        return f"^{node.attributes['name']}[{', '.join(listed)}]({given})"
+
+    def declare(self, value: Value) -> str:
+        if not self._verbosity:
+            return f"%{value.name}"
+        type = value.type
+        text = self._types.get(id(type))
+        if text is None:
+            text = self._types[id(type)] = format_type(type, self._verbosity)
+        return f"%{value.name} : {text}"
+
+    def _attribute(self, node: Node, value: AttributeValue) -> str:
+        if isinstance(value, ConstantObject) and node.kind == "prim::Constant" and len(node.outputs) == 1:
+            return format_constant(value.value, node.output.type)
+        inner = value.value if isinstance(value, ConstantObject) else value
+        if isinstance(inner, list):
+            return f"[{', '.join([self._attribute(node, item) for item in inner])}]"
+        if isinstance(value, ConstantObject):
+            return format_constant(value.value)
+        if isinstance(value, Type):
+            return format_type(value)
+        if isinstance(value, Graph):
+            return "<Graph>"
+        # A bool is an int here; its type tells what it is.
+        return format_constant(int(value) if isinstance(value, bool) else value, ANY)
+
+
+def _names(values: Iterable[Value]) -> str:
+    return ", ".join([f"%{value.name}" for value in values])
+
+
+# ---------------------------------------------------------------------------------------------------------------- types
+
+
+def format_type(type: Type, verbosity: int = 3) -> str:
+    """``type`` as graphs spell it. Unlike ``str(type)`` it shows the fields of a NamedTuple, and square brackets behind
+    Future and RRef. ``verbosity`` as in :func:`print_graph`."""
+    if isinstance(type, ListType):
+        return f"{format_type(type.element, verbosity)}[]"
+    if isinstance(type, OptionalType):
+        return f"{format_type(type.element, verbosity)}?"
+    if isinstance(type, (FutureType, RRefType)):
+        return f"{'Future' if isinstance(type, FutureType) else 'RRef'}[{format_type(type.element, verbosity)}]"
+    if isinstance(type, TupleType):
+        if type.fields is not None:
+            return f"NamedTuple({', '.join(_format_fields(type, verbosity))})"
+        return f"({', '.join([format_type(element, verbosity) for element in type.elements])})"
+    if isinstance(type, TensorType) and verbosity < 3:
+        type = replace(type, device=None, requires_grad=None, strides=None if verbosity < 2 else type.strides)
+    return str(type)
+
+
+def _format_fields(type: TupleType, verbosity: int) -> Iterable[str]:
+    names = type.fields or ()
+    first_default = len(names) - len(type.defaults)
+    for index, (name, element) in enumerate(zip(names, type.elements, strict=True)):
+        text = f"{name} : {format_type(element, verbosity)}"
+        if index >= first_default:
+            text += f" = {format_constant(type.defaults[index - first_default], element)}"
+        yield text
+
+
+# ------------------------------------------------------------------------------------------------------------ constants
+
+
+def format_constant(value: object, type: Type = ANY) -> str:
+    """A constant as graphs spell it. ``type`` says what an empty list or dict is a list or dict of."""
+    if isinstance(value, enum.Enum):  # of which some are ints or strings as well
+        return _format_other(value, type)
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return format_float(value)
+    if isinstance(value, str):
+        return format_string(value)
+    if isinstance(value, torch.Tensor):
+        return format_tensor(value)
+    if isinstance(value, (list, tuple, dict)):
+        return _format_container(value, _container_type(value, type))
+    return _format_other(value, type)
+
+
+def _container_type(value: object, type: Type) -> Type:
+    """The type of a list, a tuple or a dict: what is known of it, or what it holds."""
+    if isinstance(type, OptionalType) and not isinstance(type.element, (UnionType, AnyType)):
+        return type.element
+    return (infer_type(value) or ANY) if isinstance(type, (OptionalType, UnionType, AnyType)) else type
+
+
+def _element_types(value: tuple[object, ...], type: Type) -> Sequence[Type]:
+    if isinstance(type, TupleType) and len(type.elements) == len(value):
+        return type.elements
+    return [ANY] * len(value)
+
+
+def _format_other(value: object, type: Type) -> str:
+    if isinstance(value, complex):
+        return format_complex(value)
+    if isinstance(value, OpaqueConstant):
+        return value.text
+    if isinstance(value, EnumMember):
+        return f"{value.type.name}.{value.name}"
+    if isinstance(value, enum.Enum):
+        name = type.name if isinstance(type, EnumType) else type_name(value)
+        return f"{name}.{value.name}"
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return str(number_of(value))
+    if isinstance(value, torch.device):
+        return f'torch.device("{value}")'
+    if isinstance(value, torch.Generator):
+        return f'torch.Generator(device="{value.device}", seed={value.initial_seed()})'
+    return f"object({type_name(value)})"
+
+
+def _format_container(value: list[object] | tuple[object, ...] | dict[object, object], type: Type) -> str:
+    if isinstance(value, tuple):
+        types = (
+            type.elements if isinstance(type, TupleType) and len(type.elements) == len(value) else [ANY] * len(value)
+        )
+        items = [format_constant(item, element) for item, element in zip(value, types, strict=True)]
+        return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+    if isinstance(value, dict):
+        key, item = (type.key, type.value) if isinstance(type, DictType) else (ANY, ANY)
+        entries = [f"{format_constant(k, key)}: {format_constant(v, item)}" for k, v in value.items()]
+        text = f"{{{', '.join(entries)}}}"
+        return text if _tells_type(value, item) else f"annotate({type.annotation},{text})"
+    element = type.element if isinstance(type, ListType) else ANY
+    if isinstance(element, TensorType):
+        return TENSOR_LIST
+    text = f"[{', '.join([format_constant(item, element) for item in value])}]"
+    return text if _tells_type(value, element) else f"annotate({type.annotation}, {text})"
+
+
+def _tells_type(value: list[object] | dict[object, object], element: Type) -> bool:
+    """Whether the type of a list or dict can be told from what it holds."""
+    return bool(value) and not isinstance(element, (UnionType, OptionalType, NumberType, AnyType))
+
+
+# ----------------------------------------------------------------------------------------------- what the text does not
+# tell
+
+
+def tensor_constants(graph: Graph) -> list[object]:
+    """The tensors of ``graph``'s constants, in the order of the text: what travels beside it. A list of tensors, of
+    which the text shows nothing, is one item."""
+    found: list[object] = []
+    inner: list[Graph] = []
+    for node in graph.all_nodes():
+        for name, attribute in node.attributes.items():
+            value = attribute.value if isinstance(attribute, ConstantObject) else attribute
+            if node.kind == "prim::Constant" and len(node.outputs) == 1:
+                _collect_tensors(value, node.output.type, found)
+            elif isinstance(value, Graph):
+                if name == SUBGRAPH and node.kind != PYTHON_CALL:
+                    inner.append(value)
+            else:
+                for item in value if isinstance(value, list) else [value]:
+                    _collect_tensors(item, ANY, found)
+    for subgraph in inner:
+        found.extend(tensor_constants(subgraph))
+    return found
+
+
+def _collect_tensors(value: object, type: Type, found: list[object]) -> None:
+    """Add the tensors of a constant as :func:`format_constant` meets them."""
+    if isinstance(value, torch.Tensor) or (isinstance(value, OpaqueConstant) and is_tensor_text(value.text)):
+        found.append(value)
+    elif isinstance(value, (list, tuple, dict)):
+        for item, of in _items(value, _container_type(value, type), found):
+            _collect_tensors(item, of, found)
+
+
+def _items(value: object, type: Type, found: list[object]) -> Iterable[tuple[object, Type]]:
+    if isinstance(value, tuple):
+        return zip(value, _element_types(value, type), strict=True)
+    if isinstance(value, dict):
+        key, item = (type.key, type.value) if isinstance(type, DictType) else (ANY, ANY)
+        return [pair for k, v in value.items() for pair in ((k, key), (v, item))]
+    assert isinstance(value, list)
+    element = type.element if isinstance(type, ListType) else ANY
+    if isinstance(element, TensorType):
+        found.append(value)
+        return ()
+    return [(item, element) for item in value]
+
+
+_graph._print_graph = print_graph
+_node._print_node = print_node

@@ -1,0 +1,162 @@
+"""Results that come later: futures, awaits, and references to objects of other processes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from operator import methodcaller
+from typing import Any, Final, Generic, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from rekindle.errors.layer_hooks import LayerHook
+from rekindle.ir.operators.registry import AliasAnalysisKind
+from rekindle.ops.registration.declare import declare, implements
+
+T = TypeVar("T")
+
+
+block_until_done: Final = LayerHook[Callable[[Any], None]]("rekindle.runtime.interpreter.futures")
+"""Blocks the thread until another one has computed a result."""
+
+
+class Await(Generic[T]):
+    """A result that is computed when it is first waited for, and kept.
+
+    While it is computed, others who wait for it stand before it as before a future: it has the same two methods.
+    An error is not kept: whoever waits next computes anew.
+    """
+
+    __slots__ = ("__weakref__", "_call", "_callbacks", "_is_running", "_lock", "_value")
+
+    def __init__(self, call: Call[T] | None, value: T | None = None) -> None:
+        self._lock = threading.Lock()
+        self._call = call
+        self._value = value
+        self._is_running = False
+        self._callbacks: list[Callable[[Any], object]] = []
+
+    @classmethod
+    def of(cls, value: T) -> Await[T]:
+        """One whose result is there already."""
+        return cls(None, value)
+
+    def is_nowait(self) -> bool:
+        """Whether the result is there."""
+        return self._call is None
+
+    def wait(self) -> T:
+        """The result, computed now if it has not been. An error of the computation is raised each time."""
+        while self._call is not None:
+            call = self.claim()
+            if call is None:
+                block_until_done.get()(self)
+                continue
+            try:
+                value = call()
+            except BaseException:
+                self.give_up()
+                raise
+            self.finish(value)
+        return cast(T, self._value)
+
+    # ---------------------------------------------------------------------------------- for those who compute in parts
+
+    def claim(self) -> Call[T] | None:
+        """What the caller is to compute now, and tell with :meth:`finish` or :meth:`give_up`; None if there is nothing
+        to compute, or another computes it: :meth:`done` tells which."""
+        with self._lock:
+            if self._is_running:
+                return None
+            self._is_running = self._call is not None
+            return self._call
+
+    def finish(self, value: T) -> None:
+        """The value that was computed."""
+        self._value = value
+        self._call = None
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Nobody computes any more."""
+        with self._lock:
+            self._is_running = False
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback(self)
+
+    def done(self) -> bool:
+        """Whether nobody computes it at the moment, so that waiting takes no other thread."""
+        return not self._is_running
+
+    def add_done_callback(self, callback: Callable[[Any], object]) -> None:
+        """Call ``callback`` when nobody computes it any more; at once if that is so."""
+        with self._lock:
+            if self._is_running:
+                self._callbacks.append(callback)
+                return
+        callback(self)
+
+    def __getattr__(self, name: str) -> Any:
+        """In Python an Await may be used as its result."""
+        if name.startswith("_"):
+            raise AttributeError(f"'Await' has no attribute '{name}'")
+        return getattr(self.wait(), name)
+
+    def __repr__(self) -> str:
+        return "<Await: done>" if self.is_nowait() else "<Await: not computed>"
+
+
+class Call(Generic[T]):
+    """A call that is made later."""
+
+    __slots__ = ("_run", "arguments", "function")
+
+    def __init__(self, run: Callable[..., T], arguments: Sequence[Any] = (), function: Any = None) -> None:
+        self._run = run
+        self.arguments = arguments
+        self.function = function
+        """The record of the function, where it is a compiled one: an interpreter then runs it itself."""
+
+    def __call__(self) -> T:
+        return self._run(*self.arguments)
+
+
+declare(
+    methodcaller("wait"),
+    "aten::wait(Future(t) self) -> t",
+    "prim::awaitable_wait(Await(t) self) -> t",
+    effects=AliasAnalysisKind.CONSERVATIVE,
+    side_effects=True,
+)
+declare(Await.of, "prim::awaitable_nowait(t self) -> Await(t)", effects=AliasAnalysisKind.CONSERVATIVE)
+
+# --------------------------------------------------------------------------------------------------- remote references
+
+# They are the objects of torch.distributed.rpc, which have these methods themselves.
+
+for _name, _result in (
+    ("confirmed_by_owner", "bool"),
+    ("is_owner", "bool"),
+    ("local_value", "t(*)"),
+    ("owner", "__torch__.torch.classes.dist_rpc.WorkerInfo"),
+    ("owner_name", "str"),
+):
+    declare(methodcaller(_name), f"aten::{_name}(RRef(t) self) -> {_result}", nondeterministic=True)
+
+
+@implements("aten::to_here(RRef(t) self, float timeout=60.) -> t(*)", side_effects=True, nondeterministic=True)
+def to_here(self: Any, timeout: float = 60.0) -> Any:
+    """A copy of the value that another process owns. ``timeout`` is in seconds; 0 waits for ever."""
+    return self.to_here(timeout)
+
+
+@implements(
+    "aten::dist_backward(int context_id, Tensor[] roots, bool retain_graph=False) -> ()",
+    effects=AliasAnalysisKind.CONSERVATIVE,
+    side_effects=True,
+)
+def distributed_backward(context_id: int, roots: list[Tensor], retain_graph: bool = False) -> None:
+    """Backward through several processes; the gradients gather in the context."""
+    torch.distributed.autograd.backward(context_id, roots, retain_graph)  # type: ignore[attr-defined]

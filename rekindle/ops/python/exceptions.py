@@ -1,0 +1,116 @@
+"""Raising and catching: programs know the class of an exception by its name."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any, Final, NoReturn
+
+from rekindle.errors.layer_hooks import LayerHook
+from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
+from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ops.registration.declare import implements, implements_for_node
+
+TRIED: Final = "<tried>"
+"""The name, in tracebacks, of what ``try`` runs."""
+
+word_error: Final = LayerHook[Callable[[BaseException], None]]("rekindle.runtime.executor")
+"""Replaces the text of an IndexError that was caught by Python's."""
+
+EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
+"""Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
+whoever compiles a ``raise`` of another class puts it in."""
+
+
+_ASSERTION: Final = "AssertionError: "
+"""How the message of a failed ``assert`` begins: the IR has no other mark of it."""
+
+
+class UnknownExceptionError(RuntimeError):
+    """A program raised an exception whose class is known by name only, as programs from archives do. The message names
+    the class."""
+
+
+def exception_class(name: str) -> type[BaseException] | None:
+    """The class called ``name`` (``ValueError``, ``builtins.ValueError``, ``package.module.Class``); None where none
+    is known."""
+    found = EXCEPTION_CLASSES.get(name)
+    if found is not None:
+        return found
+    module, _, basename = name.rpartition(".")
+    if module in ("", "builtins"):
+        builtin = getattr(builtins, basename, None)
+        if isinstance(builtin, type) and issubclass(builtin, BaseException):
+            return builtin
+    return None
+
+
+def make_exception(message: str, name: str | None, arguments: tuple[Any, ...] | None = None) -> BaseException:
+    """The exception that a program raises; one without a class is a RuntimeError, or what an assertion raises.
+    ``arguments`` are what its class is called with, where that is not the message alone."""
+    if name is None and message.startswith(_ASSERTION):
+        message, name = message[len(_ASSERTION) :], "AssertionError"
+    if name is None:
+        return RuntimeError(message)
+    found = exception_class(name)
+    if found is None:
+        return UnknownExceptionError(f"{name}: {message}" if message else name)
+    if arguments is None:
+        arguments = (message,) if message else ()
+    try:
+        return found(*arguments)
+    except TypeError:
+        # Its __init__ takes something else. The program has but the text, which is worth more than how it was made.
+        made: BaseException = found.__new__(found, *arguments)
+        return made
+
+
+@implements("prim::is_exception(Any exception, str[] classes) -> bool")
+def is_exception(exception: Any, classes: list[str]) -> bool:
+    """Whether an exception is of one of the classes called so, or of one that inherits from one of them."""
+    known = (exception_class(name) for name in classes)
+    return any(cls is not None and isinstance(exception, cls) for cls in known)
+
+
+@implements("prim::exception_name(Any exception) -> str")
+def exception_name(exception: Any) -> str:
+    """Return the name of the class of an exception: ``type(e).__name__``."""
+    if type(exception) is UnknownExceptionError:
+        return str(exception).partition(":")[0].rpartition(".")[2]
+    return type(exception).__name__
+
+
+@implements_for_node("prim::Try(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
+def try_subgraph(node: Node) -> Operation:
+    """Run the subgraph as it stands: it tells in a number how it was left, and the number is -1 where it raises. The
+    second result is the exception then, else None."""
+    run = callable_of(node.get_graph("Subgraph"), TRIED)
+
+    def attempt(*inputs: Any) -> tuple[int, BaseException | None]:
+        try:
+            return run(*inputs), None
+        except BaseException as error:
+            if type(error) is IndexError:
+                word_error.get()(error)
+            return -1, error
+
+    return attempt
+
+
+@implements("prim::RaiseException(str msg, str? cls=None) -> ()", side_effects=True)
+def raise_exception(msg: str, cls: str | None = None) -> NoReturn:
+    """Raise an exception of the class called ``cls``."""
+    raise make_exception(msg, cls)
+
+
+@implements("prim::RaiseException.arguments(str msg, str? cls, Any arguments) -> ()", side_effects=True)
+def raise_with(msg: str, cls: str | None, arguments: Any) -> NoReturn:
+    """Raise ``cls(*arguments)``; ``msg`` is what TorchScript says in its place."""
+    raise make_exception(msg, cls, arguments)
+
+
+@implements("prim::RaiseException.caught(Any exception) -> ()", side_effects=True)
+def raise_again(exception: Any) -> NoReturn:
+    """Raise an exception that was caught."""
+    raise exception

@@ -1,0 +1,76 @@
+"""Calls of Python from a program: functions that the program names and the compiler leaves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from rekindle.errors import GraphError
+from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import NONE, DictType, FloatType, IntType, ListType, OptionalType, TupleType, Type
+from rekindle.ops.python.values import describe, new_named_tuple, value_matches
+from rekindle.ops.registration.declare import implements, implements_for_node
+
+
+@implements_for_node("prim::PythonOp(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
+def call_python(node: Node) -> Operation:
+    """Call the Python function in attribute ``function`` with the inputs; what it returns must be of the output's type.
+
+    Raises:
+        TypeError: it is not; the message names the function.
+    """
+    holder = node["function"]
+    if not isinstance(holder, ConstantObject) or not callable(holder.value):
+        raise GraphError("prim::PythonOp needs a callable as its attribute 'function'")
+    function: Operation = holder.value
+    if len(node.outputs) != 1:
+        return function
+    name = getattr(function, "__qualname__", repr(function))
+    type = node.output.type
+
+    def call(*args: object) -> object:
+        result = function(*args)
+        if type == NONE:
+            return None  # a function without a declared result may return anything
+        taken = as_result(result, type)
+        if not value_matches(taken, type):
+            expected = type.annotation
+            raise TypeError(f"the Python function '{name}' should return {expected}, but returned {describe(result)}")
+        return taken
+
+    return call
+
+
+def as_result(value: Any, type: Type) -> Any:
+    """What Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number, and so
+    within containers. What has no such conversion is given back as it is."""
+    if value_matches(value, type):
+        return value
+    if isinstance(type, OptionalType):
+        return as_result(value, type.element)
+    if isinstance(type, FloatType) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(type, IntType) and isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return number_of(value)
+    if isinstance(type, ListType) and isinstance(value, (list, tuple)):
+        return [as_result(item, type.element) for item in value]
+    if isinstance(type, DictType) and isinstance(value, dict):
+        return {as_result(key, type.key): as_result(item, type.value) for key, item in value.items()}
+    if isinstance(type, TupleType) and isinstance(value, tuple) and len(value) == len(type.elements):
+        items = [as_result(item, element) for item, element in zip(value, type.elements, strict=True)]
+        return tuple(items) if type.fields is None else new_named_tuple(type)(*items)
+    return value
+
+
+@implements("prim::IgnoredPythonOp(...) -> NoneType", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
+def refuse_ignored(*args: object) -> None:
+    """What is left of a call of a Python function that was not saved with its program.
+
+    Raises:
+        RuntimeError: always.
+    """
+    raise RuntimeError("the program calls a Python function that was marked to be ignored and is not part of it")

@@ -1,0 +1,82 @@
+"""Functions of Python's library that TorchScript has no operator for, and whose last digit no other operators give.
+
+They run as Python's own functions. Archives say them by operators of tensors, whose last digit may be another.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from rekindle.ops.registration.declare import declare, implements
+
+declare(math.log2, "python::log2(float x) -> float")
+if sys.version_info >= (3, 11):
+    declare(math.exp2, "python::exp2(float x) -> float")
+    declare(math.cbrt, "python::cbrt(float x) -> float")
+declare(round, "python::round(float x, int digits) -> float")
+declare(math.nextafter, "python::nextafter(float x, float towards) -> float")
+declare(math.fsum, "python::fsum(float[] xs) -> float")
+
+
+@implements("python::norm(float[] xs) -> float")
+def norm(xs: Sequence[float]) -> float:
+    """``math.hypot(*xs)``"""
+    return math.hypot(*xs)
+
+
+@implements("python::casefold(str text) -> str")
+def casefold(text: str) -> str:
+    """``text.casefold()``"""
+    return text.casefold()
+
+
+def _keys(self: dict[Any, Any]) -> list[Any]:
+    return list(self)
+
+
+def _values(self: dict[Any, Any]) -> list[Any]:
+    return list(self.values())
+
+
+def _items(self: dict[Any, Any]) -> list[tuple[Any, Any]]:
+    return list(self.items())
+
+
+# Dicts whose keys are members of enums, tuples, or numbers of several types: TorchScript has none, and no schema can
+# name the types of their keys.
+declare(len, "python::len(Dict(k, t) self) -> int")
+declare(dict, "python::copy(Dict(k, t)(a) self) -> Dict(k, t)", "python::dict(Dict(k, t)(a) self) -> Dict(k, t)")
+declare(operator.contains, "python::__contains__(Dict(k, t) dict, k key) -> bool")
+declare(operator.getitem, "python::__getitem__(Dict(k, t) self, k key) -> t(*)")
+declare(operator.setitem, "python::_set_item(Dict(k, t)(a!) l, k(b -> *) idx, t(c -> *) v) -> ()")
+declare(operator.delitem, "python::Delete(Dict(k, t)(a!) self, k key) -> ()")
+declare(
+    dict.get,
+    "python::get(Dict(k, t) self, k key) -> t(*)?",
+    "python::get.default(Dict(k, t) self, k key, t default_value) -> t(*)",
+)
+declare(
+    dict.pop,
+    "python::pop(Dict(k, t)(a!) self, k key) -> t(*)",
+    "python::pop.default(Dict(k, t)(a!) self, k key, t default_value) -> t(*)",
+)
+declare(dict.setdefault, "python::setdefault(Dict(k, t)(a!) self, k(b -> *) key, t(c -> *) default_value) -> t(*)")
+declare(dict.update, "python::update(Dict(k, t)(a!) self, Dict(k, t)(a!) to_add) -> ()")
+declare(dict.clear, "python::clear(Dict(k, t)(a!) self) -> ()")
+declare(_keys, "python::keys(Dict(k, t) self) -> k[](*)")
+declare(_values, "python::values(Dict(k, t) self) -> t[](*)")
+declare(_items, "python::items(Dict(k, t) self) -> ((k, t)[])")
+
+# Lists of numbers of several types: Python compares an element by what it is, then by its value.
+declare(list.count, "python::count(t[] self, t el) -> int")
+declare(list.index, "python::index(t[] self, t el) -> int")
+declare(list.remove, "python::remove(t[](a!) self, t el) -> ()")
+declare(operator.contains, "python::__contains__.list(t[] l, t item) -> bool")
+declare(operator.eq, "python::eq(t[] a, t[] b) -> bool")
+declare(operator.ne, "python::ne(t[] a, t[] b) -> bool")
+declare(all, "python::all(t[] self) -> bool")
+declare(any, "python::any(t[] self) -> bool")

@@ -1,0 +1,94 @@
+"""Building lists, tuples, dicts and objects, and taking tuples and lists apart: the primitives that the compiler
+itself emits.
+
+They take any number of inputs of any types, so that their schemas say nothing; what they do follows from the node.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
+from rekindle.ir.types import TupleType
+from rekindle.ops.python.values import new_named_tuple
+from rekindle.ops.registration.declare import declare, implements, implements_for_node, int_attribute
+
+# ------------------------------------------------------------------------------------------------------------ building
+
+
+@implements("prim::ListConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
+def construct_list(*items: Any) -> list[Any]:
+    """``[…]``"""
+    return list(items)
+
+
+@implements("prim::DictConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
+def construct_dict(*items: Any) -> dict[Any, Any]:
+    """``{…}`` of key, value, key, value …"""
+    following = iter(items)
+    return dict(zip(following, following, strict=True))
+
+
+def _construct_plain_tuple(*items: Any) -> tuple[Any, ...]:
+    return items
+
+
+@implements_for_node("prim::TupleConstruct(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
+def construct_tuple(node: Node) -> Operation:
+    """``(…)``, or the NamedTuple that the output's type says."""
+    type = node.output.type
+    if isinstance(type, TupleType) and type.fields is not None:
+        made: Operation = new_named_tuple(type)
+        return made
+    return _construct_plain_tuple
+
+
+# -------------------------------------------------------------------------------------------------------- taking apart
+
+
+def _single(items: Any) -> Any:
+    """The only element: a node with one output gives the value itself."""
+    (item,) = items
+    return item
+
+
+@implements_for_node("prim::TupleUnpack(Any tup) -> ...", effects=AliasAnalysisKind.SPECIAL)
+def unpack_tuple(node: Node) -> Operation:
+    """One output for each element; the type of the tuple says how many there are."""
+    return _single if len(node.outputs) == 1 else tuple
+
+
+@implements_for_node("prim::ListUnpack(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
+def unpack_list(node: Node) -> Operation:
+    """One output for each element.
+
+    Raises:
+        ValueError: the list has more elements or fewer; the text is Python's.
+    """
+    expected = len(node.outputs)
+
+    def unpack(items: list[Any]) -> Any:
+        found = len(items)
+        if found < expected:
+            raise ValueError(f"not enough values to unpack (expected {expected}, got {found})")
+        if found > expected:
+            raise ValueError(f"too many values to unpack (expected {expected})")
+        return items[0] if expected == 1 else tuple(items)
+
+    return unpack
+
+
+declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=AliasAnalysisKind.SPECIAL)
+
+
+@implements_for_node("prim::TupleSlice(...) -> ...", effects=AliasAnalysisKind.SPECIAL)
+def slice_tuple(node: Node) -> Operation:
+    """The elements from attribute ``beg`` to before ``end``, in steps of ``step`` where that is given."""
+    part = slice(int_attribute(node, "beg"), int_attribute(node, "end"), int_attribute(node, "step", 1))
+
+    def take(items: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(items[part])
+
+    return take

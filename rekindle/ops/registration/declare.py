@@ -1,0 +1,164 @@
+"""How an operator is declared: the text of its schema beside what runs it.
+
+Texts are parsed when their kind is first looked up, so that declaring hundreds of them costs next to nothing at
+import::
+
+    declare(operator.add, "aten::add.int(int a, int b) -> int", "aten::add.float(float a, float b) -> float")
+
+    @implements("aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)")
+    def append(self: list[Any], el: Any) -> list[Any]: ...
+
+What is declared overlaps nowhere with the operators of PyTorch's dispatcher, which
+:mod:`rekindle.ops.registration.dispatcher` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from rekindle.errors import GraphError
+from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import AliasAnalysisKind, Invocation, Operation, Operator
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.ops.registration.overload_order import ORDER
+from rekindle.ops.registration.traits import traits_of_kind
+
+MakeOperation = Callable[[Node], Operation]
+
+
+@dataclass(slots=True, frozen=True)
+class Declaration:
+    """An operator whose schema is still text."""
+
+    text: str
+    operation: Operation | None
+    operation_for_node: MakeOperation | None
+    effects: AliasAnalysisKind
+    has_side_effects: bool
+    is_nondeterministic: bool
+    may_alias_inputs: bool = False
+    invocation_for_node: Callable[[Node], Invocation] | None = None
+
+    @property
+    def overload(self) -> str:
+        return self.text[: self.text.index("(")].partition(".")[2]
+
+    def parse(self) -> Operator:
+        schema = parse_schema(self.text)
+        return Operator(
+            schema,
+            operation=self.operation,
+            operation_for_node=self.operation_for_node,
+            invocation_for_node=self.invocation_for_node,
+            effects=self.effects,
+            has_side_effects=self.has_side_effects,
+            is_nondeterministic=self.is_nondeterministic,
+            may_alias_inputs=self.may_alias_inputs,
+            traits=traits_of_kind(schema.name),
+        )
+
+
+_DECLARED: dict[str, list[Declaration]] = {}
+
+
+def _add(declaration: Declaration) -> None:
+    text = declaration.text
+    kind = text[: text.index("(")].partition(".")[0]
+    _DECLARED.setdefault(kind, []).append(declaration)
+
+
+def declare(
+    operation: Operation,
+    *texts: str,
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
+    side_effects: bool = False,
+    nondeterministic: bool = False,
+    may_alias_inputs: bool = False,
+) -> None:
+    """Declare the operators with these schemas, all run by ``operation``; see
+    :class:`~rekindle.ir.operators.registry.Operator` for the facts that schemas do not tell."""
+    for text in texts:
+        _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, may_alias_inputs))
+
+
+_F = TypeVar("_F", bound=Operation)
+
+
+def implements(
+    *texts: str,
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
+    side_effects: bool = False,
+    nondeterministic: bool = False,
+    may_alias_inputs: bool = False,
+) -> Callable[[_F], _F]:
+    """:func:`declare` as a decorator of what runs the operators."""
+
+    def decorate(operation: _F) -> _F:
+        declare(
+            operation,
+            *texts,
+            effects=effects,
+            side_effects=side_effects,
+            nondeterministic=nondeterministic,
+            may_alias_inputs=may_alias_inputs,
+        )
+        return operation
+
+    return decorate
+
+
+_M = TypeVar("_M", bound=MakeOperation)
+
+
+def implements_for_node(
+    *texts: str,
+    effects: AliasAnalysisKind = AliasAnalysisKind.FROM_SCHEMA,
+    side_effects: bool = False,
+    invocation_for_node: Callable[[Node], Invocation] | None = None,
+) -> Callable[[_M], _M]:
+    """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
+    node. ``invocation_for_node`` tells a shorter way for code that is written for the node."""
+
+    def decorate(make: _M) -> _M:
+        for text in texts:
+            _add(Declaration(text, None, make, effects, side_effects, False, False, invocation_for_node))
+        return make
+
+    return decorate
+
+
+def int_attribute(node: Node, name: str, default: int | None = None) -> int:
+    """The attribute ``name`` of a node, an int.
+
+    Raises:
+        GraphError: it is something else, or missing without a default.
+    """
+    value = node.attributes.get(name, default)
+    if not isinstance(value, int):
+        raise GraphError(f"{node.kind} needs an int as its attribute '{name}'")
+    return value
+
+
+def declared_operators(kind: str) -> Sequence[Operator]:
+    """The declared operators of a kind, in the order in which overloads are tried."""
+    declarations = _DECLARED.get(kind)
+    if declarations is None:
+        return ()
+    order = ORDER.get(kind)
+    if order is not None:
+        rank = {overload: index for index, overload in enumerate(order)}
+        declarations = sorted(declarations, key=lambda declaration: rank[declaration.overload])
+    return [declaration.parse() for declaration in declarations]
+
+
+def is_declared(kind: str) -> bool:
+    """Whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has, is not
+    asked."""
+    return kind in _DECLARED
+
+
+def declared_kinds() -> Iterator[str]:
+    """Every kind that was declared."""
+    return iter(_DECLARED)

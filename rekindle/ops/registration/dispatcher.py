@@ -1,0 +1,204 @@
+"""The operators of PyTorch's dispatcher, of every namespace: looked up by kind when first asked for, never all at once.
+
+A node calls its operator with its inputs in the order of the schema. The dispatcher takes those behind the ``*`` of a
+schema by name, and reading arguments costs time, so the operation of a node passes by position what it must, by name
+what it must, and leaves out what is constant and equal to its default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+from rekindle.ir.attributes import constant_value
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.operators.registry import Invocation, Operation, Operator
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.ir.types import ListType
+from rekindle.ops.registration.aliasing import HIDDEN_WRITES, is_composite, may_alias_inputs
+from rekindle.ops.registration.fast_paths import DIRECT, IN_PIECES, SPREADS
+from rekindle.ops.registration.traits import traits_of_overload
+
+
+class _DispatcherIndex:
+    """The overload names of each kind, as the dispatcher knows them."""
+
+    def __init__(self) -> None:
+        self._overloads: dict[str, set[str]] = {}
+        self._names = 0
+
+    def overloads(self, kind: str) -> set[str]:
+        found = self._overloads.get(kind)
+        if found is None and (not self._names or not kind.startswith(("aten::", "prim::"))):
+            self._read()  # custom operators may have been defined since
+            found = self._overloads.get(kind)
+        return found or set()
+
+    def _read(self) -> None:
+        names = torch._C._dispatch_get_all_op_names()
+        if len(names) == self._names:
+            return
+        self._names = len(names)
+        self._overloads.clear()
+        for name in names:
+            kind, _, overload = name.partition(".")
+            self._overloads.setdefault(kind, set()).add(overload)
+
+
+_INDEX: Final = _DispatcherIndex()
+
+
+def dispatcher_operators(kind: str) -> Sequence[Operator]:
+    """The dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them."""
+    known = _INDEX.overloads(kind)
+    if not known:
+        return ()
+    namespace, _, name = kind.partition("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    found = []
+    for overload in packet.overloads():
+        if ("" if overload == "default" else overload) in known:
+            found.append(_operator(getattr(packet, overload)))
+    return found
+
+
+def _operator(overload: Any) -> Operator:
+    schema = parse_schema(str(overload._schema))
+    call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
+    direct = DIRECT.get(schema.qualified_name)
+    simple = not any(argument.kwarg_only or argument.has_default for argument in schema.arguments)
+    return Operator(
+        schema,
+        operation=positional_call(call, schema, direct=direct) if simple else None,
+        operation_for_node=None if simple else _maker(call, schema, direct),
+        invocation_for_node=partial(_invocation, call, schema, direct),
+        # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
+        has_side_effects=not schema.returns and not schema.is_mutable,
+        is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
+        may_alias_inputs=may_alias_inputs(schema.qualified_name),
+        hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
+        takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
+        traits=traits_of_overload(schema, overload.tags, is_composite=is_composite(schema.qualified_name)),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- calling one
+
+
+def _maker(
+    call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None
+) -> Callable[[Node], Operation]:
+    def make(node: Node) -> Operation:
+        wanted = _wanted(schema, node)
+        bound: dict[str, object] = {}
+        for argument, value, is_wanted in zip(schema.arguments, node.inputs, wanted, strict=True):
+            constant = _constant(value)
+            if argument.kwarg_only and constant is not _UNKNOWN and is_wanted:
+                bound[argument.name] = constant
+        return positional_call(call, schema, wanted, bound, direct)
+
+    return make
+
+
+def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
+    """For each argument whether it must be passed: what is constant and equal to its default need not."""
+    return [
+        not (argument.has_default and _is_same(_constant(value), argument.default))
+        for argument, value in zip(schema.arguments, node.inputs, strict=True)
+    ]
+
+
+def _invocation(
+    call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None, node: Node
+) -> Invocation:
+    """What :func:`positional_call` does, for code that is written for one node."""
+    wanted = _wanted(schema, node)
+    count, named = _passed(schema, wanted)
+    name = schema.qualified_name
+    if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
+        direct = IN_PIECES[name]
+    is_direct = direct is not None and count <= direct[1] and not named
+    if direct is not None and is_direct:
+        call = direct[0]
+    by_name = tuple((name, index) for index, name in named)
+    return Invocation(call, tuple(range(count)), by_name, spreads=is_direct and name in SPREADS)
+
+
+_UNKNOWN: Final = object()
+
+
+def _constant(value: Value) -> object:
+    """The Python value of a constant; ``_UNKNOWN`` for what is known at run time only."""
+    node = value.node
+    if node.kind != "prim::Constant":
+        return _UNKNOWN
+    return constant_value(node.attributes.get("value"), value.type)
+
+
+def _is_same(constant: object, default: object) -> bool:
+    """Whether a constant is the default itself: 1.0 and True are not 1."""
+    return type(constant) is type(default) and constant == default
+
+
+def positional_call(
+    call: Operation,
+    schema: FunctionSchema,
+    wanted: Sequence[bool] | None = None,
+    bound: Mapping[str, object] | None = None,
+    direct: tuple[Operation, int] | None = None,
+) -> Operation:
+    """``call``, which takes some arguments by name, as a function of all arguments of ``schema`` by position.
+
+    ``wanted`` says of each argument whether it is passed on; what is not passed takes its default. ``bound`` has values
+    of arguments that go by name and are known already. ``direct`` is called instead where all that is passed are the
+    few first arguments that it takes.
+    """
+    arguments = schema.arguments
+    bound = bound or {}
+    count, by_name = _passed(schema, [True] * len(arguments) if wanted is None else wanted)
+    named = [(index, name) for index, name in by_name if name not in bound]
+    if bound:
+        call = partial(call, **bound)
+    if named:
+        return _call_with_names(call, count, named)
+    if direct is not None and count <= direct[1] and not bound:
+        call = direct[0]
+    return call if count == len(arguments) else _call_with_first(call, count)
+
+
+def _passed(schema: FunctionSchema, wanted: Sequence[bool]) -> tuple[int, list[tuple[int, str]]]:
+    """How many arguments go by position, and the indices and names of those that go by name."""
+    count = 0
+    named: list[tuple[int, str]] = []
+    for index, argument in enumerate(schema.arguments):
+        if wanted[index] and argument.kwarg_only:
+            named.append((index, argument.name))
+        elif wanted[index]:
+            count = index + 1
+    return count, named
+
+
+def _call_with_first(call: Operation, count: int) -> Operation:
+    """``call`` with the first ``count`` arguments only."""
+    if count == 0:
+        return lambda *_: call()
+    if count == 1:
+        return lambda a, *_: call(a)
+    if count == 2:
+        return lambda a, b, *_: call(a, b)
+    if count == 3:
+        return lambda a, b, c, *_: call(a, b, c)
+    return lambda *args: call(*args[:count])
+
+
+def _call_with_names(call: Operation, count: int, named: Sequence[tuple[int, str]]) -> Operation:
+    """``call`` with the first ``count`` arguments by position and the ``named`` by name."""
+
+    def run(*args: Any) -> object:
+        return call(*args[:count], **{name: args[index] for index, name in named})
+
+    return run

@@ -1,0 +1,110 @@
+"""What watches the tensors of a program: ``prim::profile`` notes what flows, ``prim::Guard`` insists on it.
+
+What is told of a tensor is a :class:`~rekindle.ir.types.TensorType`; of a value that may be None, that type or
+``NoneType``. The same list of conditions serves whoever tests a value and whoever writes the test down as Python.
+These are no operators: passes put them into graphs for the runtime, and no program holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import torch
+
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.operators.registry import Operation
+from rekindle.ir.types import NoneType, TensorType, Type
+
+PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
+"""The classes of tensors that behave as types tell. Subclasses may answer as they please."""
+
+ProfileCallback = Callable[[Node], Callable[[object], None]]
+
+recorders: Final[WeakKeyDictionary[Graph, ProfileCallback]] = WeakKeyDictionary()
+"""Who wants to know what flows through a graph: gives, for a ``prim::profile`` of it, what to call with each value."""
+
+
+def profile(node: Node) -> Operation:
+    """The value itself, once whoever runs the graph to learn of it has seen it."""
+    recorder = recorders.get(node.graph)
+    if recorder is None:
+        return _itself
+    note = recorder(node)
+
+    def see(value: Any) -> Any:
+        note(value)
+        return value
+
+    return see
+
+
+def _itself(value: Any) -> Any:
+    return value
+
+
+def guard(node: Node) -> Operation:
+    """The value itself, if it is as the type of the output says.
+
+    Raises:
+        RuntimeError: it is not. A program that goes on nevertheless has a ``prim::BailOut`` in its place.
+    """
+    told = node.output.type
+    test = guard_test(told)
+
+    def insist(value: Any) -> Any:
+        if not test(value):
+            raise RuntimeError(f"a value was assumed to be {told}, but is {_describe(value)}")
+        return value
+
+    return insist
+
+
+def _describe(value: object) -> str:
+    return str(TensorType.of(value)) if isinstance(value, torch.Tensor) else type(value).__qualname__
+
+
+Condition = tuple[str, object]
+"""Python that tests ``{x}``, which may name the constant beside it ``{c}``."""
+
+
+def conditions(type: Type) -> list[Condition]:
+    """What makes a value one of ``type``: Python expressions that all have to be true, in the order to ask them. What
+    the type does not tell is not asked for."""
+    if isinstance(type, NoneType):
+        return [("{x} is None", None)]
+    assert isinstance(type, TensorType), f"nobody guards {type}"
+    found: list[Condition] = [("{x}.__class__ in {c}", PLAIN_TENSORS), ("{x}.layout is {c}", torch.strided)]
+    if type.dtype is not None:
+        found.append(("{x}.dtype is {c}", type.dtype))
+    if type.sizes is not None:
+        found += _size_conditions(type.sizes)
+    if type.device is not None:
+        found.append(("{x}.is_cpu", None) if type.device == torch.device("cpu") else ("{x}.device == {c}", type.device))
+    if type.requires_grad is not None:
+        found.append(("{x}.requires_grad" if type.requires_grad else "not {x}.requires_grad", None))
+    return found
+
+
+def _size_conditions(sizes: tuple[int | None, ...]) -> list[Condition]:
+    if None not in sizes:
+        return [("{x}.shape == {c}", sizes)]
+    known = [(index, size) for index, size in enumerate(sizes) if size is not None]
+    return [
+        (f"{{x}}.dim() == {len(sizes)}", None),
+        *((f"{{x}}.shape[{index}] == {size}", None) for index, size in known),
+    ]
+
+
+@lru_cache(maxsize=1024)
+def guard_test(type: Type) -> Callable[[object], bool]:
+    """Whether a value is as ``type`` says."""
+    names: dict[str, object] = {}
+    parts = []
+    for number, (text, constant) in enumerate(conditions(type)):
+        names[f"c{number}"] = constant
+        parts.append(text.format(x="x", c=f"c{number}"))
+    test: Callable[[object], bool] = eval(f"lambda x: {' and '.join(parts)}", names)  # noqa: S307 (the text is ours)
+    return test

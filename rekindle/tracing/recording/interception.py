@@ -1,0 +1,120 @@
+"""How a run is watched: PyTorch's function mode, what it does not see, and who puts other functions in place while it
+lasts."""
+
+from __future__ import annotations
+
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from rekindle.tracing.recording.active import active_recorder, recording
+from rekindle.tracing.recording.autocasting import no_cache
+from rekindle.tracing.recording.operators import perform, record_unseen
+from rekindle.tracing.recording.patches import knows_of_traces, replacements
+from rekindle.tracing.recording.recorder import Recorder
+
+
+class _TracingFunctionMode(TorchFunctionMode):
+    """Hands every call of PyTorch's C++ side to the recorder of this thread."""
+
+    def __torch_function__(
+        self, func: Any, types_: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        recorder = active_recorder()
+        keywords = kwargs or {}
+        if recorder is None or recorder.within_calls:
+            return func(*args, **keywords)
+        if isinstance(func, types.FunctionType):
+            method = _underlying_method(func)
+            if method is None:
+                # A library's own function that asked on its own whether a mode is on. What it calls is recorded.
+                with self:
+                    return func(*args, **keywords)
+            func = method
+        return perform(recorder, func, args, keywords)
+
+
+def _underlying_method(function: types.FunctionType) -> Any:
+    """The method of C++ that ``function`` extends in Python: C++ tells modes the name of the method, and the Python
+    function of that name is what they get."""
+    name = function.__name__
+    return vars(torch._C.TensorBase).get(name) if vars(torch.Tensor).get(name) is function else None
+
+
+class _TracingDispatchMode(TorchDispatchMode):
+    """Catches the operators that reach PyTorch's dispatcher while no call is recorded that is made of them: those that
+    C++ calls, and those of methods that do not ask for a function mode."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False  # which would import all of torch.compile
+
+    def __torch_dispatch__(
+        self, func: Any, types_: Sequence[type], args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        recorder = active_recorder()
+        keywords = kwargs or {}
+        if recorder is None or recorder.within_calls:
+            result = func(*args, **keywords)
+            if recorder is not None and recorder.casts is not None:
+                recorder.casts.note(func, args, result)
+            return result
+        return record_unseen(recorder, func, args, keywords)
+
+
+@contextmanager
+def watching(recorder: Recorder) -> Iterator[None]:
+    """While the body runs, ``recorder`` records what this thread does to tensors."""
+    with _patches.applied(), recording(recorder), no_cache(), _TracingDispatchMode(), _TracingFunctionMode():  # type: ignore[no-untyped-call]
+        yield
+
+
+class _Patches:
+    """Replacements of functions for as long as some thread records. Each looks at its own thread first, so that others
+    notice nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._users = 0
+        self._undo: list[tuple[Any, str, Any]] = []
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._apply()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._take_back()
+
+    def _apply(self) -> None:
+        for owner, name, wrapper in replacements():
+            self._wrap(owner, name, wrapper)
+        self._wrap(torch.jit, "is_tracing", knows_of_traces)
+
+    def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
+        original = vars(owner).get(name)
+        self._undo.append((owner, name, original))
+        setattr(owner, name, wrapper(getattr(owner, name, None) if original is None else original))
+
+    def _take_back(self) -> None:
+        while self._undo:
+            owner, name, original = self._undo.pop()
+            if original is None:
+                delattr(owner, name)  # it was inherited
+            else:
+                setattr(owner, name, original)
+
+
+_patches: Final = _Patches()

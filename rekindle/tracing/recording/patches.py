@@ -1,0 +1,280 @@
+"""Functions that are others while a trace is recorded, because no mode of PyTorch sees what they do.
+
+Each looks at its own thread first, so that other threads notice nothing.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+from rekindle.program.module import ScriptModule
+from rekindle.tracing.recording import grad_mode
+from rekindle.tracing.recording.active import active_recorder, recording
+from rekindle.tracing.recording.gradients import run_backward
+from rekindle.tracing.recording.numbers import KeptFloat, KeptInt, TracedFloat, TracedInt, plain
+from rekindle.tracing.recording.recorder import description
+from rekindle.tracing.report import Baked
+from rekindle.tracing.source_locations import current_place
+
+Wrapper = Callable[[Any], Any]
+
+_ASKS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+"""What PyTorch's Python functions ask before they run: whether somebody wants to run in their place. While this thread
+records, nobody does: their bodies run, and the operators that these call are recorded."""
+
+_MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
+"""Functions of ``math`` that turn a size into a plain float before anybody sees it."""
+
+_NUMBERS: Final = (int, float, TracedInt, TracedFloat)
+_LARGEST: Final = {"max": "prim::max", "min": "prim::min"}
+"""Functions that would compare sizes, and fix which is larger."""
+
+
+_CONVERTS: Final = (
+    (torch, "sym_int"),
+    (torch, "sym_float"),
+    (torch.nn.functional, "_sym_int"),
+    (torch.nn.functional, "int"),
+)
+"""Names under which code makes ints and floats of sizes, where nothing has to see the classes themselves. The last is
+no name of the module's own but stands before Python's."""
+
+
+def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
+    """Whose attributes are replaced: the owner, the name, and what makes the new one of the old one."""
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").startswith("torch"):
+            for name in _ASKS:
+                if name in vars(module):
+                    yield module, name, _asks_nobody
+    yield builtins, "len", _length
+    for name, kind in _MATH.items():
+        yield math, name, partial(_of_number, kind)
+    for owner, name in _CONVERTS:
+        yield owner, name, _keeps_floats if name.endswith("float") else _keeps_ints
+    for name, kind in _LARGEST.items():
+        yield builtins, name, partial(_largest, kind)
+    yield builtins, "range", _ranges
+    yield torch.nn.Module, "__call__", _in_scope
+    yield torch.nn.Parameter, "__new__", _parameter
+    yield torch.Tensor, "__iter__", _iterated
+    yield torch.Tensor, "__deepcopy__", _copied
+    yield torch.Tensor, "__format__", _unwatched
+    yield torch, "manual_seed", _seeded
+    yield torch.Tensor, "__reduce_ex__", _taken_apart
+    yield torch.Tensor, "as_subclass", _of_class
+    yield torch._tensor_str, "_str", _unwatched
+    for manager in grad_mode.MANAGERS:
+        yield manager, "__enter__", grad_mode.entered
+        yield manager, "__exit__", grad_mode.left
+    yield torch.autograd, "_engine_run_backward", run_backward
+
+
+def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
+    def has_torch_function(*args: Any) -> bool:
+        return False if active_recorder() is not None else original(*args)
+
+    return has_torch_function
+
+
+def _length(original: Callable[[Any], int]) -> Callable[[Any], int]:
+    """``len`` makes a plain int of whatever ``__len__`` gives."""
+
+    def length(obj: Any, /) -> int:
+        if isinstance(obj, torch.Tensor) and active_recorder() is not None and obj.dim() > 0:
+            return obj.size(0)
+        return original(obj)
+
+    return length
+
+
+def _of_number(kind: str, original: Callable[..., float]) -> Callable[..., float]:
+    def function(*args: Any) -> float:
+        recorder = active_recorder()
+        if recorder is None or not args or not recorder.is_traced_number(args[0]) or args[1:]:
+            return original(*args)
+        found: float = recorder.arithmetic(kind, args, original(plain(args[0])))
+        return found
+
+    return function
+
+
+def _keeps_ints(original: object) -> type:
+    return KeptInt
+
+
+def _keeps_floats(original: object) -> type:
+    return KeptFloat
+
+
+def _largest(kind: str, original: Callable[..., Any]) -> Callable[..., Any]:
+    def function(*args: Any, **kwargs: Any) -> Any:
+        recorder = active_recorder()
+        numbers = args[0] if len(args) == 1 and isinstance(args[0], (tuple, list)) else args
+        if recorder is None or kwargs or len(numbers) < 2 or not all(type(n) in _NUMBERS for n in numbers):
+            return original(*args, **kwargs)
+        if not any(recorder.is_traced_number(n) for n in numbers):
+            return original(*args)
+        found = numbers[0]
+        for number in numbers[1:]:
+            if isinstance(found, int) != isinstance(number, int):
+                return original(*args)  # an int or a float: which, depends on the sizes
+            found = recorder.arithmetic(kind, (found, number), original(plain(found), plain(number)))
+        return found
+
+    return function
+
+
+class _RangeMeta(type):
+    """``range`` as a class that is another: what is an instance of ``range`` is one of it."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, _Range.original)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(_Range.original, name)
+
+
+class _Range(metaclass=_RangeMeta):
+    """``range`` that tells of loops over sizes."""
+
+    original = range
+
+    def __new__(cls, *args: Any) -> Any:
+        recorder = active_recorder()
+        found = cls.original(*(plain(item) for item in args))
+        if recorder is not None and any(recorder.is_traced_number(item) for item in args):
+            recorder.bake_number("the number of turns of a loop over a size", len(found), Baked.LOOP)
+        return found
+
+
+_Range.__name__ = "range"
+
+
+def _ranges(original: type[range]) -> type:
+    _Range.original = original
+    return _Range
+
+
+def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
+    """What the parts of a traced module do stands in methods of their own."""
+
+    def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        recorder = active_recorder()
+        path = None if recorder is None or isinstance(self, ScriptModule) else recorder.place_of_module(self)
+        if recorder is None or path is None:
+            return original(self, *args, **kwargs)
+        with recorder.scope(path, current_place()):
+            result = original(self, *args, **kwargs)
+            recorder.leave_module(self, path)
+            return result
+
+    return __call__
+
+
+def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[torch.Tensor], Iterator[Any]]:
+    def __iter__(self: torch.Tensor) -> Iterator[Any]:
+        recorder = active_recorder()
+        if recorder is not None and self.dim() > 0 and recorder.known(self) is not None:
+            recorder.bake_tensor("the number of turns of a loop over a tensor", self.size(0).__index__(), Baked.LOOP)
+        return original(self)
+
+    return __iter__
+
+
+def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
+    """A function that says whether a trace is recorded."""
+
+    def is_tracing() -> bool:
+        return active_recorder() is not None or original()
+
+    return is_tracing
+
+
+def _taken_apart(original: Callable[..., Any]) -> Callable[..., Any]:
+    """``copy.copy`` and pickling make another tensor of the storage of one."""
+
+    def __reduce_ex__(self: torch.Tensor, protocol: Any) -> Any:
+        recorder = active_recorder()
+        if recorder is None or recorder.known(self) is None:
+            return original(self, protocol)
+        recorder.bake_tensor("the contents of a tensor", description(self))
+        with recorder.within_call():
+            return original(self, protocol)
+
+    return __reduce_ex__
+
+
+def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The same tensor as an object of another class."""
+
+    def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
+        recorder = active_recorder()
+        if recorder is None or recorder.known(self) is None:
+            return original(self, cls)
+        with recorder.within_call():
+            result = original(self, cls)
+        found: torch.Tensor = recorder.bind_result(result, recorder.insert("aten::alias", [self]))
+        return found
+
+    return as_subclass
+
+
+def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch.Generator]:
+    def manual_seed(seed: int) -> torch.Generator:
+        recorder = active_recorder()
+        if recorder is not None and not recorder.within_calls:
+            recorder.insert("aten::manual_seed", [seed])
+        return original(plain(seed))
+
+    return manual_seed
+
+
+def _unwatched(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose result has no influence on tensors: the text of one."""
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        with recording(None):
+            return original(*args, **kwargs)
+
+    return function
+
+
+def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """``copy.deepcopy`` of a tensor takes its storage apart."""
+
+    def __deepcopy__(self: torch.Tensor, memo: dict[int, Any]) -> torch.Tensor:
+        recorder = active_recorder()
+        if recorder is None or id(self) in memo or recorder.known(self) is None:
+            return original(self, memo)
+        with recorder.within_call():
+            result = original(self, memo)
+        found: torch.Tensor = recorder.bind_result(result, recorder.insert("aten::clone", [self]))
+        return found
+
+    return __deepcopy__
+
+
+def _parameter(original: Callable[..., torch.Tensor]) -> Any:
+    """A parameter that is made of a tensor of the trace."""
+
+    def __new__(cls: type, data: torch.Tensor | None = None, requires_grad: bool = True) -> torch.Tensor:
+        recorder = active_recorder()
+        if recorder is None or data is None or recorder.known(data) is None:
+            return original(cls, data, requires_grad)
+        with recorder.within_call():
+            result = original(cls, data, requires_grad)
+        recorder.bind(result, recorder.insert("aten::detach", [data]))
+        found: torch.Tensor = recorder.bind_result(
+            result, recorder.insert("aten::requires_grad_", [result, requires_grad])
+        )
+        return found
+
+    return staticmethod(__new__)

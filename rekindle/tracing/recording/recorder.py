@@ -1,0 +1,425 @@
+"""The recorder: which value of the graph stands for which object of the run, and the nodes of what is called."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final, Protocol
+
+import torch
+
+from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
+from rekindle.frontend.calls.builtin_calls import insert_builtin_call
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_node, match_schemas, unpack_tuple
+from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
+from rekindle.runtime.calls.arguments import Runner
+from rekindle.tracing.recording.dtypes import DtypeOrigins
+from rekindle.tracing.recording.grad_mode import GradMode
+from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
+from rekindle.tracing.report import Baked, TraceReport
+from rekindle.tracing.source_locations import current_place, module_in_torch, users_place
+
+SCOPE: Final = "prim::TracedModuleForward"
+"""The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""
+ATTRIBUTE: Final = "prim::TracedAttr"
+"""The kind of the nodes that stand for a parameter, a buffer or a sub-module, by its path from the root."""
+WRITE: Final = "prim::TracedSetAttr"
+"""The kind of the nodes that stand for what becomes of an attribute, by its path from the root."""
+
+Path = tuple[str, ...]
+
+_OF_ANY_LENGTH: Final = frozenset(
+    f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
+)
+"""Kinds that give more or fewer tensors for other sizes; a trace takes them apart by number."""
+
+_OF_ANY_MODE: Final = frozenset({"aten::size", "aten::numel", "prim::device", "prim::dtype", "aten::Int"})
+"""Kinds whose answer has nothing to do with gradients."""
+
+
+class TracerWarning(UserWarning):
+    """Something in the code that is traced makes the trace hold for the example only."""
+
+
+class CallObserver(Protocol):
+    """Whoever wants to know of the operators within a call."""
+
+    def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
+
+
+class Recorder:
+    """A recording under way.
+
+    ``modules`` and ``tensors`` say where the parts of the traced module stand, by identity: an object may have several
+    places.
+    """
+
+    def __init__(
+        self,
+        modules: Mapping[int, list[Path]],
+        tensors: Mapping[int, Path],
+        report: TraceReport | None = None,
+        call_compiled: Runner | None = None,
+    ) -> None:
+        self.graph = Graph()
+        self.call_compiled = call_compiled
+        """What calls of compiled functions do while this is the recorder of a thread."""
+        self.report = TraceReport() if report is None else report
+        self._modules = modules
+        self._tensors = tensors
+        self._values: dict[int, tuple[object, Value]] = {}
+        self._devices: dict[int, tuple[torch.device, torch.Tensor]] = {}
+        self._attributes: dict[Path, Value] = {}
+        self.dtypes = DtypeOrigins()
+        self.grad_mode = GradMode(self.bake_setting)
+        self.casts: CallObserver | None = None
+        """Who is told of the operators within the call that is running."""
+        self.within_calls = 0
+        """How many calls are running that are recorded themselves: what they call is not."""
+        self.fresh_constants: list[Any] = []
+        """Constants that the code makes anew each time; see :mod:`rekindle.tracing.recording.creation`."""
+        self.path: Path = ()
+        """Where the module stands whose ``forward`` runs."""
+        self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
+        """What is to be done at the end of a call of a part."""
+
+    def close(self) -> None:
+        """Let go of all tensors and modules, once the graph is read: the recorder holds itself, in what it has others
+        call, and would keep them until the garbage is collected."""
+        self._values.clear()
+        self._devices.clear()
+        self.fresh_constants.clear()
+        self.leave_module = lambda module, path: None
+
+    # -------------------------------------------------------------------------------------------------- objects
+
+    def bind(self, thing: object, value: Value) -> None:
+        """From here on ``thing`` (a tensor) is ``value``."""
+        self._values[id(thing)] = (thing, value)
+
+    def forget(self, thing: object) -> None:
+        """From here on ``thing`` is nothing that was computed."""
+        self._values.pop(id(thing), None)
+
+    def known(self, thing: object) -> Value | None:
+        """The value that ``thing`` is, where it was computed in this recording."""
+        found = self._values.get(id(thing))
+        return None if found is None else found[1]
+
+    def is_of_module(self, tensor: torch.Tensor) -> bool:
+        """Whether ``tensor`` is an attribute of the module that is traced."""
+        return id(tensor) in self._tensors
+
+    def value_of_tensor(self, tensor: torch.Tensor) -> Value:
+        """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
+        found = self._values.get(id(tensor))
+        if found is not None:
+            return found[1]
+        path = self._tensors.get(id(tensor))
+        value = self._captured(tensor) if path is None else self.attribute(path)
+        self.bind(tensor, value)
+        return value
+
+    def attribute(self, path: Path, type: Type = TENSOR) -> Value:
+        """The value of the attribute of the root module at ``path``."""
+        found = self._attributes.get(path)
+        if found is None:
+            node = self.graph.create(ATTRIBUTE, types=[type], attributes={"path": list(path)}, range=current_place())
+            self.graph.block.prepend(node)
+            found = self._attributes[path] = node.output
+        return found
+
+    def write(self, path: Path, item: object) -> None:
+        """From here on the attribute of the root module at ``path`` is ``item``, a tensor or a number."""
+        value = self.argument(item).materialise(self.graph)
+        node = self.graph.create(WRITE, [value], outputs=0, attributes={"path": list(path)}, range=current_place())
+        self.graph.insert_node(node)
+
+    def _captured(self, tensor: torch.Tensor) -> Value:
+        place = users_place()
+        if tensor.requires_grad:
+            raise TracingError(
+                "a tensor that requires grad is used and is neither an input nor part of the traced module; "
+                "as a constant it would get no gradient",
+                place,
+                hint="pass it as an input, make it a parameter of the module, or detach() it",
+            )
+        self.report.add(Baked.CONSTANT, "a tensor from outside", description(tensor), place)
+        return self.constant(tensor.detach())
+
+    def constant(self, value: object) -> Value:
+        """A constant of the graph, which stands before everything else."""
+        node = self.graph.create_constant(value, range=current_place())
+        self.graph.block.prepend(node)
+        return node.output
+
+    def is_traced_number(self, item: object) -> bool:
+        """Whether ``item`` is a number that this recording computes."""
+        return value_of_number(item, self) is not None
+
+    def remember_device(self, device: torch.device, tensor: torch.Tensor) -> None:
+        """``device``, an object of its own, was asked of ``tensor``."""
+        self._devices[id(device)] = (device, tensor)
+
+    # ------------------------------------------------------------------------------------------------ arguments
+
+    def argument(self, item: object, name: str | None = None) -> NamedValue:
+        """An argument of a call as the graph takes it."""
+        place = current_place()
+        value = self._value(item, place)
+        if value is not None:
+            return NamedValue(value, range=place, name=name)
+        if isinstance(item, (torch.dtype, torch.device)):
+            kind = Baked.DTYPE if isinstance(item, torch.dtype) else Baked.DEVICE
+            self.report.add(kind, f"a {kind.value} that the code names", item, users_place())
+        elif isinstance(item, torch.Generator):
+            self.report.add(Baked.CONSTANT, "a generator of random numbers", "one and the same", users_place())
+        return NamedValue(constant=_as_constant(item), range=place, name=name)
+
+    def _value(self, item: object, place: SourceRange) -> Value | None:
+        """The value of ``item`` if it is no constant."""
+        if isinstance(item, torch.Tensor):
+            return self.value_of_tensor(item)
+        number = value_of_number(item, self)
+        if number is not None:
+            return number
+        if isinstance(item, torch.device) and id(item) in self._devices:
+            return self.insert("prim::device", [self._devices[id(item)][1]])
+        if isinstance(item, (list, tuple)) and item:
+            return self.sequence(item, place)
+        if isinstance(item, dict) and item:
+            return self._dict(item, place)
+        return None
+
+    def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
+        """A dict of the items, if they are of one type."""
+        pairs = [self.argument(item).materialise(self.graph) for pair in items.items() for item in pair]
+        keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
+        if keys is None or values is None:
+            return None
+        node = self.graph.create("prim::DictConstruct", pairs, types=[DictType(keys, values)], range=place)
+        return self.graph.insert_node(node).output
+
+    def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
+        """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
+
+        Arguments have names, or places counted from behind.
+        """
+        name = argument if isinstance(argument, str) else None
+        tensor = self.dtypes.origin(dtype, argument)
+        if tensor is None or not (self.known(tensor) or self.is_of_module(tensor)):
+            return self.argument(dtype, name)
+        return NamedValue(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
+
+    def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
+        """A tuple of the items. Matching makes a list of it where an operator takes one."""
+        if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
+            items = [float(item) if type(item) is int else item for item in items]
+        values = [self.argument(item).materialise(self.graph) for item in items]
+        tuple_type = TupleType(tuple(value.type for value in values))
+        node = self.graph.create("prim::TupleConstruct", values, types=[tuple_type], range=place)
+        return self.graph.insert_node(node).output
+
+    # ---------------------------------------------------------------------------------------------------- nodes
+
+    def insert(
+        self,
+        kind: str,
+        arguments: Sequence[object],
+        keywords: Mapping[str, object] | None = None,
+        *,
+        is_method: bool = False,
+    ) -> Value:
+        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one
+        that is called self, wherever it stands.
+
+        Raises:
+            SchemaError: the arguments fit no overload.
+        """
+        args = [self._as_argument(item) for item in arguments]
+        kwargs = [self._as_argument(item, name) for name, item in (keywords or {}).items()]
+        if kind not in _OF_ANY_MODE:
+            self.grad_mode.sync(self.graph)
+        self_value = args.pop(0) if is_method else None
+        return insert_builtin_call(current_place(), self.graph, kind, args, kwargs, self_value)
+
+    def insert_exactly(self, name: str, arguments: Sequence[object]) -> Value:
+        """Insert a call of one overload, ``aten::view.dtype``.
+
+        Raises:
+            SchemaError: the arguments do not fit.
+        """
+        operator = REGISTRY.find(name)
+        assert operator is not None
+        self.grad_mode.sync(self.graph)
+        place = current_place()
+        args = [self._as_argument(item) for item in arguments]
+        _, plan = match_schemas(operator.name, [operator.schema], place, args, [])
+        return insert_operator_node(self.graph, operator, plan, place).output
+
+    def _as_argument(self, item: object, name: str | None = None) -> NamedValue:
+        return item if isinstance(item, NamedValue) else self.argument(item, name)
+
+    def node(self, kind: str, inputs: Sequence[Value], types: Sequence[Type]) -> Node:
+        """Insert a node whose types are known."""
+        return self.graph.insert_node(self.graph.create(kind, inputs, types=types, range=current_place()))
+
+    def bind_result(self, result: object, value: Value) -> Any:
+        """Tie what a call gave to its value in the graph: tensors, also within lists and tuples, and numbers.
+
+        Returns the result, in which numbers remember their values.
+        """
+        if isinstance(value.type, OptionalType) and result is not None:
+            value = self.insert("aten::_unwrap_optional", [NamedValue(value)])
+        if isinstance(result, torch.Tensor):
+            self.bind(result, value)
+            return result
+        if isinstance(result, (list, tuple)):
+            if isinstance(value.type, TupleType):
+                parts = unpack_tuple(self.graph, value, value.node.range)
+            elif isinstance(value.type, ListType):
+                parts = self.unpacked(value, len(result))
+            else:
+                return result
+            items = [self.bind_result(item, part) for item, part in zip(result, parts, strict=True)]
+            if isinstance(result, list) or all(item is given for item, given in zip(items, result, strict=True)):
+                return items if isinstance(result, list) else result
+            return type(result)(*items) if hasattr(result, "_fields") else tuple(items)
+        if isinstance(result, dict) and isinstance(value.type, DictType):
+            parts = [self.insert("aten::__getitem__", [NamedValue(value), key]) for key in result]
+            return {key: self.bind_result(item, part) for (key, item), part in zip(result.items(), parts, strict=True)}
+        if isinstance(result, (int, float)) and not isinstance(result, bool) and value.type in (INT, FLOAT):
+            return traced_number(self, result, value)
+        return result
+
+    def unpacked(self, value: Value, count: int) -> list[Value]:
+        """The elements of a list of ``count`` elements."""
+        assert isinstance(value.type, ListType)
+        if value.node.kind in _OF_ANY_LENGTH:
+            self.report.add(Baked.SIZE, f"the number of tensors that {value.node.kind} gives", count, users_place())
+        return list(self.node("prim::ListUnpack", [value], [value.type.element] * count).outputs)
+
+    # -------------------------------------------------------------------------------------------------- numbers
+
+    def size(self, tensor: torch.Tensor, dim: int) -> int:
+        """The size of a dimension, which remembers that it is one."""
+        value = self.insert("aten::size", [tensor, dim])
+        return traced_number(self, tensor.size(dim), value)  # type: ignore[return-value]
+
+    def shape(self, tensor: torch.Tensor) -> torch.Size:
+        """All sizes, each of which remembers that it is one."""
+        return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
+
+    def as_float(self, number: int | float) -> float:
+        """A number as a float."""
+        if not isinstance(number, int) or not self.is_traced_number(number):
+            return float(plain(number))
+        found: float = traced_number(self, float(plain(number)), self.insert("aten::Float", [number]))
+        return found
+
+    def arithmetic(self, kind: str, operands: Sequence[object], result: Any) -> Any:
+        """Record arithmetic on numbers."""
+        value = self.insert(kind, operands)
+        if isinstance(result, int) and value.type == FLOAT:
+            value = self.insert("aten::Int", [NamedValue(value)])
+        return traced_number(self, result, value)
+
+    # --------------------------------------------------------------------------------------------------- baking
+
+    def bake_number(self, what: str, result: object, kind: Baked | None = None) -> None:
+        """A number that was traced has become one that is not."""
+        kind = kind or (Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER)
+        place = users_place()
+        within = module_in_torch()
+        if within is not None:
+            self.report.add(kind, f"{what}, in {within},", result, place)
+        elif self.report.add(kind, what, result, place):
+            self.warn(what, result, place)
+
+    def bake_tensor(self, what: str, result: object, kind: Baked = Baked.NUMBER) -> None:
+        """Something in a tensor that was computed has become a Python value."""
+        place = users_place()
+        if self.report.add(kind, what, _short(result), place):
+            self.warn(what, result, place)
+
+    def bake_setting(self, what: str, result: object, consequence: str) -> None:
+        """Something that Python code does to what operators mean, and the program will not."""
+        place = users_place()
+        if self.report.add(Baked.STATE, what, result, place):
+            self.warn_of(f"{_where(place)}{what} was {result}: {consequence}", place)
+
+    def warn(self, what: str, result: object, place: SourceRange) -> None:
+        line = place.text if place.is_known else ""
+        text = f"{what} was {_short(result)} in the example, and the trace takes it to be so always: {line}"
+        self.warn_of(f"{_where(place)}{text}", place)
+
+    def warn_of(self, text: str, place: SourceRange = UNKNOWN_RANGE) -> None:
+        """Tell of what the code does and the trace will not, at the user's line if it is known."""
+        original = place.original
+        if original.source.filename is None:
+            warnings.warn(text, TracerWarning, stacklevel=2)
+        else:
+            warnings.warn_explicit(text, TracerWarning, original.source.filename, original.line)
+
+    # --------------------------------------------------------------------------------------------------- scopes
+
+    def place_of_module(self, module: torch.nn.Module) -> Path | None:
+        """Where ``module`` stands below the module that is running; None where it does not."""
+        depth = len(self.path)
+        for path in self._modules.get(id(module), ()):
+            if len(path) > depth and path[:depth] == self.path:
+                return path
+        return None
+
+    @contextmanager
+    def within_call(self) -> Iterator[None]:
+        """While the body runs, operators that it calls are not recorded."""
+        self.within_calls += 1
+        try:
+            yield
+        finally:
+            self.within_calls -= 1
+
+    @contextmanager
+    def scope(self, path: Path, place: SourceRange) -> Iterator[None]:
+        """While the body runs, what is recorded belongs to a call of the module at ``path``."""
+        self.grad_mode.sync(self.graph)
+        node = self.graph.create(SCOPE, outputs=0, attributes={"path": list(path)}, range=place)
+        block = self.graph.insert_node(node).add_block()
+        saved, self.path = self.path, path
+        try:
+            with self.graph.inserting_at_end(block), self.grad_mode.method(self.graph):
+                yield
+        finally:
+            self.path = saved
+
+
+def _as_constant(item: object) -> object:
+    """A Python value as a constant of the graph."""
+    if isinstance(item, (TracedInt, TracedFloat)):
+        return plain(item)
+    if item is float or item is int or item is bool or item is complex:
+        return {float: torch.float64, int: torch.int64, bool: torch.bool, complex: torch.complex128}[item]
+    if isinstance(item, tuple):
+        return list(item)
+    if type(item).__module__ == "numpy" and hasattr(item, "item"):
+        return item.item()
+    return item
+
+
+def description(tensor: torch.Tensor) -> str:
+    """The dtype and the shape: ``float32[2x3]``."""
+    return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
+
+
+def _where(place: SourceRange) -> str:
+    """``file:line: ``, as warnings begin."""
+    return f"{place.place.rpartition(':')[0]}: " if place.is_known else ""
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
