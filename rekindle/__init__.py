@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from typing import Final as Final
 
     from rekindle.api.bisect import bisect as bisect
-    from rekindle.api.freezing import (
-        freeze as freeze,
-        optimize_for_inference as optimize_for_inference,
-        run_frozen_optimizations as run_frozen_optimizations,
-    )
-    from rekindle.api.install import (
+    from rekindle.api.drop_in.install import (
         install as install,
         installed as installed,
         is_installed as is_installed,
         uninstall as uninstall,
     )
-    from rekindle.api.measure import measure as measure
-    from rekindle.api.report import report as report
-    from rekindle.api.report_data import Report as Report
+    from rekindle.api.freezing import (
+        freeze as freeze,
+        optimize_for_inference as optimize_for_inference,
+        run_frozen_optimizations as run_frozen_optimizations,
+    )
+    from rekindle.api.reports.measure import measure as measure
+    from rekindle.api.reports.report import report as report
+    from rekindle.api.reports.report_data import Report as Report
     from rekindle.api.require_fused import require_fused as require_fused
     from rekindle.api.show import show as show
     from rekindle.api.stages import stages as stages
@@ -51,9 +51,9 @@ if TYPE_CHECKING:
         fork as fork,
         wait as wait,
     )
-    from rekindle.program.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.program.function import Function as Function, Method as Method
-    from rekindle.program.module import ScriptModule as ScriptModule
+    from rekindle.program.modules.module import ScriptModule as ScriptModule
+    from rekindle.program.sources.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.runtime.executor import (
         last_executed_graph as last_executed_graph,
         optimized_execution as optimized_execution,
@@ -106,14 +106,14 @@ _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
     "Attribute": "rekindle.scripting.callables.modifiers",
     "Await": "rekindle.ops.python.asynchrony",
-    "CompilationUnit": "rekindle.program.compilation_unit",
+    "CompilationUnit": "rekindle.program.sources.compilation_unit",
     "Function": "rekindle.program.function",
     "Future": "rekindle.runtime.interpreter.futures",
     "Graph": "rekindle.ir.graph",
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
-    "Report": "rekindle.api.report_data",
-    "ScriptModule": "rekindle.program.module",
+    "Report": "rekindle.api.reports.report_data",
+    "ScriptModule": "rekindle.program.modules.module",
     "TracerWarning": "rekindle.tracing.recording.recorder",
     "TracingCheckError": "rekindle.tracing.check",
     "add_pass": "rekindle.runtime.user_passes",
@@ -133,20 +133,20 @@ _HOMES: Final[dict[str, str]] = {
     "from_exported": "rekindle.importing.program",
     "ignore": "rekindle.scripting.callables.modifiers",
     "inspect": "rekindle.archive.inspect",
-    "install": "rekindle.api.install",
-    "installed": "rekindle.api.install",
-    "is_installed": "rekindle.api.install",
+    "install": "rekindle.api.drop_in.install",
+    "installed": "rekindle.api.drop_in.install",
+    "is_installed": "rekindle.api.drop_in.install",
     "interface": "rekindle.scripting.classes.interfaces",
     "is_scripting": "rekindle.scripting.callables.modifiers",
     "is_tracing": "rekindle.scripting.callables.modifiers",
     "isinstance_": "rekindle.scripting.callables.modifiers",
     "known_passes": "rekindle.runtime.user_passes",
     "last_executed_graph": "rekindle.runtime.executor",
-    "measure": "rekindle.api.measure",
+    "measure": "rekindle.api.reports.measure",
     "load": "rekindle.archive.load",
     "optimize_for_inference": "rekindle.api.freezing",
     "optimized_execution": "rekindle.runtime.executor",
-    "report": "rekindle.api.report",
+    "report": "rekindle.api.reports.report",
     "require_fused": "rekindle.api.require_fused",
     "register_pass": "rekindle.runtime.user_passes",
     "rewrite": "rekindle.transforms.rewriting.rewrite_rules",
@@ -162,7 +162,7 @@ _HOMES: Final[dict[str, str]] = {
     "stages": "rekindle.api.stages",
     "to_exported": "rekindle.exporting.program",
     "to_exported_methods": "rekindle.exporting.program",
-    "uninstall": "rekindle.api.install",
+    "uninstall": "rekindle.api.drop_in.install",
     "to_dot": "rekindle.viz",
     "to_mermaid": "rekindle.viz",
     "to_svg": "rekindle.viz",

@@ -57,7 +57,7 @@ def test_a_name_may_be_known_by_identity(use: str) -> None:
 
 # The drop-in makes torch.jit's names mean this package. It may change the class of these modules, and nothing else.
 MAY_REPLACE = {
-    "api/install.py": (
+    "api/drop_in/install.py": (
         "torch.jit",
         "torch.jit._async",
         "torch.jit._script",

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.mutability import is_immutable
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ClassType, TensorType, Type

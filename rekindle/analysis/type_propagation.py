@@ -22,7 +22,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.autocast import ignores_autocast
 from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.effects import (

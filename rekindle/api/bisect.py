@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from rekindle.api.bisect_script import interpreted, planned, script_of
-from rekindle.api.entry_points import entry_point_of
-from rekindle.api.outcomes import Outcome, outcome_of, same_outcome
+from rekindle.api.drop_in.entry_points import entry_point_of
+from rekindle.api.reports.outcomes import Outcome, outcome_of, same_outcome
 from rekindle.errors import UNKNOWN_RANGE, RekindleError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from rekindle.api.outcomes import Outcome, outcome_of
+from rekindle.api.reports.outcomes import Outcome, outcome_of
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph
 from rekindle.ir.subgraph_execution import callable_of, compile_immediately

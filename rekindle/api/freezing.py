@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from rekindle.errors import NotScriptableError
-from rekindle.program.freezing import for_inference, frozen, methods_named, optimize_methods
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.freezing import for_inference, frozen, methods_named, optimize_methods
+from rekindle.program.modules.module import ScriptModule
 
 
 def freeze(

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from threading import get_ident
 from typing import Any, Final
 
-from rekindle.api.executed import codes_of, groups_in
-from rekindle.api.unfused_nodes import CALLED, NO_FUSION, UnfusedNode, unfused_nodes
+from rekindle.api.reports.executed import codes_of, groups_in
+from rekindle.api.reports.unfused_nodes import CALLED, NO_FUSION, UnfusedNode, unfused_nodes
 from rekindle.codegen.fusion_executor import NO_KERNEL, RECORDED, TOO_EARLY, FusionExecutor
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS
 from rekindle.errors import FusionBlocker, NotFusedError

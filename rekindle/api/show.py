@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from rekindle.api.entry_points import EntryPoint, entry_point_of
+from rekindle.api.drop_in.entry_points import EntryPoint, entry_point_of
 from rekindle.api.stages import COMPILED, Stage, stages_of
 from rekindle.codegen.fusion import KIND as GROUP
 from rekindle.codegen.fusion_executor import group_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rekindle.api.entry_points import entry_point_of
+from rekindle.api.drop_in.entry_points import entry_point_of
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph

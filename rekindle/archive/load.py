@@ -19,8 +19,8 @@ from rekindle.errors import UNKNOWN_RANGE, CorruptArchiveError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.text.type_parser import custom_class
-from rekindle.program.module import ScriptModule
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.modules.module import ScriptModule
+from rekindle.program.sources.source_importer import SourceImporter
 
 
 def load(

@@ -35,7 +35,7 @@ from rekindle.ops.python.values import type_of_value
 from rekindle.program import saving
 from rekindle.program.calling import call
 from rekindle.program.function import Function
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.program.saving import ExtraFiles
 
 _WRAPPER: Final = "__torch__.PlaceholderModule"

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of, is_constant_operator

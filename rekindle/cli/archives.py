@@ -18,7 +18,7 @@ from rekindle.cli.exit_codes import Trouble, first_line
 from rekindle.cli.progress import working
 from rekindle.errors import RekindleError
 from rekindle.program.function import Method
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 
 _EXTRA: Final = "extra/"
 

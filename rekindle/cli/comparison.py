@@ -16,7 +16,7 @@ from rekindle.cli.archives import all_methods
 from rekindle.ir.text.printer import print_graph
 from rekindle.ops.python.values import script_class
 from rekindle.program.function import Method
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 
 Step = Callable[[], None]
 

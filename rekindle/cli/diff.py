@@ -14,7 +14,7 @@ from rekindle.cli.comparison import Difference, compare_programs, compare_values
 from rekindle.cli.console import json_option, write_heading, write_json, write_line
 from rekindle.cli.exit_codes import NO, OK
 from rekindle.cli.progress import working
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 
 
 @click.command()

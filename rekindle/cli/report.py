@@ -7,8 +7,8 @@ from typing import Final
 import click
 import torch
 
-from rekindle.api.report import report as report_of
-from rekindle.api.report_data import Report
+from rekindle.api.reports.report import report as report_of
+from rekindle.api.reports.report_data import Report
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
 from rekindle.cli.console import json_option, write_heading, write_json, write_line

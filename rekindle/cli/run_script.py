@@ -10,8 +10,8 @@ from typing import Final
 
 import click
 
-from rekindle.api.install import installed
-from rekindle.api.usage import Usage
+from rekindle.api.drop_in.install import installed
+from rekindle.api.drop_in.usage import Usage
 
 
 @click.command(

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.codegen.fusible import (
     is_join,
     is_literal,

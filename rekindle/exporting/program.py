@@ -49,7 +49,7 @@ from rekindle.exporting.pytree_registry import copied, is_same, register_pytrees
 from rekindle.exporting.static_checks import constants_of, static_problems
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded, signature_of
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.calls.arguments import binder_of
 
 ROUNDS: Final = 16

@@ -9,18 +9,18 @@ import torch
 from torch import fx
 from torch._higher_order_ops.effects import with_effects
 
-import rekindle.importing.operators
-import rekindle.importing.symbolic_scalars  # noqa: F401  (they fill the table of what reads calls)
+import rekindle.importing.fx.operators
+import rekindle.importing.fx.symbolic_scalars  # noqa: F401  (they fill the table of what reads calls)
 from rekindle.errors import CaptureError
-from rekindle.importing.control_flow import leave_modes
-from rekindle.importing.fx_importer import FxImporter, Handler, ImportedValue, as_list
-from rekindle.importing.operators import read_operator
-from rekindle.importing.python_calls import python_call
+from rekindle.importing.fx.control_flow import leave_modes
+from rekindle.importing.fx.fx_importer import FxImporter, Handler, ImportedValue, as_list
+from rekindle.importing.fx.operators import read_operator
+from rekindle.importing.fx.python_calls import python_call
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, TupleType, Type
-from rekindle.program.compilation_unit import CompilationUnit
-from rekindle.program.definition import clean_up
 from rekindle.program.function import Function
+from rekindle.program.sources.compilation_unit import CompilationUnit
+from rekindle.program.sources.definition import clean_up
 
 
 def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -> Function:

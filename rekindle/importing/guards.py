@@ -19,10 +19,10 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument
 from torch.utils._sympy.solve import try_solve
 
-from rekindle.importing.expressions import Unreadable, guard_value, value_of_expression
-from rekindle.importing.fx_importer import FxImporter
-from rekindle.importing.operators import check
-from rekindle.importing.pytrees import PytreeLeaf
+from rekindle.importing.fx.expressions import Unreadable, guard_value, value_of_expression
+from rekindle.importing.fx.fx_importer import FxImporter
+from rekindle.importing.fx.operators import check
+from rekindle.importing.fx.pytrees import PytreeLeaf
 from rekindle.ir.graph import Value
 
 _SMALLEST: Final = 2

@@ -29,7 +29,7 @@ from torch.fx import traceback
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from rekindle.errors import CaptureError
-from rekindle.importing.fx_importer import name_of
+from rekindle.importing.fx.fx_importer import name_of
 
 _WITH_GRADIENTS: Final = (
     *(torch.ops.higher_order.cond, torch.ops.higher_order.while_loop),

@@ -1,10 +1,10 @@
 """From a :class:`torch.export.ExportedProgram` to a compiled module.
 
-1. :mod:`rekindle.importing.module_hierarchy` makes the modules: their names, parameters and buffers.
-2. Arguments are taken apart into the leaves that the graph takes (:mod:`rekindle.importing.pytrees`), and held to
+1. :mod:`rekindle.importing.fx.module_hierarchy` makes the modules: their names, parameters and buffers.
+2. Arguments are taken apart into the leaves that the graph takes (:mod:`rekindle.importing.fx.pytrees`), and held to
    what the program was exported for (:mod:`rekindle.importing.guards`).
-3. The graph is read node by node (:mod:`rekindle.importing.fx_importer`). Nodes that came from a call of a module stand
-   in a block of their own, as those of a trace do.
+3. The graph is read node by node (:mod:`rekindle.importing.fx.fx_importer`). Nodes that came from a call of a module
+   stand in a block of their own, as those of a trace do.
 4. What the program changes is written back, the results are put together, and the blocks become methods
    (:mod:`rekindle.tracing.fixup_trace_scopes`).
 """
@@ -20,19 +20,19 @@ from torch import fx
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 
-import rekindle.importing.control_flow
-import rekindle.importing.operators
-import rekindle.importing.symbolic_scalars  # noqa: F401  (these three fill the table of what reads calls)
+import rekindle.importing.fx.control_flow
+import rekindle.importing.fx.operators
+import rekindle.importing.fx.symbolic_scalars  # noqa: F401  (these three fill the table of what reads calls)
 from rekindle.errors import CaptureError, CompileError, ProgramErrors
 from rekindle.importing.decompositions import without_transforms
 from rekindle.importing.files import load_exported
-from rekindle.importing.fx_importer import FxImporter, ImportedValue, as_list
+from rekindle.importing.fx.fx_importer import FxImporter, ImportedValue, as_list
+from rekindle.importing.fx.module_hierarchy import add_modules, calls_of, skeleton_of
+from rekindle.importing.fx.operators import read_operator
+from rekindle.importing.fx.pytrees import flatten, leaves_of, tree_of, unflatten
 from rekindle.importing.guards import check_arguments
-from rekindle.importing.module_hierarchy import add_modules, calls_of, skeleton_of
-from rekindle.importing.operators import read_operator
-from rekindle.importing.pytrees import flatten, leaves_of, tree_of, unflatten
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.tracing.fixup_trace_scopes import lower_to_methods
 from rekindle.tracing.modules import module_for_trace
 from rekindle.tracing.recording.recorder import SCOPE, Path, Recorder

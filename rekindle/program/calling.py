@@ -25,7 +25,7 @@ them."""
 
 
 late_hooks: Final[list[ref[torch.nn.Module]]] = []
-"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.module` enters them."""
+"""Compiled modules to which Python has added hooks. :mod:`rekindle.program.modules.module` enters them."""
 
 
 def has_late_hooks(module: torch.nn.Module) -> bool:

@@ -14,7 +14,7 @@ from rekindle.program import public_names
 from rekindle.program.calling import call, compile, graph_for, inlined, launch
 from rekindle.program.debug_state import DebugState, debug_state_of
 from rekindle.program.saving import Savable
-from rekindle.program.source import Constants, code_with_constants
+from rekindle.program.sources.source import Constants, code_with_constants
 from rekindle.runtime.calls.arguments import binder_of
 from rekindle.runtime.executor import execute
 from rekindle.runtime.interpreter.futures import Future

@@ -10,7 +10,7 @@ import torch
 
 from rekindle.analysis.attribute_writes import nodes_within
 from rekindle.ir.graph import Graph
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 
 
 def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:

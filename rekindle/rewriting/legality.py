@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import FORWARDING_KINDS, has_side_effects, is_nondeterministic, may_write, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.rewriting.matching import Match

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.ir.attributes import AttributeValue
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR, TensorType, Type

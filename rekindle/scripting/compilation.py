@@ -18,7 +18,7 @@ from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import Type
 from rekindle.program.calling import fit_value
-from rekindle.program.definition import define_function
+from rekindle.program.sources.definition import define_function
 from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
 from rekindle.scripting.callables import functions
 from rekindle.scripting.callables.decorators import forwarding, unwrapped, within_managers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import FrameType
 
 from rekindle.frontend.sugared_values.base import Resolver
-from rekindle.program import compilation_unit
+from rekindle.program.sources import compilation_unit
 from rekindle.scripting.resolver import PythonResolver
 
 

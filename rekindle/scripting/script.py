@@ -15,7 +15,7 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, CompileError, Diagnostics, NotScriptableError, compiling
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.program.function import Function, Method, Overloaded
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.calls.tracebacks import KEEP_INTERNAL_FRAMES
 from rekindle.scripting.annotations import enum_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.callables.functions import (
@@ -48,9 +48,10 @@ def script(obj: Any) -> Any:
     """Compile a Python function or a module; also as a decorator of a function.
 
     A function becomes a :class:`~rekindle.program.function.Function`, and so does, when it is called, every function
-    that it calls. A module becomes a :class:`~rekindle.program.module.ScriptModule` that shares its parameters and
-    buffers; its ``forward`` and its methods marked with ``export`` are compiled, and what they call. What is compiled
-    already is returned as it is. So are NamedTuples, enums and interfaces, which are types of programs without more.
+    that it calls. A module becomes a :class:`~rekindle.program.modules.module.ScriptModule` that shares its parameters
+    and buffers; its ``forward`` and its methods marked with ``export`` are compiled, and what they call. What is
+    compiled already is returned as it is. So are NamedTuples, enums and interfaces, which are types of programs without
+    more.
 
     Raises:
         NotScriptableError: it is nothing that can be compiled.

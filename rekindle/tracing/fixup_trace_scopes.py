@@ -38,8 +38,8 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import NONE, ClassType, OptionalType, TupleType, Type
-from rekindle.program.definition import clean_up
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
+from rekindle.program.sources.definition import clean_up
 from rekindle.tracing.recording.recorder import ATTRIBUTE, SCOPE, WRITE, Path, Recorder
 
 

@@ -13,7 +13,7 @@ import torch
 
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.ir.types import FLOAT, INT, TENSOR, ClassType, OptionalType, Type
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, plain
 from rekindle.tracing.recording.recorder import Path, Recorder, description
 from rekindle.tracing.report import Baked

@@ -16,7 +16,7 @@ from rekindle.errors import UNKNOWN_RANGE, TracingError
 from rekindle.ir.graph import Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.tracing.check import check_graphs, check_results, copy_of
 from rekindle.tracing.fixup_trace_scopes import lower_to_function, lower_to_methods

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.passes import Inlining

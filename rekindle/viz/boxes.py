@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final, Literal
 
-from rekindle.analysis.alias_db import AliasDb
-from rekindle.analysis.alias_tracker import MemoryLocations
+from rekindle.analysis.aliasing.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_tracker import MemoryLocations
 from rekindle.analysis.effects import is_immutable
 from rekindle.errors import Source
 from rekindle.ir.graph import Block, Graph, Node, Value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import rekindle.ops  # noqa: F401 (the operators)
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.text.parser import parse_graph
 

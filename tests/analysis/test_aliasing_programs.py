@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.verifier import verify
 from rekindle.passes import inline

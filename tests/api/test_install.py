@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import rekindle
-from rekindle.api.torch_jit_shims import SHIMS
+from rekindle.api.drop_in.torch_jit_shims import SHIMS
 
 # A program as people write it: names taken at import, decorators at import.
 PROGRAM = """

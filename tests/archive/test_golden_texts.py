@@ -16,7 +16,7 @@ from rekindle.archive.zip_files.container import ArchiveReader
 from rekindle.errors import CompileError, Source
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.sources.source_importer import SourceImporter
 
 FOLDER = Path(__file__).parent / "golden"
 ARCHIVES = [

@@ -201,8 +201,8 @@ def test_nothing_is_compiled_or_run(monkeypatch):
         raise AssertionError("something was made")
 
     archive = rekindle.script(Net()).save_to_buffer()
-    monkeypatch.setattr("rekindle.program.source_importer.define_function", refuse)
-    monkeypatch.setattr("rekindle.program.source_importer.execute", refuse)
+    monkeypatch.setattr("rekindle.program.sources.source_importer.define_function", refuse)
+    monkeypatch.setattr("rekindle.program.sources.source_importer.execute", refuse)
     monkeypatch.setattr("rekindle.archive.pickles.tensors.TensorLoader.tensor", refuse)
     with pytest.raises(AssertionError, match="something was made"):
         rekindle.load(archive)

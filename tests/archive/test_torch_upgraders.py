@@ -14,7 +14,7 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import FunctionType
 from rekindle.program.function import Function
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.sources.source_importer import SourceImporter
 from tests.support.equality import assert_same
 
 ENTRIES = {

@@ -129,7 +129,7 @@ print(files)
 def test_a_program_that_scripts_traces_saves_and_loads(folder: Path) -> None:
     (folder / "whole.py").write_text(WHOLE, encoding="utf-8")
     done = rekindle("run-script", "--report", "whole.py", cwd=folder)
-    assert (done.returncode, done.stdout) == (0, "rekindle.program.module Net\n" * 6 + "{'a.txt': b'hello'}\n")
+    assert (done.returncode, done.stdout) == (0, "rekindle.program.modules.module Net\n" * 6 + "{'a.txt': b'hello'}\n")
     assert done.stderr == (
         "rekindle: 8 programs compiled here: archive 3, class 1, function 1, module 3\n"
         "  archive both.pt\n"

@@ -11,7 +11,7 @@ import torch
 
 from rekindle.errors import UNKNOWN_RANGE, CompileError, UnsupportedError
 from rekindle.frontend.recursion_limit import room_to_recurse
-from rekindle.program.compilation_unit import CompilationUnit
+from rekindle.program.sources.compilation_unit import CompilationUnit
 
 
 def blocks(head: str, depth: int, last: str) -> str:

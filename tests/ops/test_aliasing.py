@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from rekindle.analysis.alias_summaries import AliasSummary, alias_summary_of
+from rekindle.analysis.aliasing.alias_summaries import AliasSummary, alias_summary_of
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import kinds_with

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.overrides import BaseTorchFunctionMode
 
 import rekindle
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
@@ -52,7 +52,7 @@ from rekindle.passes.simplification import (
     remove_expands,
     remove_mutation,
 )
-from rekindle.program import freezing
+from rekindle.program.modules import freezing
 from rekindle.rewriting.node_rules import AliasFacts, RewriteSite
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, OPTIMIZATION
 from tests.passes import frozen, programs, test_lower_graph

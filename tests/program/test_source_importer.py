@@ -10,7 +10,7 @@ import torch
 from rekindle.errors import CompileError, ParseError, Source, UndefinedNameError
 from rekindle.ir.types import ClassType, EnumType, FunctionType, InterfaceType, TupleType
 from rekindle.program.function import Function
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.sources.source_importer import SourceImporter
 from tests.support.equality import assert_same
 
 

@@ -16,7 +16,7 @@ import torch
 
 import rekindle.frontend.calls.torchscript_builtins
 import rekindle.ops
-import rekindle.program.definition  # noqa: F401 (functions compiled for each of their uses)
+import rekindle.program.sources.definition  # noqa: F401 (functions compiled for each of their uses)
 from rekindle.errors import Source, SourceRange, UndefinedNameError
 from rekindle.frontend import functions, signatures
 from rekindle.frontend.sugared_values.base import EmptyResolver, SugaredValue

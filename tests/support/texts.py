@@ -17,7 +17,7 @@ from rekindle.frontend.ssa.closures import CLOSURES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import ClassType, FunctionType
 from rekindle.passes import run_passes
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.sources.source_importer import SourceImporter
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 from tests.support.oracle import normalise
 

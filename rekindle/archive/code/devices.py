@@ -16,7 +16,7 @@ from rekindle.ir.attributes import constant_attribute, constant_value
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType, Type
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 
 DeviceMap: TypeAlias = Callable[[torch.device], torch.device]
 

@@ -26,7 +26,7 @@ from rekindle.ir.types import (
     InterfaceType,
     TupleType,
 )
-from rekindle.program.class_definitions import check_tuple, definitions_in, read_class
+from rekindle.program.sources.class_definitions import check_tuple, definitions_in, read_class
 from rekindle.syntax.tree import Tree
 from rekindle.syntax.views import Apply, ClassDef, Def, Expr, StringLiteral
 

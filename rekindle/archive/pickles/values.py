@@ -42,8 +42,8 @@ from rekindle.ir.types import (
 )
 from rekindle.ir.types.named import ClassAttribute
 from rekindle.ops.python.values import new_named_tuple, new_object, type_of_value
-from rekindle.program.module import ScriptContainer, ScriptModule
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.modules.module import ScriptContainer, ScriptModule
+from rekindle.program.sources.source_importer import SourceImporter
 
 SetState = Callable[[GraphFunction, object, object], None]
 """Runs ``__setstate__`` of an object with a state."""

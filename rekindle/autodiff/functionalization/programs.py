@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
 from rekindle.autodiff.functionalization.operators import apply_view_inverse, functional_variant, is_view, writes_to
 from rekindle.errors import DifferentiationError, GraphError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from rekindle.errors import ExportProblem
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 
 Runner = Callable[[GraphFunction, Sequence[Any]], Any]
 """Runs a function on values, and gives its result."""

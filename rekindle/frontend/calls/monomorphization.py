@@ -22,10 +22,10 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import Type
 
-finish: Final = LayerHook[Callable[[Graph], None]]("rekindle.program.definition", lambda graph: None)
+finish: Final = LayerHook[Callable[[Graph], None]]("rekindle.program.sources.definition", lambda graph: None)
 """Brings a graph that was just emitted into the form in which programs keep it."""
 
-free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.definition", lambda name: name)
+free_name: Final = LayerHook[Callable[[str], str]]("rekindle.program.sources.definition", lambda name: name)
 """A qualified name that nothing has, for a function called so."""
 
 

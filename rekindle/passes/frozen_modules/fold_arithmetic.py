@@ -20,7 +20,7 @@ from typing import ClassVar, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import is_constant, value_of
 from rekindle.analysis.rank_inference import Ranks, in_order, ranks_are_fixed
 from rekindle.ir.graph import Graph, Node, Value

@@ -7,7 +7,7 @@ from typing import Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.analysis.rank_inference import CONVOLUTIONS
 from rekindle.ir.graph import Node, Value

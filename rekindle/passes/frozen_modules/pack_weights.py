@@ -32,7 +32,7 @@ from typing import ClassVar, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int, is_constant, value_of
 from rekindle.analysis.effects import may_write
 from rekindle.ir.attributes import AttributeValue

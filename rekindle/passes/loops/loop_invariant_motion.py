@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import is_immutable
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value

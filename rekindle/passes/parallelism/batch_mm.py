@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.rewriting.changes import may_change

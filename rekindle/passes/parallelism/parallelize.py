@@ -23,7 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import is_conservative
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import FutureType, TensorType

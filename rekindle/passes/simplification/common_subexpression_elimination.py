@@ -20,7 +20,7 @@ from typing import ClassVar, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.constants import attribute_key
 from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondeterministic, reads_modes, writes_modes
 from rekindle.ir.graph import Block, Graph, Node, Value

@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.constants import constant_key
 from rekindle.analysis.effects import is_immutable
 from rekindle.ir.graph import Graph, Node

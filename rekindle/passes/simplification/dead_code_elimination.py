@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.analysis.alias_db import AliasDb, MemoryLocations
+from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.effects import has_side_effects, may_write
 from rekindle.analysis.raising import may_raise
 from rekindle.ir.graph import Block, Graph, Node, Value

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import value_of
 from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic, may_write
 from rekindle.errors import GraphError

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
 from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS, FORWARDING_KINDS, FRESH_VALUE_KINDS
 from rekindle.analysis.type_propagation import may_reshape

@@ -17,7 +17,7 @@ from weakref import ref
 
 import torch
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema

@@ -10,7 +10,7 @@ from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared_values.base import ChainResolver, Resolver
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, OptionalType, Type, optional
-from rekindle.program.definition import define_function
+from rekindle.program.sources.definition import define_function
 from rekindle.scripting.constants import plain
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.parser import parse_module

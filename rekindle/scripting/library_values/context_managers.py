@@ -23,9 +23,9 @@ from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
-from rekindle.program.module import ObjectBinding
+from rekindle.program.modules.module import ObjectBinding
 from rekindle.program.names import qualified_name
-from rekindle.program.source_importer import SourceImporter
+from rekindle.program.sources.source_importer import SourceImporter
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.python_values import CLASS_VALUE_HOOKS
 

@@ -24,7 +24,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.program.function import Function
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, spell_annotation
 from rekindle.scripting.callables.functions import underlying_function

@@ -13,12 +13,12 @@ import torch
 from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import InterfaceType, mismatch_note
-from rekindle.program import module as program_module
 from rekindle.program.calling import fit_value
-from rekindle.program.compilation_unit import parse_definitions
-from rekindle.program.definition import define_function
 from rekindle.program.function import Method, Overloaded
-from rekindle.program.module import ScriptContainer, ScriptModule
+from rekindle.program.modules import module as program_module
+from rekindle.program.modules.module import ScriptContainer, ScriptModule
+from rekindle.program.sources.compilation_unit import parse_definitions
+from rekindle.program.sources.definition import define_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.generic_methods import was_specialised
 from rekindle.scripting.callables.modifiers import Attribute, Modifier, is_left_to_python, modifier_of

@@ -13,7 +13,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import FunctionType
 from rekindle.program.calling import runner_of
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.scripting.callables import modifiers
 from rekindle.tracing.recording import autocasting
 from rekindle.tracing.recording.active import active_recorder, recording

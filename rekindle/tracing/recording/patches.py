@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.tracing.recording import grad_mode
 from rekindle.tracing.recording.active import active_recorder, recording
 from rekindle.tracing.recording.gradients import run_backward

@@ -24,7 +24,7 @@ from rekindle.ir.operators.schema import Argument
 from rekindle.ir.types import STRING, TENSOR, DictType, ListType, Type
 from rekindle.passes import DeadCodeElimination, run_passes
 from rekindle.passes.canonicalization.lower_graph import lower_graph
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.transforms.derivatives.pytrees import Pytree, entries
 from rekindle.transforms.indexing import inline_with_plain_indices
 

@@ -14,7 +14,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.passes import RemoveMutation, run_passes
 from rekindle.program.function import Function
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.pipelines import REQUIRED
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.lower_contexts import lower_contexts

@@ -21,10 +21,10 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import NONE, TENSOR, TensorType, Type, optional
 from rekindle.passes.canonicalization.inlining import inline_between
-from rekindle.program.compilation_unit import caller_resolver, parse_definitions
-from rekindle.program.definition import define_function
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.program.sources.compilation_unit import caller_resolver, parse_definitions
+from rekindle.program.sources.definition import define_function
 from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.overloads import overloads_of
 from rekindle.scripting.compilation import compile_function

@@ -14,10 +14,10 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import NONE, TENSOR, ClassType, TupleType, Type
 from rekindle.ir.types.named import AttributeKind
 from rekindle.ir.verifier import verify
-from rekindle.program.compilation_unit import CompilationUnit, schema_of_graph
 from rekindle.program.function import Function, Method
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.program.names import unique_name
+from rekindle.program.sources.compilation_unit import CompilationUnit, schema_of_graph
 from rekindle.runtime.calls.arguments import describe
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.text.printer import print_head

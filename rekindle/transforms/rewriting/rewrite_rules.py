@@ -12,7 +12,7 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.node import value_of
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
 from rekindle.program.function import Function, Method
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.rewriting.match_diagnosis import Explanation
 from rekindle.rewriting.matching import Match
 from rekindle.rewriting.pattern import Pattern, pattern_of

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.analysis.alias_db import AliasDb
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import is_nondeterministic, is_write, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.control_flow import LoopView, incoming_values

@@ -18,7 +18,7 @@ from rekindle.passes import (
     run_passes,
 )
 from rekindle.program.function import Function
-from rekindle.program.module import ScriptModule
+from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.pipelines import VMAP_PREPARATION
 from rekindle.scripting.script import script
 from rekindle.transforms.derivatives.modules import function_of

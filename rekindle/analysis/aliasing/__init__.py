@@ -1,0 +1,1 @@
+"""Alias analysis: which values may share memory, what writes to them, and which nodes may change places."""

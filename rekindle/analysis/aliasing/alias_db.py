@@ -1,0 +1,205 @@
+"""What may alias in a graph, who writes to what, and which nodes may change places.
+
+.. code-block:: text
+
+    graph(%x : Tensor, %y : Tensor):
+      %c : Tensor = aten::neg(%x)                   new: may alias nothing but its own views
+      %v : Tensor = aten::select(%c, %0, %0)        may alias %c
+      %w : Tensor = aten::add_(%v, %y, %1)          writes to %c, so that a read of %c must not move across it
+      return (%w)                                   %x and %y may alias: a caller may pass one tensor twice
+
+Answers err on the safe side: where the database says no, it is so. A pass that changes the graph keeps it up to date
+with the methods at the end, or makes a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rekindle.analysis.aliasing.alias_builder import AliasTrackerBuilder
+from rekindle.analysis.aliasing.alias_tracker import AliasTracker, MemoryLocations as MemoryLocations
+from rekindle.analysis.aliasing.node_effects import EffectAnalysis, NodeEffects as NodeEffects
+from rekindle.analysis.aliasing.reordering import Reordering
+from rekindle.analysis.effects import is_immutable
+from rekindle.analysis.mutability import may_share_memory
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import Type
+
+
+class AliasDb:
+    """The aliases of ``graph``. With ``is_frozen`` the attributes of modules and the constants are known to nobody but
+    the graph: no caller passes them."""
+
+    def __init__(self, graph: Graph, *, is_frozen: bool = False) -> None:
+        self.graph = graph
+        self._tracker = AliasTracker()
+        self._rules = AliasTrackerBuilder(self._tracker, is_frozen=is_frozen)
+        self._rules.visit_graph(graph)
+        self._finder = EffectAnalysis(self._rules, graph)
+        self._reordering = Reordering(self._finder.effects_of)
+
+    # ----------------------------------------------------------------------------------------------------------- values
+
+    @staticmethod
+    def is_mutable_type(type: Type) -> bool:
+        """Whether a value of this type, or something in it, can be written to."""
+        return not is_immutable(type)
+
+    def memory(self, value: Value) -> MemoryLocations:
+        """The memory that ``value`` itself may be; of a tuple none."""
+        element = self._rules.element(value)
+        return 0 if element is None else self._tracker.memory(element)
+
+    def reachable(self, value: Value) -> MemoryLocations:
+        """The memory that ``value`` may be, and that of all it may hold."""
+        element = self._rules.element(value)
+        return 0 if element is None else self._tracker.reachable(element)
+
+    def may_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
+        """Whether ``a`` and ``b`` (of sets: some of the one and some of the other) may share memory."""
+        if isinstance(a, Value) and isinstance(b, Value) and not may_share_memory(a.type, b.type):
+            return False
+        return bool(self._memory_of(a) & self._memory_of(b))
+
+    def may_contain_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
+        """Whether ``a`` and ``b``, or something in them, may share memory."""
+        return bool(self._reachable_from(a) & self._reachable_from(b))
+
+    def has_writers(self, subject: Value | Node) -> bool:
+        """Whether some node of the graph may write to a value or to something in it; of a node: to its inputs, its
+        outputs, or what it reads."""
+        if isinstance(subject, Value):
+            return bool(self.written and self.reachable(subject) & self.written)
+        if not self.written:
+            return False
+        return any(self.has_writers(value) for value in (*subject.inputs, *subject.outputs)) or bool(
+            self.effects_of(subject).reads & self.written
+        )
+
+    def outlives_call(self, value: Value) -> bool:
+        """Whether ``value`` or something in it may be known to somebody once the call is over, results not counted: a
+        caller, a constant, an attribute."""
+        return bool(self.reachable(value) & self.outliving_memory)
+
+    def escapes(self, value: Value) -> bool:
+        """Whether ``value`` or something in it may be handed to something that is not known, or put into an object
+        that others know."""
+        return bool(self.reachable(value) & self._tracker.escaped)
+
+    @property
+    def wildcard_memory(self) -> MemoryLocations:
+        """All memory that may be known outside of the call while it runs."""
+        return self._tracker.wildcard_memory
+
+    @property
+    def outliving_memory(self) -> MemoryLocations:
+        """All memory that may be known to somebody once the call is over, results not counted."""
+        return self._finder.lasting
+
+    @property
+    def written(self) -> MemoryLocations:
+        """All memory that some node may write to."""
+        return self._finder.written
+
+    def _memory_of(self, values: Value | Iterable[Value]) -> MemoryLocations:
+        if isinstance(values, Value):
+            return self.memory(values)
+        found = 0
+        for value in values:
+            found |= self.memory(value)
+        return found
+
+    def _reachable_from(self, values: Value | Iterable[Value]) -> MemoryLocations:
+        if isinstance(values, Value):
+            return self.reachable(values)
+        found = 0
+        for value in values:
+            found |= self.reachable(value)
+        return found
+
+    # ------------------------------------------------------------------------------------------------------------ nodes
+
+    def writes_to(self, node: Node) -> MemoryLocations:
+        """The memory that ``node`` may write to, its blocks and its subgraph included."""
+        return self.effects_of(node).writes
+
+    def reads_from(self, node: Node) -> MemoryLocations:
+        """The memory that ``node`` may read, its blocks and its subgraph included."""
+        return self.effects_of(node).reads
+
+    def writes_to_alias(self, node: Node, values: Iterable[Value]) -> bool:
+        """Whether ``node`` may write to one of ``values``, or to something in them."""
+        return bool(self.writes_to(node) & self._reachable_from(values))
+
+    def has_untracked_effects(self, node: Node) -> bool:
+        """Whether ``node``, or a node in its blocks, may do anything to what is known outside."""
+        return node in self._rules.unknown or any(
+            self.has_untracked_effects(inner) for block in node.blocks for inner in block.nodes
+        )
+
+    def effects_of(self, node: Node) -> NodeEffects:
+        """All that ``node`` does beyond computing its outputs."""
+        return self._finder.effects_of(node)
+
+    # ----------------------------------------------------------------------------------------------------------- moving
+
+    def can_swap(self, first: Node, second: Node) -> bool:
+        """Whether two neighbours in one block may change places."""
+        return self._reordering.can_swap(first, second)
+
+    def could_move_after_topologically(self, node: Node, place: Node) -> bool:
+        """Whether :meth:`move_after_topologically_valid` would move ``node``."""
+        return self._reordering.plan_after(node, place) is not None
+
+    def could_move_before_topologically(self, node: Node, place: Node) -> bool:
+        """Whether :meth:`move_before_topologically_valid` would move ``node``."""
+        return self._reordering.plan_before(node, place) is not None
+
+    def nodes_to_move_before(self, node: Node, place: Node) -> list[Node] | None:
+        """What :meth:`move_before_topologically_valid` would move, in order; None if it would move nothing because it
+        cannot."""
+        return self._reordering.plan_before(node, place)
+
+    def nodes_to_move_after(self, node: Node, place: Node) -> list[Node] | None:
+        """What :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing because it
+        cannot."""
+        return self._reordering.plan_after(node, place)
+
+    def move_after_topologically_valid(self, node: Node, place: Node) -> bool:
+        """Move ``node`` right behind ``place``, which stands in the same block, with whatever must keep its order with
+        it; returns False, and moves nothing, where that would change what the program does."""
+        return self._reordering.move_after(node, place)
+
+    def move_before_topologically_valid(self, node: Node, place: Node) -> bool:
+        """Move ``node`` right before ``place``, which stands in the same block or is its return node; see
+        :meth:`move_after_topologically_valid`."""
+        return self._reordering.move_before(node, place)
+
+    # ----------------------------------------------------------------------------------------------- keeping up to date
+
+    def create_value(self, value: Value) -> None:
+        """``value`` is new in the graph, and so is its memory: it aliases nothing."""
+        self._rules.elements.pop(value, None)
+        self._rules.element(value)
+
+    def copy_value(self, source: Value, target: Value) -> None:
+        """``target`` is new in the graph, and the same as ``source``."""
+        element = self._rules.element(source)
+        if element is not None:
+            self._rules.elements[target] = element
+
+    def replace_with_new_value(self, old: Value, new: Value) -> None:
+        """``new``, which is new in the graph, takes the place of ``old``, which is about to go."""
+        self.copy_value(old, new)
+        self._rules.elements.pop(old, None)
+
+    def add_node(self, node: Node) -> None:
+        """Take in a node that was just inserted, or moved into another block, with all that it does."""
+        self._finder.forget()
+        self._rules.visit(node)
+        self._rules.finish()
+
+    def remove_node(self, node: Node) -> None:
+        """Forget what a node does that is about to be destroyed."""
+        self._finder.forget()
+        self._rules.forget(node)

@@ -1,0 +1,136 @@
+"""Moving nodes within a block without changing what the program does.
+
+What is to move gathers all that must keep its order with it::
+
+    a = f(x)        to move a behind c:   b reads a, so that both move:   c = h(x)
+    b = g(a)                                                              a = f(x)
+    c = h(x)                                                              b = g(a)
+
+If c itself must stand behind one of them, nothing moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from rekindle.analysis.aliasing.node_effects import NodeEffects
+from rekindle.ir.graph import Block, Node
+
+
+class Reordering:
+    """Finds out what may move, given what each node does."""
+
+    def __init__(self, effects_of: Callable[[Node], NodeEffects]) -> None:
+        self._effects_of = effects_of
+
+    def can_swap(self, first: Node, second: Node) -> bool:
+        """Whether two nodes, neighbours in one block, may change places."""
+        if not _stand_together(first, second):
+            return False
+        if second.is_before(first):
+            first, second = second, first
+        return second not in _users(first) and not self._effects_of(first).conflicts_with(self._effects_of(second))
+
+    def move_after(self, node: Node, place: Node) -> bool:
+        """Move ``node``, and what must go with it, right behind ``place``; False if that cannot be."""
+        moving = self.plan_after(node, place)
+        if moving is None:
+            return False
+        for each in moving:
+            each.move_after(place)
+            place = each
+        return True
+
+    def move_before(self, node: Node, place: Node) -> bool:
+        """Move ``node``, and what must go with it, right before ``place``; False if that cannot be."""
+        moving = self.plan_before(node, place)
+        if moving is None:
+            return False
+        for each in moving:
+            each.move_before(place)
+        return True
+
+    def plan_after(self, node: Node, place: Node) -> list[Node] | None:
+        """What has to move behind ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        if not _stand_together(node, place) or place.kind == "prim::Return":
+            return None
+        if node is place:
+            return []
+        if node.is_after(place):
+            moving = self._gather(node, _from(node.prev, place, forwards=False), _makers)
+            return None if moving is None else moving[::-1]
+        return self._gather(node, _from(node.next, place, forwards=True), _users, place)
+
+    def plan_before(self, node: Node, place: Node) -> list[Node] | None:
+        """What has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        if not _stand_together(node, place):
+            return None
+        if node is place:
+            return []
+        if node.is_before(place):
+            return self._gather(node, _from(node.next, place, forwards=True), _users)
+        moving = self._gather(node, _from(node.prev, place, forwards=False), _makers, place)
+        return None if moving is None else moving[::-1]
+
+    def _gather(
+        self,
+        node: Node,
+        between: Iterator[Node],
+        bound_to: Callable[[Node], set[Node]],
+        place: Node | None = None,
+    ) -> list[Node] | None:
+        """``node``, and those of the nodes ``between`` that must keep their order with what is gathered, the nearest
+        first; None if that goes for ``place`` too. ``bound_to`` gives the nodes that a node hands data to, or takes
+        them from."""
+        moving = [node]
+        bound = bound_to(node)
+        effects = NodeEffects()
+        effects.include(self._effects_of(node))
+        for other in between:
+            theirs = self._effects_of(other)
+            if other in bound or effects.conflicts_with(theirs):
+                moving.append(other)
+                bound |= bound_to(other)
+                effects.include(theirs)
+        if place is not None and (place in bound or effects.conflicts_with(self._effects_of(place))):
+            return None
+        return moving
+
+
+def _stand_together(node: Node, place: Node) -> bool:
+    return node.in_block and place.owning_block is node.owning_block and node.kind != "prim::Return"
+
+
+def _from(node: Node, end: Node, *, forwards: bool) -> Iterator[Node]:
+    """The nodes from ``node`` to before ``end``."""
+    while node is not end:
+        yield node
+        node = node.next if forwards else node.prev
+
+
+def _users(node: Node) -> set[Node]:
+    """The nodes of the same block that use an output of ``node``, themselves or in their blocks."""
+    block = node.owning_block
+    found = {_node_in(block, use.user) for output in node.outputs for use in output.uses}
+    return {user for user in found if user is not None}
+
+
+def _makers(node: Node) -> set[Node]:
+    """The nodes of the same block whose outputs ``node`` uses, itself or in its blocks."""
+    block = node.owning_block
+    found = {value.node for value in node.inputs if value.node.owning_block is block}
+    pending = list(node.blocks)
+    while pending:
+        inner = pending.pop()
+        for each in (*inner.nodes, inner.return_node):
+            found.update(value.node for value in each.inputs if value.node.owning_block is block)
+            pending += each.blocks
+    return found
+
+
+def _node_in(block: Block | None, user: Node) -> Node | None:
+    """The node of ``block`` that is ``user`` or holds it."""
+    current: Node | None = user
+    while current is not None and current.owning_block is not block:
+        current = None if current.owning_block is None else current.owning_block.owning_node
+    return current

@@ -1,0 +1,1 @@
+"""The drop-in for torch.jit: its names, installed in place of PyTorch's."""

@@ -1,0 +1,145 @@
+"""The drop-in: while it is installed, ``torch.jit``'s names mean this package.
+
+Nothing in ``torch.jit`` is overwritten. The modules change their class meanwhile, and the new class answers for the
+names that are taken, by who asks: code of PyTorch's own TorchScript and of its compiler gets what it always got, for
+``torch.jit`` stands on its own names, and objects that it made before have to go on working. Everyone else gets ours.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import FrameType, ModuleType
+from typing import Any, Final
+
+import torch
+
+from rekindle.api.drop_in import torch_jit_shims
+from rekindle.api.drop_in.torch_jit_shims import SHIMS
+from rekindle.api.drop_in.usage import Usage
+
+_INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "rekindle")
+"""The modules, with those within them, that see what was there before."""
+
+_UNSEEN: Final = object()
+
+
+class _Taken:
+    """A name of a module that means ``ours``, to all but the insiders.
+
+    What others assign to it meanwhile counts, as it would for any name of a module, until what was there is assigned
+    again: tools that patch names do that when they are done.
+    """
+
+    def __init__(self, name: str, ours: Any) -> None:
+        self.name = name
+        self.ours = ours
+        self.original: Any = _UNSEEN
+
+    def __get__(self, module: ModuleType, owner: type) -> Any:
+        found = self._value(module)
+        return self.ours if found is self.original and not _is_insider(sys._getframe(1)) else found
+
+    def __set__(self, module: ModuleType, value: Any) -> None:
+        self._value(module)
+        if _is_insider(sys._getframe(1)):
+            self.original = value
+        vars(module)[self.name] = self.original if value is self.ours else value
+
+    def _value(self, module: ModuleType) -> Any:
+        """What the module has under the name. At first, that is the original."""
+        try:
+            found = vars(module)[self.name]
+        except KeyError:
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{self.name}'") from None
+        if self.original is _UNSEEN:
+            self.original = found
+        return found
+
+
+def _is_insider(frame: FrameType) -> bool:
+    name = frame.f_globals.get("__name__") or ""
+    return any(name == insider or name.startswith(f"{insider}.") for insider in _INSIDERS)
+
+
+def _front() -> type[ModuleType]:
+    """A class of modules that answers for the names that are taken."""
+    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, ours) for name, ours in SHIMS.items()})
+
+
+# ----------------------------------------------------------------------------------------------------- in and out again
+
+
+@dataclass(slots=True)
+class _State:
+    """What is wanted, and what is."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    is_permanent: bool = False
+    """Whether :func:`install` was called."""
+    is_in_place: bool = False
+
+
+_state = _State()
+
+
+def install() -> None:
+    """Have the names of ``torch.jit`` mean this package, in the whole process, until :func:`uninstall`.
+
+    Modules that took a name before (``from torch.jit import script``) keep what they took: install first, then import
+    them. Modules that take one meanwhile keep it too. Installing twice is the same as once.
+
+    Not taken, because there is nothing here that they could mean, and working as always: switches of ``torch.jit``'s
+    executor and fuser.
+    """
+    with _state.lock:
+        _state.is_permanent = True
+        _put()
+
+
+def uninstall() -> None:
+    """Undo :func:`install`; without one, do nothing. Within ``with installed()``, leaving that undoes the rest."""
+    with _state.lock:
+        _state.is_permanent = False
+        _put()
+
+
+@contextlib.contextmanager
+def installed() -> Iterator[Usage]:
+    """Within, the names of ``torch.jit`` mean this package: see :func:`install`.
+
+    Gives the programs that go through meanwhile, in any thread. May be nested, and overlap in several threads: the
+    last to leave undoes it.
+    """
+    usage = Usage()
+    with _state.lock:
+        torch_jit_shims.observers.append(usage)
+        _put()
+    try:
+        yield usage
+    finally:
+        with _state.lock:
+            torch_jit_shims.observers.remove(usage)
+            _put()
+
+
+def is_installed() -> bool:
+    """Whether the names of ``torch.jit`` mean this package now."""
+    return _state.is_in_place
+
+
+def _put() -> None:
+    """Bring ``torch.jit`` into the state that is wanted. The only place in the package that assigns to it."""
+    wanted = _state.is_permanent or bool(torch_jit_shims.observers)
+    if wanted == _state.is_in_place:
+        return
+    _state.is_in_place = wanted
+    # The names can be had of these modules too: `from torch.jit._script import ScriptModule`.
+    torch.jit.__class__ = _front() if wanted else ModuleType
+    torch.jit._async.__class__ = _front() if wanted else ModuleType
+    torch.jit._script.__class__ = _front() if wanted else ModuleType
+    torch.jit._serialization.__class__ = _front() if wanted else ModuleType
+    torch.jit._trace.__class__ = _front() if wanted else ModuleType

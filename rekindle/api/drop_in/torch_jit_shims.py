@@ -1,0 +1,288 @@
+"""What ``torch.jit``'s names stand for while the drop-in is installed.
+
+Most are this package's own functions and classes as they are. A few differ in form from ``torch.jit``'s, and here are
+the forms that code written for ``torch.jit`` expects.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+
+from rekindle.api import freezing
+from rekindle.api.drop_in.usage import Usage
+from rekindle.archive.load import load as read_archive
+from rekindle.archive.pickles.tensors import MapLocation
+from rekindle.archive.save import save
+from rekindle.archive.zip_files.container import FileLike
+from rekindle.errors import NotScriptableError
+from rekindle.ops.python.asynchrony import Await
+from rekindle.program import asynchrony
+from rekindle.program.function import Function, Method, Overloaded
+from rekindle.program.modules.module import ScriptModule
+from rekindle.program.sources.compilation_unit import CompilationUnit
+from rekindle.runtime.interpreter.futures import Future
+from rekindle.runtime.settings import set_fusion_strategy
+from rekindle.scripting.annotations import is_named_tuple
+from rekindle.scripting.callables import modifiers
+from rekindle.scripting.classes.interfaces import interface
+from rekindle.scripting.script import script as compile_program, script_if_tracing
+from rekindle.tracing.check import TracingCheckError
+from rekindle.tracing.recording.recorder import TracerWarning
+from rekindle.tracing.trace import trace as record_program, trace_module as record_methods
+
+observers: Final[list[Usage]] = []
+"""Who counts what goes through; :mod:`rekindle.api.drop_in.install` adds and removes them."""
+
+
+def count(kind: str, name: str) -> None:
+    """Tell everyone who counts of a program."""
+    for usage in tuple(observers):
+        usage.add(kind, name)
+
+
+# -------------------------------------------------------------------------------------------------------------- classes
+
+
+class _StandsForModules(type):
+    """The class of a class that stands for ``torch.jit.ScriptModule``: what ``torch.jit`` compiled before is still an
+    instance of it. Classes that users derive are classes like any other."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls is not ScriptModuleShim:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if cls is not ScriptModuleShim:
+            return type.__subclasscheck__(cls, subclass)
+        return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
+
+
+class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
+    """``torch.jit.ScriptModule``: compiled modules, whoever compiled them."""
+
+
+class _StandsForFunctions(type):
+    """The class of the class that stands for ``torch.jit.ScriptFunction``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, (Function, torch.jit.ScriptFunction))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, (Function, torch.jit.ScriptFunction))
+
+
+class ScriptFunctionShim(Function, metaclass=_StandsForFunctions):
+    """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
+
+
+# ------------------------------------------------------------------------------------------------------------ functions
+
+
+def script(
+    obj: Any,
+    optimize: None = None,
+    _frames_up: int = 0,
+    _rcb: Callable[[str], Any] | None = None,
+    example_inputs: list[tuple[Any, ...]] | Mapping[Any, list[tuple[Any, ...]]] | None = None,
+) -> Any:
+    """``torch.jit.script``: :func:`rekindle.script` with the parameters that ``torch.jit`` has.
+
+    ``optimize`` and ``_frames_up`` mean nothing, ``example_inputs`` are not looked at (a warning says so). Objects that
+    ``torch.jit`` compiled are returned as they are.
+
+    Raises:
+        NotScriptableError: it is nothing that can be compiled, or ``_rcb`` is given.
+        CompileError: it cannot be compiled, for the reason that the message gives.
+    """
+    if isinstance(obj, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return obj
+    if _rcb is not None:
+        raise NotScriptableError(
+            "a resolution callback (_rcb) is not supported: names are looked up where Python would",
+            hint="leave _rcb out",
+        )
+    if example_inputs:
+        warnings.warn("example_inputs are not looked at; annotate the parameters instead", stacklevel=2)
+    compiled = compile_program(obj)
+    if compiled is not obj or _is_class(obj):
+        count(_kind(compiled), _name(obj))
+    return compiled
+
+
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Sequence[Any] | None = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    *,
+    example_kwarg_inputs: Mapping[str, Any] | None = None,
+    _force_outplace: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """``torch.jit.trace``: :func:`rekindle.trace`. Objects that ``torch.jit`` compiled are returned as they are.
+
+    Raises:
+        TracingError: the run cannot be recorded.
+    """
+    if isinstance(func, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+        return func
+    made = record_program(
+        func,
+        example_inputs,
+        check_trace=check_trace,
+        check_inputs=check_inputs,
+        check_tolerance=check_tolerance,
+        strict=strict,
+        example_kwarg_inputs=example_kwarg_inputs,
+    )
+    if made is not func:
+        count(_kind(made), _name(func))
+    return made
+
+
+def trace_module(
+    mod: torch.nn.Module,
+    inputs: Mapping[str, Any],
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Sequence[Mapping[str, Any]] | None = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    *,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> ScriptModule:
+    """``torch.jit.trace_module``: :func:`rekindle.trace_module`.
+
+    Raises:
+        TracingError: a run cannot be recorded.
+    """
+    made = record_methods(
+        mod,
+        inputs,
+        check_trace=check_trace,
+        check_inputs=check_inputs,
+        check_tolerance=check_tolerance,
+        strict=strict,
+        example_inputs_is_kwarg=example_inputs_is_kwarg,
+    )
+    count("module", _name(mod))
+    return made
+
+
+def load(
+    f: FileLike,
+    map_location: MapLocation = None,
+    _extra_files: dict[str, Any] | None = None,
+    _restore_shapes: bool = False,
+) -> ScriptModule:
+    """``torch.jit.load``: :func:`rekindle.load`. ``_restore_shapes`` means nothing.
+
+    Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is no archive of a program, is broken, unsafe, or asks for more than the limits allow.
+        CompileError: its texts are no programs.
+    """
+    module = read_archive(f, map_location, _extra_files)
+    count("archive", os.path.basename(os.fsdecode(f)) if isinstance(f, (str, os.PathLike)) else module.original_name)
+    return module
+
+
+def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True) -> Any:
+    """``torch.jit.freeze``: :func:`rekindle.freeze`. What ``torch.jit`` compiled is returned as it is, with a warning.
+
+    Raises:
+        NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
+    """
+    if isinstance(mod, torch.jit.ScriptModule):
+        return _as_it_is("freeze", mod)
+    return freezing.freeze(mod, preserved_attrs, optimize_numerics)
+
+
+def run_frozen_optimizations(
+    mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
+) -> None:
+    """``torch.jit.run_frozen_optimizations``: :func:`rekindle.run_frozen_optimizations`; see :func:`freeze`."""
+    if isinstance(mod, torch.jit.ScriptModule):
+        _as_it_is("run_frozen_optimizations", mod)
+    else:
+        freezing.run_frozen_optimizations(mod, optimize_numerics, preserved_methods)
+
+
+def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
+    """``torch.jit.optimize_for_inference``: :func:`rekindle.optimize_for_inference`; see :func:`freeze`."""
+    if isinstance(mod, torch.jit.ScriptModule):
+        return _as_it_is("optimize_for_inference", mod)
+    return freezing.optimize_for_inference(mod, other_methods)
+
+
+def _as_it_is(name: str, mod: Any) -> Any:
+    warnings.warn(f"'{name}': torch.jit compiled the module, not rekindle: it is returned as it is", stacklevel=3)
+    return mod
+
+
+def _name(obj: object) -> str:
+    return str(getattr(obj, "__qualname__", type(obj).__qualname__))
+
+
+def _kind(compiled: object) -> str:
+    if isinstance(compiled, ScriptModule):
+        return "module"
+    return "function" if isinstance(compiled, (Function, Method, Overloaded)) else "class"
+
+
+def _is_class(obj: object) -> bool:
+    """Whether it is a class that was compiled: NamedTuples and enums are types without more."""
+    return isinstance(obj, type) and not issubclass(obj, enum.Enum) and not is_named_tuple(obj)
+
+
+SHIMS: Final[dict[str, Any]] = {
+    "Attribute": modifiers.Attribute,
+    "CompilationUnit": CompilationUnit,
+    # A program raises what Python would: nothing is wrapped.
+    "Error": Exception,
+    "Future": Future,
+    "RecursiveScriptModule": ScriptModuleShim,
+    "ScriptFunction": ScriptFunctionShim,
+    "ScriptModule": ScriptModuleShim,
+    "TracerWarning": TracerWarning,
+    "TracingCheckError": TracingCheckError,
+    "_Await": Await,
+    "_awaitable": asynchrony.awaitable,
+    "_awaitable_nowait": asynchrony.awaitable_nowait,
+    "_awaitable_wait": asynchrony.awaitable_wait,
+    "_fork": asynchrony.fork,
+    "_wait": asynchrony.wait,
+    "export": modifiers.export,
+    "fork": asynchrony.fork,
+    "freeze": freeze,
+    "ignore": modifiers.ignore,
+    "interface": interface,
+    "isinstance": modifiers.isinstance_,
+    "load": load,
+    "optimize_for_inference": optimize_for_inference,
+    "run_frozen_optimizations": run_frozen_optimizations,
+    "save": save,
+    "set_fusion_strategy": set_fusion_strategy,
+    "script": script,
+    "script_if_tracing": script_if_tracing,
+    "trace": trace,
+    "trace_module": trace_module,
+    "unused": modifiers.unused,
+    "wait": asynchrony.wait,
+}
+"""The names of ``torch.jit`` that are taken, with what they stand for.
+
+``annotate``, ``is_scripting``, ``is_tracing``, ``_unwrap_optional`` and the declarations of overloads are not among
+them: they mean the same to either compiler, and PyTorch's own eager code asks the first three all the time."""

@@ -1,0 +1,217 @@
+"""``rekindle.report``: what calls of a function run, and what became machine code."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rekindle.api.drop_in.entry_points import entry_point_of
+from rekindle.api.reports.executed import owner_of, places_of
+from rekindle.api.reports.report_data import (
+    Differentiable,
+    FusionGroupReport,
+    GraphReport,
+    Guard,
+    KernelReport,
+    LoopFallbackReport,
+    MachineCode,
+    NativeRegionReport,
+    OperatorReport,
+    Report,
+    Unfused,
+)
+from rekindle.api.reports.unfused_nodes import unfused_nodes
+from rekindle.autodiff.differentiable_graph import DifferentiableOperation
+from rekindle.codegen.compiled_kernels import KernelLaunch
+from rekindle.codegen.fusion_executor import FusionExecutor
+from rekindle.codegen.layout import Layout, contiguous_strides
+from rekindle.codegen.native.region_executor import NativeRegion
+from rekindle.codegen.value_descriptors import scalar_of
+from rekindle.errors import SourceRange
+from rekindle.importing.compiled_graphs import CompiledGraph, graphs_of
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.passes.canonicalization.inlining import inline
+from rekindle.program.function import Function, Method
+from rekindle.program.modules.module import ScriptModule
+from rekindle.runtime.executable import Executable
+from rekindle.runtime.executor import STRATEGIES
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.plans.plan import plan_of
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.strategies.bailouts import Bailout
+from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
+from rekindle.runtime.version import Strategy, underlying_code
+from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
+
+
+def report(f: Any, /) -> Report:
+    """What calls of ``f``, a compiled function, method or module, or what ``torch.compile(…, backend="rekindle")``
+    gave, run: kernels and the operators that each covers,
+    what runs by itself and why, graphs with a backward of their own, guards, times to compile. It has no versions
+    before the first call.
+
+    Raises:
+        TypeError: ``f`` is not compiled, or overloaded.
+    """
+    compiled = graphs_of(f)
+    if compiled is not None:
+        return _of_compiled(f, compiled)
+    if not isinstance(f, (Function, Method, ScriptModule)):
+        raise TypeError(
+            f"rekindle.report takes a function, a method or a module that rekindle has compiled, but got {f!r}: "
+            "script, trace or load it, and call it first"
+        )
+    record = entry_point_of(f).record
+    strategy = _strategy_of(record)
+    name = record.name.rsplit(".", 1)[-1]
+    looped = tuple(_one_by_one(record))
+    if strategy is None:
+        return Report(name, SETTINGS.strategy, (), one_by_one=looped)
+    versions = _versions_of(strategy)
+    profile = dataclasses.replace(strategy.counters) if isinstance(strategy, ProfilingStrategy) else None
+    return Report(name, name_of(strategy), tuple(versions), profile, looped)
+
+
+def _one_by_one(record: GraphFunction) -> Iterator[LoopFallbackReport]:
+    graph = record.graph.copy()
+    inline(graph)
+    for each in loops_over_examples(graph):
+        yield LoopFallbackReport(_operator_at(each.kind, each.range), each.reason)
+
+
+def _of_compiled(f: Any, graphs: Sequence[CompiledGraph]) -> Report:
+    """What the functions run that a result of ``torch.compile`` consists of."""
+    parts: list[GraphReport] = []
+    for graph in graphs:
+        for function in graph.functions:
+            strategy = _strategy_of(function._record)
+            if strategy is not None:
+                parts += _versions_of(strategy, f"[{graph.compile_id}] {function.name}, ")
+    return Report(getattr(f, "__name__", type(f).__name__), SETTINGS.strategy, tuple(parts))
+
+
+def _strategy_of(record: GraphFunction) -> Strategy | None:
+    executable = record.executable
+    return executable.strategy if isinstance(executable, Executable) else None
+
+
+def _versions_of(strategy: Strategy, prefix: str = "") -> list[GraphReport]:
+    return [
+        part_of(f"{prefix}version {number}", version.code, is_plan=version.plan is not None, seconds=version.seconds)
+        for number, version in enumerate(strategy.versions, start=1)
+    ]
+
+
+def name_of(strategy: Strategy) -> str:
+    """What :func:`rekindle.set_execution_strategy` calls it."""
+    for name, make in STRATEGIES.items():
+        if type(strategy) is make:
+            return name
+    return type(strategy).__name__
+
+
+def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> GraphReport:
+    """What there is to tell of the graph that ``code`` runs."""
+    groups: list[FusionGroupReport] = []
+    regions: list[NativeRegionReport] = []
+    differentiable: list[Differentiable] = []
+    guards: list[Guard] = []
+    places = places_of(code)
+    told: set[object] = set()
+    for instruction in code.instructions:
+        owner = owner_of(instruction)
+        if isinstance(owner, (DifferentiableOperation, FusionExecutor)):
+            if owner in told:
+                continue
+            told.add(owner)
+        if isinstance(instruction.constant, Bailout):
+            guards.append(_guard(instruction.node, instruction.constant))
+        elif isinstance(owner, NativeRegion):
+            regions.append(_region(owner))
+        elif isinstance(owner, DifferentiableOperation):
+            differentiable.append(_differentiable(owner, places[owner]))
+        elif isinstance(owner, FusionExecutor):
+            groups.append(_group(owner, places[owner]))
+            inner = None if owner.without_products is None else underlying_code(owner.without_products)
+            if inner is not None:
+                groups += part_of(title, inner, is_plan=is_plan).groups
+    return GraphReport(
+        title=title,
+        arguments=tuple(f"%{value.name} : {value.type}" for value in code.graph.inputs),
+        runs_as="plan" if is_plan else "interpreter",
+        seconds=seconds,
+        groups=tuple(groups),
+        regions=tuple(regions),
+        differentiable=tuple(differentiable),
+        unfused=tuple(
+            Unfused(operator_of(each.node), each.reason, each.is_library) for each in unfused_nodes(code.graph)
+        ),
+        guards=tuple(guards),
+        graph=code.graph,
+    )
+
+
+def _group(group: FusionExecutor, places: int) -> FusionGroupReport:
+    operators = operators_of(group.graph)
+    launches = [launch for launch in list(group.launches.values()) if launch is not None]
+    kernels = tuple(_kernel(operators, launch) for launch in launches)
+    return FusionGroupReport(operators, kernels, dict(group.fallbacks), tuple(group.failures), places)
+
+
+def _kernel(operators: tuple[OperatorReport, ...], launch: KernelLaunch) -> KernelReport:
+    code = launch.kernel.code
+    return KernelReport(
+        operators=operators,
+        inputs=tuple(map(_layout, launch.inputs)),
+        outputs=tuple(map(_layout, launch.outputs)),
+        text=launch.kernel.text,
+        machine=MachineCode(launch.seconds, launch.origin, code.target.cpu, code),
+    )
+
+
+def _layout(of: Layout | type) -> str:
+    if isinstance(of, type):
+        return of.__name__
+    text = f"{scalar_of(of.dtype)}{list(of.sizes)}"
+    return text if of.strides == contiguous_strides(of.sizes) else f"{text} with strides {list(of.strides)}"
+
+
+def _region(region: NativeRegion) -> NativeRegionReport:
+    code = region.code
+    machine = None
+    if code is not None:
+        machine = MachineCode(code.seconds, "disk" if code.from_cache else "compiled", code.target.cpu, code)
+    return NativeRegionReport(operators_of(region.graph), machine)
+
+
+def _differentiable(operation: DifferentiableOperation, places: int) -> Differentiable:
+    parts = []
+    for piece in operation.pieces():
+        code = underlying_code(piece.function)
+        if code is not None:
+            parts.append(part_of(piece.title, code, is_plan=plan_of(piece.function) is not None))
+    return Differentiable(operators_of(operation.graph), tuple(parts), places)
+
+
+def _guard(node: Node, bailout: Bailout) -> Guard:
+    return Guard(node.inputs[0].name, str(bailout.type), bailout.taken, bailout.is_at_entry)
+
+
+def operators_of(graph: Graph) -> tuple[OperatorReport, ...]:
+    """The nodes of a graph, but for constants."""
+    return tuple(operator_of(node) for node in graph.all_nodes() if node.kind != "prim::Constant")
+
+
+def operator_of(node: Node) -> OperatorReport:
+    """A node with its line."""
+    return _operator_at(node.kind, node.range)
+
+
+def _operator_at(kind: str, range: SourceRange) -> OperatorReport:
+    place = range.original
+    if not place.is_known:
+        return OperatorReport(kind, "", 0, "")
+    line = place.source.line(place.source.line_index(place.start)).strip()
+    return OperatorReport(kind, place.source.filename or "", place.line, line)

@@ -1,0 +1,229 @@
+"""What :func:`rekindle.report` tells, as plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from rekindle.api.reports.report_text import report_text
+from rekindle.codegen.compiled_kernels import CodeOrigin
+from rekindle.codegen.llvm.engine import NativeCode
+from rekindle.ir.graph import Graph
+from rekindle.runtime.strategies.profiling_strategy import Counters
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorReport:
+    """A node, and the line of source that it comes from: ``file`` is empty and ``line`` 0 where it comes from none."""
+
+    kind: str
+    file: str
+    line: int
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """Machine code: how many ``seconds`` it took to have it, and where it comes from. ``memory``: another part of this
+    process had it; ``disk``: it was kept by an earlier one; ``compiled``: it is new."""
+
+    seconds: float
+    origin: CodeOrigin
+    target: str
+    _code: NativeCode = field(repr=False, compare=False)
+
+    @property
+    def llvm(self) -> str:
+        """The module that LLVM was given."""
+        return self._code.text
+
+    @property
+    def optimized_llvm(self) -> str:
+        """The same after LLVM's passes."""
+        return self._code.optimized()
+
+    @property
+    def assembly(self) -> str:
+        """What the processor runs."""
+        return self._code.assembly()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """A loop that does the work of several ``operators``, for ``inputs`` of these layouts: ``f32[2, 8]``, with strides
+    where they are not contiguous. ``text`` is its loop form."""
+
+    operators: tuple[OperatorReport, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    text: str
+    machine: MachineCode
+
+    @property
+    def llvm(self) -> str:
+        """The module that LLVM was given."""
+        return self.machine.llvm
+
+    @property
+    def assembly(self) -> str:
+        """What the processor runs."""
+        return self.machine.assembly
+
+
+@dataclass(frozen=True, slots=True)
+class FusionGroupReport:
+    """Operators that were gathered to become a kernel, and the kernels that they became: one for each kind of inputs
+    that came. ``fallbacks`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no
+    kernel. It stands in so many ``places`` of the graph."""
+
+    operators: tuple[OperatorReport, ...]
+    kernels: tuple[KernelReport, ...]
+    fallbacks: dict[str, int]
+    refusals: tuple[str, ...]
+    places: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NativeRegionReport:
+    """Loops and arithmetic on numbers and lists of numbers; ``machine`` is None as long as a plan runs them."""
+
+    operators: tuple[OperatorReport, ...]
+    machine: MachineCode | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unfused:
+    """An operator that computes tensors and is in no kernel. With ``is_library``, that is how it should be: BLAS and
+    oneDNN run matrix products and convolutions."""
+
+    operator: OperatorReport
+    reason: str
+    is_library: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """``value`` is assumed to be of ``type``; where it is not, the call bails out. It did so ``taken`` times."""
+
+    value: str
+    type: str
+    taken: int
+    is_at_entry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Differentiable:
+    """Operators with a backward graph of their own, in so many ``places``; ``parts`` are the graphs that were needed so
+    far."""
+
+    operators: tuple[OperatorReport, ...]
+    parts: tuple[GraphReport, ...]
+    places: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class GraphReport:
+    """A graph that is run as one piece: a version of the function, or what runs a piece of it.
+
+    ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan or the
+    interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is known (0 else).
+    """
+
+    title: str
+    arguments: tuple[str, ...]
+    runs_as: Literal["plan", "interpreter"]
+    seconds: float
+    groups: tuple[FusionGroupReport, ...]
+    regions: tuple[NativeRegionReport, ...]
+    differentiable: tuple[Differentiable, ...]
+    unfused: tuple[Unfused, ...]
+    guards: tuple[Guard, ...]
+    graph: Graph = field(repr=False, compare=False)
+
+    def walk(self) -> Iterator[GraphReport]:
+        """This part, and those of its differentiable graphs."""
+        yield self
+        for each in self.differentiable:
+            for part in each.parts:
+                yield from part.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class LoopFallbackReport:
+    """An operator that a batched function computes in a loop over the examples (:func:`rekindle.vmap`), and why;
+    ``prim::vmap`` is all of a program."""
+
+    operator: OperatorReport
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What calls of a function run: one version for each kind of arguments that came. ``str()`` is for people.
+
+    ``one_by_one`` is what loops over the examples of batches compute. ``profile`` has what the strategy ``profiling``
+    has counted; None under the others.
+    """
+
+    name: str
+    strategy: str
+    versions: tuple[GraphReport, ...]
+    profile: Counters | None = None
+    one_by_one: tuple[LoopFallbackReport, ...] = ()
+
+    @property
+    def parts(self) -> tuple[GraphReport, ...]:
+        """The versions, and all that they consist of."""
+        return tuple(part for version in self.versions for part in version.walk())
+
+    @property
+    def kernels(self) -> tuple[KernelReport, ...]:
+        """All that there are, in all parts."""
+        return tuple(kernel for part in self.parts for group in part.groups for kernel in group.kernels)
+
+    @property
+    def regions(self) -> tuple[NativeRegionReport, ...]:
+        """Those of all parts."""
+        return tuple(region for part in self.parts for region in part.regions)
+
+    @property
+    def machines(self) -> tuple[MachineCode, ...]:
+        """All machine code: of kernels and of regions."""
+        regions = [region.machine for region in self.regions if region.machine is not None]
+        return (*(kernel.machine for kernel in self.kernels), *regions)
+
+    @property
+    def unfused(self) -> tuple[Unfused, ...]:
+        """What runs by itself in all parts, and should not: no matrix products and convolutions."""
+        return tuple(each for part in self.parts for each in part.unfused if not each.is_library)
+
+    @property
+    def origins(self) -> dict[CodeOrigin, int]:
+        """How many pieces of machine code were compiled, read from disk, or there already."""
+        found = [machine.origin for machine in self.machines]
+        return {origin: found.count(origin) for origin in _ORIGINS}
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON has it, with the text of kernels and graphs, and without LLVM's and the processor's."""
+        plain = _plain(self)
+        assert isinstance(plain, dict)
+        return plain
+
+    def __str__(self) -> str:
+        return report_text(self)
+
+
+_ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")
+
+
+def _plain(value: object) -> Any:
+    if dataclasses.is_dataclass(value):
+        names = [each.name for each in dataclasses.fields(value) if not each.name.startswith("_")]
+        return {name: _plain(getattr(value, name)) for name in names}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return str(value) if isinstance(value, Graph) else value

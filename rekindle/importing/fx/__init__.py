@@ -1,0 +1,1 @@
+"""Readers of torch.fx graphs: operators, control flow, symbolic scalars, the hierarchy of modules."""

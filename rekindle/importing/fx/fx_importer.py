@@ -1,0 +1,180 @@
+"""A graph of ``torch.fx`` that holds ATen's operators becomes nodes of a graph of ours.
+
+.. code-block:: text
+
+    %linear : [num_users=1] = call_function[target=torch.ops.aten.linear.default](args = (%x, %w), kwargs = {})
+    %sym_size : [num_users=1] = call_function[target=torch.ops.aten.sym_size.int](args = (%x, 0), kwargs = {})
+    %view : [num_users=1] = call_function[target=torch.ops.aten.view.default](args = (%linear, [%sym_size, -1]), …)
+
+    becomes
+
+    %linear : Tensor = aten::linear(%x, %w, %none)
+    %sym_size : int = aten::size(%x, %0)
+    %6 : int[] = prim::ListConstruct(%sym_size, %minus_1)
+    %view : Tensor = aten::view(%linear, %6)
+
+``torch.export``, AOTAutograd and ``make_fx`` write such graphs; what Dynamo writes first, in calls of functions and
+methods of ``torch``, is not read here. A node of ``torch.fx`` may stand for several values, or for what is known while
+reading: its *meaning* is a value, a Python constant, a graph, or a list or tuple of meanings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import fx
+from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
+
+from rekindle.errors import UNKNOWN_RANGE, CaptureError, CompileError, SchemaError, SourceRange
+from rekindle.importing.fx.provenance import place_of
+from rekindle.ir.graph import Block, Graph, Value
+
+ImportedValue = Any
+"""A :class:`Value`, a Python constant, a ``GraphModule``, or a list or tuple of such."""
+
+LOST: Final = object()
+"""The meaning of what could not be read."""
+
+Handler = Callable[["FxImporter", fx.Node, Sequence[ImportedValue], Mapping[str, ImportedValue]], ImportedValue]
+"""What reads a call: it makes nodes at the graph's insertion point, and tells what the call means."""
+
+CALLS: Final[dict[object, Handler]] = {}
+"""What reads calls of certain functions, filled by the files beside this one. All other operators of ATen, and those of
+libraries, are read by their schemas."""
+
+
+def reads(*functions: object) -> Callable[[Handler], Handler]:
+    """Have the decorated function read calls of ``functions``."""
+
+    def register(handler: Handler) -> Handler:
+        CALLS.update(dict.fromkeys(functions, handler))
+        return handler
+
+    return register
+
+
+@dataclass(slots=True)
+class FxImporter:
+    """Reads graphs of ``torch.fx`` into ``graph``, at its insertion point.
+
+    ``attribute`` gives the meaning of a name that the module of a graph holds. ``operators`` reads calls of operators
+    that no other handler reads. ``fallback`` reads calls that nobody
+    else can; without one they are collected in ``problems``.
+    """
+
+    graph: Graph
+    attribute: Callable[[FxImporter, fx.GraphModule, str], ImportedValue]
+    operators: Handler
+    fallback: Handler | None = None
+    overrides: Mapping[object, Handler] = field(default_factory=dict)
+    """What reads certain calls here rather than what :data:`CALLS` has."""
+    problems: list[CompileError] = field(default_factory=list)
+    modes: list[tuple[bool, bool, Value]] = field(default_factory=list)
+    """The regions that the insertion point is in by calls of ``torch._C._set_grad_enabled``: whether gradients were
+    recorded around it, whether they are within, and the object that is entered."""
+    range: SourceRange = UNKNOWN_RANGE
+    """The place of the node that is read."""
+
+    def read(self, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> ImportedValue:
+        """Read the graph of ``module``, with ``inputs`` for its placeholders; returns what it returns."""
+        env: dict[fx.Node, ImportedValue] = {}
+        given = iter(inputs)
+        result: ImportedValue = None
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                env[node] = next(given)
+            elif node.op == "output":
+                result = self._looked_up(node.args[0], env)
+            else:
+                env[node] = self.read_node(module, node, env)
+        return result
+
+    def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
+        """The meaning of one node that is neither a placeholder nor the output."""
+        self.range = place_of(node)
+        if node.op == "get_attr":
+            return self.attribute(self, module, str(node.target))
+        if node.op != "call_function":
+            raise CaptureError(
+                f"the graph holds a {node.op} of '{node.target}', but only calls of operators are read",
+                self.range,
+                hint="capture it with torch.export.export or make_fx, which write operators",
+            )
+        args = self._looked_up(node.args, env)
+        kwargs = self._looked_up(node.kwargs, env)
+        if any(env.get(used) is LOST for used in node.all_input_nodes):
+            return LOST
+        try:
+            meaning = self.call(node, args, kwargs)
+        except (CaptureError, SchemaError) as problem:
+            if self.fallback is None:
+                self.problems.append(problem)
+                return LOST
+            meaning = self.fallback(self, node, args, kwargs)
+        if isinstance(meaning, Value) and not meaning.has_name:
+            meaning.set_name(node.name)
+        return meaning
+
+    def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
+        """The meaning of a call of the function that ``node`` names.
+
+        Raises:
+            CaptureError: it has no form in a program.
+            SchemaError: it is an operator that does not take such arguments.
+        """
+        target = node.target
+        handler = self.overrides.get(target) or CALLS.get(target)
+        if handler is not None:
+            return handler(self, node, args, kwargs)
+        if isinstance(target, OpOverload):
+            return self.operators(self, node, args, kwargs)
+        raise CaptureError(f"'{name_of(target)}' has no form in a program", self.range)
+
+    def _looked_up(self, item: Any, env: Mapping[fx.Node, ImportedValue]) -> Any:
+        """``item``, an argument of a node, with meanings in place of nodes; containers are plain ones."""
+        if isinstance(item, fx.Node):
+            return env[item]
+        if isinstance(item, (list, tuple)):
+            found = [self._looked_up(part, env) for part in item]
+            return found if isinstance(item, list) else tuple(found)
+        if isinstance(item, dict):
+            return {key: self._looked_up(part, env) for key, part in item.items()}
+        if isinstance(item, slice):
+            return slice(*(self._looked_up(part, env) for part in (item.start, item.stop, item.step)))
+        return item
+
+    # ------------------------------------------------------------------------------------------------- making nodes
+
+    def value(self, meaning: ImportedValue, type: Any = None) -> Value:
+        """The value that ``meaning`` stands for; constants are inserted, lists and tuples made."""
+        if isinstance(meaning, Value):
+            return meaning
+        if isinstance(meaning, (torch.SymInt, torch.SymBool, torch.SymFloat)):
+            raise CaptureError(f"the graph holds the symbol {meaning}, which no node computes", self.range)
+        return self.graph.insert_constant(meaning, type, self.range)
+
+    def insert(self, kind: str, *args: ImportedValue, **kwargs: ImportedValue) -> Value:
+        """Insert a call of a registered operator."""
+        return self.graph.insert(kind, args, kwargs, self.range)
+
+    def within(self, block: Block, module: fx.GraphModule, inputs: Sequence[ImportedValue]) -> list[ImportedValue]:
+        """Read the graph of ``module`` into ``block``, at its end; returns its results as a list."""
+        with self.graph.inserting_at_end(block):
+            return as_list(self.read(module, inputs))
+
+
+def as_list(result: ImportedValue) -> list[ImportedValue]:
+    """The results of a graph, of which one may stand for itself."""
+    return list(result) if isinstance(result, (list, tuple)) else [result]
+
+
+def name_of(target: object) -> str:
+    """What an error calls the function that a node calls."""
+    if isinstance(target, (OpOverload, OpOverloadPacket, HigherOrderOperator)):
+        return f"torch.ops.{target}" if isinstance(target, OpOverload) else str(target)
+    module = getattr(target, "__module__", None)
+    name = getattr(target, "__qualname__", None) or str(target)
+    return f"{module}.{name}" if module else name

@@ -1,0 +1,1 @@
+"""Compiled modules: the module that users hold, its frozen form, and how it is frozen."""

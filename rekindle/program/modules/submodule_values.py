@@ -1,0 +1,100 @@
+"""Which part of a module each value of its methods is."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+import torch
+
+from rekindle.analysis.attribute_writes import nodes_within
+from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import ClassType, InterfaceType, Type
+from rekindle.program.modules.module import ScriptModule
+
+
+class ModuleValues:
+    """The modules that values of methods are, wherever that is known: ``known``.
+
+    ``methods`` are graphs with the modules that they are methods of, which are ``root`` and its parts. ``whole`` are
+    the identities of the parts with which a program does more than to read and write their attributes: it swaps them,
+    hands them to others. Those in ``preserved``, identities too, are among them. What a part of such a part is, is not
+    known either, nor what calls of interfaces call there.
+    """
+
+    def __init__(
+        self, root: ScriptModule, methods: Iterable[tuple[ScriptModule, Graph]], preserved: Collection[int]
+    ) -> None:
+        self.known: dict[Value, ScriptModule] = {}
+        self.whole: set[int] = set()
+        methods = list(methods)
+        self._swapped = {
+            node.get_string("name")
+            for _, graph in methods
+            for node in nodes_within(graph)
+            if node.kind == "prim::SetAttr" and is_class(node.inputs[1].type)
+        }
+        """The names of the attributes whose modules a program replaces."""
+        for part in root.modules():
+            for name, held in part._modules.items():
+                if held is not None and (name in self._swapped or id(held) in preserved):
+                    self._keep(held)
+        for owner, graph in methods:
+            self.known[graph.inputs[0]] = owner
+            self._visit(graph.block)
+
+    def narrow(self, graph: Graph) -> bool:
+        """Let values say which class they are of, where their type is an interface; returns whether there were any."""
+        changed = False
+        for node in nodes_within(graph):
+            for value in node.outputs:
+                part = self.known.get(value)
+                if part is not None and isinstance(value.type, InterfaceType) and id(part) not in self.whole:
+                    value.type = part.script_type
+                    changed = True
+        return changed
+
+    def _keep(self, part: torch.nn.Module) -> None:
+        self.whole.update(id(inner) for inner in part.modules())
+
+    def _visit(self, block: Block) -> None:
+        for node in block.nodes:
+            subgraph = node.attributes.get("Subgraph")
+            if node.kind in DEFERRED_SUBGRAPH_KINDS and isinstance(subgraph, Graph):
+                for parameter, value in zip(subgraph.inputs, node.inputs, strict=True):
+                    if value in self.known:
+                        self.known[parameter] = self.known[value]
+                self._visit(subgraph.block)
+                continue
+            self._visit_uses(node)
+            if node.kind == "prim::GetAttr":
+                self._visit_read(node)
+            for inner in node.blocks:
+                self._visit(inner)
+        self._visit_uses(block.return_node)
+
+    def _visit_read(self, node: Node) -> None:
+        owner, name = self.known.get(node.inputs[0]), node.get_string("name")
+        held = None if owner is None else owner._modules.get(name)
+        if isinstance(held, ScriptModule) and name not in self._swapped:
+            self.known[node.output] = held
+
+    def _visit_uses(self, node: Node) -> None:
+        """Whoever does more with a module than to read its attributes may do anything with it."""
+        is_plain = node.kind in ("prim::GetAttr", "prim::SetAttr")
+        for index, value in enumerate(node.inputs):
+            if value not in self.known or (index == 0 and (is_plain or self._is_call_of_interface(node))):
+                continue
+            self._keep(self.known[value])
+
+    def _is_call_of_interface(self, node: Node) -> bool:
+        """Whether it is a call that gives way to what it calls once :meth:`narrow` has told."""
+        value = node.inputs[0]
+        if node.kind != "prim::CallMethod" or not isinstance(value.type, InterfaceType):
+            return False
+        return id(self.known[value]) not in self.whole
+
+
+def is_class(type: Type) -> bool:
+    """Whether values of this type are modules, or objects of another class."""
+    return isinstance(type, (ClassType, InterfaceType))

@@ -1,0 +1,1 @@
+"""Programs from source text: compilation units, classes, and the definition of functions."""
