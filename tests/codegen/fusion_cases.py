@@ -166,4 +166,18 @@ graph(%x : Float(*, *, device=cuda:0), %y : ComplexFloat(*, *)):
   %d : Tensor = aten::neg(%c)
   return (%b, %d)
 """,
+    "fuse_graph{least=3}: two operators are too few": """
+graph(%x : Float(*, *)):
+  %a : Float(*, *) = aten::exp(%x)
+  %b : Float(*, *) = aten::sigmoid(%a)
+  return (%b)
+""",
+    "fuse_graph{most=2}: groups have so many operators at most": """
+graph(%x : Float(*, *)):
+  %a : Float(*, *) = aten::exp(%x)
+  %b : Float(*, *) = aten::sigmoid(%a)
+  %c : Float(*, *) = aten::tanh(%b)
+  %d : Float(*, *) = aten::neg(%c)
+  return (%d)
+""",
 }

@@ -16,6 +16,7 @@ from rekindle.rewriting.changes import ChangeCounter
 from rekindle.runtime.pipelines import OPTIMIZATION
 from tests.codegen.fusion_cases import CASES
 from tests.overview_programs import lstm_cell
+from tests.passes.test_golden_passes import pass_for
 from tests.support.golden import GoldenTexts
 
 
@@ -25,7 +26,7 @@ def test_graphs(golden: GoldenTexts) -> None:
         graph = parse_graph(text.lstrip())
         verify(graph)
         before = str(graph)
-        changed = run_passes(graph, [FuseGraph()], verify)
+        changed = run_passes(graph, [pass_for(FuseGraph.name, title)], verify)
         after = str(graph)
         assert changed == (before != after), title
         told = f"# becomes\n\n{after}" if changed else "# stays as it is\n"

@@ -55,11 +55,11 @@ class NativeStrategy(SpecializingStrategy):
         started = time.perf_counter()
         is_last = arguments is None and self._is_full()
         if table is self._table and is_last:
-            return self._general(self._recording)
+            return self._general_of(self._recording)
         graph = self._shared_graph(arguments).copy()
         if table is self._recording and not optimize(graph, DIFFERENTIATION) and not is_last:
             # There is nothing to differentiate: the versions are those for calls that record no gradients.
-            return self._general(self._table) if arguments is None else self._prepared(arguments, self._table)
+            return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
         optimize(graph, FUSION)
         self._count += arguments is not None
         return self._version_of(graph, started)

@@ -103,6 +103,10 @@ class SpecializingStrategy:
         """The same, made before it returns."""
         return self._prepared(arguments, self._table_for(arguments))
 
+    def general(self) -> Version:
+        """The version for any arguments."""
+        return self._general_of(self._table)
+
     @property
     def versions(self) -> Sequence[Version]:
         """What there is so far."""
@@ -119,7 +123,7 @@ class SpecializingStrategy:
         with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
             key = self._creator_of_specs().key
             if key is None or self._is_full():
-                table.fallback = self._general(table)
+                table.fallback = self._general_of(table)
                 return table.fallback
             spec = key(*arguments)
             found = table.by_spec.get(spec)
@@ -127,7 +131,7 @@ class SpecializingStrategy:
                 found = table.by_spec[spec] = self._make(arguments, table)
             return found
 
-    def _general(self, table: VersionTable) -> Version:
+    def _general_of(self, table: VersionTable) -> Version:
         """The version in ``table`` for any arguments."""
         with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
             if table.general is None:
