@@ -137,7 +137,7 @@ def loop_of_parameter(value: Value) -> Node | None:
 
 
 def incoming_values(value: Value) -> list[Value] | None:
-    """The values that control flow may hand on as ``value``: of an output of a branch or a loop, and of a variable in
+    """Return the values that control flow may merge into ``value``: an output of a branch or a loop, or a variable in
     a loop's body. None for a value that its own node computes."""
     node = value.node
     if node.kind == "prim::If":

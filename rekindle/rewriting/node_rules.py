@@ -26,7 +26,7 @@ from rekindle.rewriting.changes import may_change
 
 
 class AliasFacts:
-    """What the alias analysis tells of a graph, made when it is first asked for; nothing where it is ``disabled``."""
+    """The alias analysis of a graph, run when it is first needed. Where it is ``disabled``, nothing is known."""
 
     def __init__(self, graph: Graph, *, disabled: bool = False) -> None:
         self._graph = graph
@@ -44,7 +44,7 @@ class AliasFacts:
 
 @dataclass(slots=True)
 class RewriteSite:
-    """The node that a rule looks at, and the changes that it may make there."""
+    """The node that a rule matches, and the changes that the rule may make there."""
 
     node: Node
     verb: str

@@ -1,4 +1,4 @@
-"""Pattern rewrites: replace every match of a pattern that may give way to the replacement."""
+"""Pattern rewrites: replace every match of a pattern where that is legal."""
 
 from __future__ import annotations
 

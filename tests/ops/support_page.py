@@ -32,9 +32,9 @@ Every operator on tensors that a table of the compiler names, and the public one
 | column | entry | meaning |
 | --- | --- | --- |
 | runs | `PyTorch`, `rekindle` | the dispatcher runs it, or a function in `rekindle/ops/` |
-| type rule | yes | `rekindle/ops/result_types/` tells dtype, rank and sizes of the result before the program runs |
-| alias rule | `schema` | the schema tells what the result shares memory with |
-| | `table` | `rekindle/ops/registration/trait_table.py` tells it |
+| type rule | yes | `rekindle/ops/result_types/` specifies dtype, rank and sizes of the result before the program runs |
+| alias rule | `schema` | the schema specifies what the result shares memory with |
+| | `table` | `rekindle/ops/registration/trait_table.py` specifies it |
 | | `any` | a composite of other operators: the result is taken to alias each operand |
 | gradient | `formula` | a formula in `rekindle/autodiff/formulas/`: part of differentiable graphs |
 | | `PyTorch` | PyTorch's autograd records it; nothing where the result is a number |
@@ -42,7 +42,7 @@ Every operator on tensors that a table of the compiler names, and the public one
 | | `loop` | runs once for each example |
 | kernel | yes | may become part of a generated kernel |
 | | `library` | BLAS or oneDNN runs it |
-| export | no | refused, with the reason; all others stand in Export IR as they are |
+| export | no | refused, with the reason; all others are exported as they are |
 
 """
 

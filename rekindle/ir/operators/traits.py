@@ -1,4 +1,4 @@
-"""Traits: what passes may know of an operator by its name, beside its schema."""
+"""Operator traits: facts about an operator beside its schema."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The table of operator traits: one line an operator, with the words of :class:`~rekindle.ir.operators.traits.Trait`.
 
-What PyTorch tells by itself does not stand here: :func:`rekindle.ops.registration.traits.traits_of_overload` reads
+What PyTorch specifies itself is not listed here: :func:`rekindle.ops.registration.traits.traits_of_overload` reads
 whether an operator is pointwise or data-dependent from its tags, and whether it is a view from its schema. A name
 without a namespace is one of ``aten``.
 """

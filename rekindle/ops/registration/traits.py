@@ -46,8 +46,8 @@ def traits_of_overload(
     is_composite: bool,
     known: frozenset[Trait] | None = None,
 ) -> frozenset[Trait]:
-    """The traits of an operator of the dispatcher: those of its name (``known``, by default from the table), and what
-    its tags and its schema tell."""
+    """The traits of an operator of the dispatcher: those of its name (``known``, by default from the table), and those
+    that follow from its tags and its schema."""
     found = set(traits_of_kind(schema.name) if known is None else known)
     if torch.Tag.pointwise in tags:
         found.add(Trait.POINTWISE)
