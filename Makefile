@@ -8,6 +8,9 @@ STAMP := $(VENV)/.setup-stamp
 JOBS ?= auto
 TESTS ?= tests
 
+# Tests start dozens of processes: each would compile the package's files again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-all test-packages test-models test-browser lint lint-code lint-format lint-types lint-order format bench sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
 

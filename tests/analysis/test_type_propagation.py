@@ -476,7 +476,7 @@ def test_beside_runs_of_programs(tmp_path: Path, seed: int) -> None:
         unload(module)
 
 
-SHARDS = 8
+SHARDS = 16
 
 
 def _cases(entry: Any) -> list[Any]:

@@ -21,6 +21,7 @@ from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION
 from rekindle.syntax.python_ast import function_def
 from tests.frontend.control_flow import random_program, systematic
 from tests.support.oracle import normalise, script_with_torch
+from tests.support.shares import rotating
 
 SYSTEMATIC = systematic()
 ARGUMENTS = [(7, 2, 3), (12, 1, 4), (4, 4, 0), (0, 0, 0), (30, 5, 1)]
@@ -71,9 +72,10 @@ def test_same_answers_as_python(name: str, functions: dict[str, Callable[..., in
 
 def test_random_programs(tmp_path: Path) -> None:
     """The graphs of 200 random programs are those of torch.jit."""
-    text = "\n\n".join(random_program(seed).replace("def f(", f"def f{seed}(") for seed in range(200))
+    seeds = rotating(200)
+    text = "\n\n".join(random_program(seed).replace("def f(", f"def f{seed}(") for seed in seeds)
     functions = _load(tmp_path / "random_programs.py", text)
-    for seed in range(200):
+    for seed in seeds:
         function = functions[f"f{seed}"]
         graph = _compile(function)
         assert normalise(str(graph)) == normalise(str(script_with_torch(function).graph)), random_program(seed)

@@ -14,6 +14,7 @@ from rekindle.ir.text.printer import print_graph
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.text.type_parser import MAX_DEPTH, parse_type
 from tests.ir.torch_corpus import torch_texts
+from tests.support.shares import portion, share_seed
 
 TYPES = [
     *("Dict(str, Tensor[])?", "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)", "Union(int, str)[]"),
@@ -54,30 +55,30 @@ def tell(parse: Callable[[str], object], text: str) -> object:
 
 
 def test_damaged_graphs() -> None:
-    choose = random.Random(7)
+    choose = random.Random(f"7 {share_seed()}")
     texts = [text for _, text in torch_texts() if len(text) < 20_000]
     read = 0
-    for _ in range(1500):
+    for _ in range(portion(1500)):
         graph = tell(parse_graph, damage(choose.choice(texts), choose))
         if graph is not None:
             read += 1
             text = print_graph(graph)  # type: ignore[arg-type]
             assert print_graph(parse_graph(text)) == text
-    assert 100 < read < 1400
+    assert portion(100) < read < portion(1400)
 
 
 @pytest.mark.parametrize("parse", [parse_schema, parse_type])
 def test_damaged_schemas_and_types(parse: Callable[[str], object]) -> None:
-    choose = random.Random(7)
+    choose = random.Random(f"7 {share_seed()}")
     schemas = sorted(str(schema) for schema in torch._C._jit_get_all_schemas())
     texts = schemas if parse is parse_schema else TYPES
     read = 0
-    for _ in range(3000):
+    for _ in range(portion(3000)):
         found = tell(parse, damage(choose.choice(texts), choose))
         if found is not None:
             read += 1
             assert str(parse(str(found))) == str(found)
-    assert 100 < read < 2900
+    assert portion(100) < read < portion(2900)
 
 
 NESTED = {

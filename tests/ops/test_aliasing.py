@@ -22,7 +22,7 @@ from rekindle.ir.operators.traits import Trait
 from rekindle.ops.registration.traits import kinds_with
 from tests.sweeps.op_db import database
 
-SHARDS = 8
+SHARDS = 16
 
 SAMPLES = 4
 

@@ -348,7 +348,7 @@ def test_errors_leave_with_statements_that_wait() -> None:
 
 def test_an_error_passes_through_a_thousand_futures(pool: TaskPool) -> None:
     gate: Future[int] = Future()
-    done = rekindle.fork(rekindle.script(chains), gate, 4, DEPTH)
+    done = rekindle.fork(rekindle.script(chains), gate, 1, DEPTH)
     gate.set_exception(ValueError("no number"))
     with pytest.raises(ValueError, match=r"^no number$") as caught:
         done.wait()

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from typing import TypeAlias
 
 from tests.support.torchscript_names import KNOWN_BY_IDENTITY, is_forbidden
+
+Code: TypeAlias = Sequence[ast.expr | ast.stmt]
+"""All expressions and statements of a file."""
 
 
 def forbidden_references(
@@ -20,11 +24,10 @@ def forbidden_references(
     ``may_replace`` are modules whose class the source may change: ``torch.jit.__class__ = X``, and nothing else of
     them. ``may_wrap`` are names that it may wrap for a while: ``self._wrap(torch.jit, "is_tracing", wrapper)``.
     """
-    tree = ast.parse(source)
-    meanings = _meanings(tree)
-    replaced = _replaced(tree, meanings, may_replace) | _wrapped(tree, meanings, may_wrap)
-    code = [node for node in ast.walk(tree) if isinstance(node, ast.expr | ast.stmt)]
-    compared = _compared(tree)
+    code = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.expr | ast.stmt)]
+    meanings = _meanings(code)
+    replaced = _replaced(code, meanings, may_replace) | _wrapped(code, meanings, may_wrap)
+    compared = _compared(code)
     # `torch.jit` within `torch.jit.annotate` is part of a name that may be used, not a use of its own.
     parts = {
         id(node.value)
@@ -46,12 +49,12 @@ def forbidden_references(
     )
 
 
-def _compared(tree: ast.Module) -> set[int]:
+def _compared(code: Code) -> set[int]:
     """The ids of the expressions of which only the identity is asked: in ``id(x)``, ``isinstance(_, x)`` and
     ``issubclass(_, x)``, as keys of a dict, and first in the rows of a table ``[(x, …), …]``. Nothing can be called,
     inherited or decorated by these."""
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in code:
         match node:
             case (
                 ast.Call(func=ast.Name(id="id"), args=[value])
@@ -65,10 +68,10 @@ def _compared(tree: ast.Module) -> set[int]:
     return found
 
 
-def _replaced(tree: ast.Module, meanings: dict[str, set[str]], modules: Collection[str]) -> set[int]:
+def _replaced(code: Code, meanings: dict[str, set[str]], modules: Collection[str]) -> set[int]:
     """The ids of the expressions that make up the target of ``torch.jit.__class__ = …``, for these modules."""
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in code:
         match node:
             case ast.Assign(targets=[ast.Attribute(value=module, attr="__class__") as target]):
                 if _dotted(module, meanings) and _dotted(module, meanings) <= set(modules):
@@ -76,10 +79,10 @@ def _replaced(tree: ast.Module, meanings: dict[str, set[str]], modules: Collecti
     return found
 
 
-def _wrapped(tree: ast.Module, meanings: dict[str, set[str]], names: Collection[str]) -> set[int]:
+def _wrapped(code: Code, meanings: dict[str, set[str]], names: Collection[str]) -> set[int]:
     """The ids of the expressions that are the module in ``self._wrap(torch.jit, "is_tracing", …)``, for these names."""
     found: set[int] = set()
-    for node in ast.walk(tree):
+    for node in code:
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id="self"), attr="_wrap"),
@@ -91,10 +94,10 @@ def _wrapped(tree: ast.Module, meanings: dict[str, set[str]], names: Collection[
     return found
 
 
-def _meanings(tree: ast.Module) -> dict[str, set[str]]:
+def _meanings(code: Code) -> dict[str, set[str]]:
     """What each name of the file may stand for, as dotted names that begin with a module."""
     meanings: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
+    for node in code:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 root = alias.name.partition(".")[0]
@@ -102,7 +105,7 @@ def _meanings(tree: ast.Module) -> dict[str, set[str]]:
         elif isinstance(node, ast.ImportFrom) and node.module is not None and node.level == 0:
             for alias in node.names:
                 meanings.setdefault(alias.asname or alias.name, set()).add(f"{node.module}.{alias.name}")
-    assignments = [node for node in ast.walk(tree) if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)]
+    assignments = [node for node in code if isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr)]
     grown = True
     while grown:
         grown = False

@@ -20,11 +20,13 @@ OF_COMMIT: Final = "commit"
 """The value of the variable that asks for the share of the commit."""
 
 ONE_IN: Final[dict[str, int]] = {
-    "tests/analysis/test_compile_time_operators.py": 6,
-    "tests/analysis/test_type_propagation.py": 8,
+    "tests/analysis/test_aliasing_programs.py": 3,
+    "tests/analysis/test_compile_time_operators.py": 12,
+    "tests/analysis/test_liveness.py": 3,
+    "tests/analysis/test_type_propagation.py": 16,
     "tests/api/test_frozen_numerics.py": 2,
     "tests/api/test_frozen_programs.py": 5,
-    "tests/archive/test_golden_archives.py": 5,
+    "tests/archive/test_golden_archives.py": 8,
     "tests/archive/test_golden_texts.py": 3,
     "tests/archive/test_module_api.py": 3,
     "tests/autodiff/test_check_ad.py": 3,
@@ -34,26 +36,31 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/codegen/test_pointwise.py": 4,
     "tests/codegen/test_rows.py": 2,
     "tests/differential/test_programs.py": 16,
+    "tests/exporting/test_program.py": 3,
     "tests/frontend/test_exits.py": 4,
     "tests/frontend/test_forms.py": 4,
     "tests/frontend/test_number_types.py": 3,
-    "tests/frontend/test_recursion_limit.py": 4,
+    "tests/frontend/test_overloads.py": 3,
+    "tests/frontend/test_recursion_limit.py": 8,
+    "tests/frontend/test_refinement.py": 5,
     "tests/frontend/test_tensor_or_number.py": 2,
     "tests/importing/test_models.py": 12,
     "tests/importing/test_program.py": 3,
     "tests/language/test_programs.py": 8,
-    "tests/ops/test_aliasing.py": 8,
+    "tests/ops/test_aliasing.py": 16,
     "tests/ops/test_beside_torchscript.py": 3,
     "tests/ops/test_fast_paths.py": 2,
     "tests/ops/test_result_types.py": 2,
     "tests/oracle/test_code.py": 4,
     "tests/oracle/test_corpus.py": 6,
-    "tests/oracle/test_round_trip.py": 8,
+    "tests/oracle/test_round_trip.py": 12,
     "tests/oracle/test_round_trip_of_archives.py": 16,
     "tests/oracle/test_round_trip_of_modules.py": 16,
     "tests/passes/test_answers.py": 16,
+    "tests/passes/test_broken_variants.py": 3,
     "tests/property/test_view_programs.py": 2,
     "tests/runtime/test_bailouts_everywhere.py": 16,
+    "tests/runtime/test_broken_bailouts.py": 2,
     "tests/runtime/test_lifetimes.py": 6,
     "tests/runtime/test_number_of_plans.py": 3,
     "tests/runtime/test_results_for_python.py": 2,
@@ -64,14 +71,16 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/sweeps/test_op_db.py": 12,
     "tests/sweeps/test_vmap.py": 5,
     "tests/syntax/test_nesting_limit.py": 3,
-    "tests/test_docs.py": 3,
+    "tests/test_benchmarks.py": 3,
+    "tests/test_docs.py": 4,
     "tests/training/test_optimizers.py": 3,
     "tests/transforms/derivatives/test_corpus.py": 3,
-    "tests/transforms/derivatives/test_derivatives.py": 3,
-    "tests/transforms/derivatives/test_dtypes.py": 3,
+    "tests/transforms/derivatives/test_derivatives.py": 5,
+    "tests/transforms/derivatives/test_dtypes.py": 5,
+    "tests/transforms/derivatives/test_memory_limit.py": 4,
     "tests/transforms/vmap/test_composed.py": 16,
     "tests/transforms/vmap/test_rules.py": 2,
-    "tests/transforms/vmap/test_vmap.py": 2,
+    "tests/transforms/vmap/test_vmap.py": 4,
 }
 
 
@@ -94,14 +103,21 @@ def _commit() -> str:
     return found.stdout.strip()
 
 
-def portion(count: int) -> int:
-    """How many of ``count`` random examples to draw: all of them, or a quarter where shares are asked for."""
-    return count if share_seed() is None else count // 4
+def portion(count: int, one_in: int = 4) -> int:
+    """Return the number of random examples to draw: ``count``, or one in ``one_in`` of them if shares are requested."""
+    return count if share_seed() is None else max(1, count // one_in)
 
 
 def share_number(shares: int) -> int:
-    """Which of ``shares`` equal parts of something is the share of this run."""
+    """Return which of ``shares`` equal parts of something is the share of this run."""
     return zlib.crc32((share_seed() or "").encode()) % shares
+
+
+def rotating(count: int, one_in: int = 4) -> list[int]:
+    """Return the seeds of random programs to test: 0 to ``count`` - 1, or the share of this run."""
+    if share_seed() is None:
+        return list(range(count))
+    return list(range(share_number(one_in), count, one_in))
 
 
 def keep_shares(config: pytest.Config, items: list[pytest.Item]) -> None:
