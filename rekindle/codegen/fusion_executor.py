@@ -5,7 +5,7 @@ ones it makes one first, or takes one of the same text that another group made; 
 do one by one: gradients to be recorded, subclasses, other devices, sizes that do not fit together. Where products of
 matrices are too large for a kernel, BLAS computes them, and the rest of the group is fused without.
 
-A kernel takes some 20 ms to make, or 1 ms if it is found on disk. So the operators also do what comes too seldom: see
+A kernel takes some 20 ms to make, or 3 ms if it is found on disk. So the operators also do what comes too seldom: see
 :data:`COMPILE_THRESHOLD_US`. And there is an end to it: a group for which one kernel after the other would be needed
 makes :data:`MAX_KERNELS` and leaves the rest to the operators.
 """
