@@ -10,9 +10,8 @@ from torch import Tensor
 from rekindle.errors import ExportProblem, SourceRange
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.types import ClassType
-from rekindle.passes.canonicalization.inlining import called_function
 
 
 def reachable(nodes: Iterable[Node]) -> Iterator[Node]:

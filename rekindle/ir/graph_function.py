@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rekindle.errors import (
     CompileError,
@@ -16,12 +16,10 @@ from rekindle.errors import (
     remember_failure,
 )
 from rekindle.ir.gc_pause import gc_paused
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
-
-if TYPE_CHECKING:
-    from rekindle.ir.types import ClassType
+from rekindle.ir.types import ClassType, FunctionType
 
 COMPILING = threading.RLock()
 """Held while functions are compiled or optimised: one thread at a time, since functions share what they call."""
@@ -181,3 +179,13 @@ class GraphFunction(_Referable):
         finally:
             being_defined.pop()
         return True
+
+
+def called_function(node: Node) -> GraphFunction | None:
+    """Return the function or the method that ``node`` calls; None for other nodes, and where it is not known."""
+    if node.kind not in ("prim::CallFunction", "prim::CallMethod"):
+        return None
+    callee, *_ = node.inputs
+    if isinstance(callee.type, FunctionType):
+        return callee.type.function
+    return callee.type.methods.get(node.get_string("name")) if isinstance(callee.type, ClassType) else None

@@ -8,9 +8,8 @@ from typing import Any, Final
 from rekindle.errors import UNKNOWN_RANGE, GraphError
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.verifier import verify
-from rekindle.passes.canonicalization.inlining import called_function
 from rekindle.runtime.interpreter.code import Code
 
 

@@ -14,8 +14,8 @@ from typing import Final
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph_function import called_function
 from rekindle.passes import Inlining
-from rekindle.passes.canonicalization.inlining import called_function
 
 _READS: Final = {"item_at": 2, "item_of_indices": 1}
 _COPIES: Final = {"item_copy_at": 2, "item_copy_of_indices": 1}

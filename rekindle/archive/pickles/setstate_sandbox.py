@@ -15,12 +15,11 @@ from rekindle.archive.limits import ArchiveLimits
 from rekindle.errors import ArchiveLimitError, RekindleError, UnsafeArchiveError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operation
 from rekindle.ir.types import AnyType, ClassType, DictType, InterfaceType, ListType, TupleType, Type, UnionBase
 from rekindle.ir.types.named import LIBRARY_CLASSES
 from rekindle.ops.registration.declare import declared_operators
-from rekindle.passes.canonicalization.inlining import called_function
 from rekindle.runtime.calls.conversion import class_of
 
 _REFUSED: Final = frozenset(

@@ -36,9 +36,9 @@ from rekindle.exporting.scalars import unbacked_math
 from rekindle.exporting.static_checks import static_problem
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Node
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operator
-from rekindle.ir.types import ClassType, FunctionType
+from rekindle.ir.types import ClassType
 from rekindle.runtime.interpreter.lowering import is_writable
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
@@ -92,7 +92,7 @@ class ExportInterpreter(SymbolicInterpreter):
                     self.refuse(frame, node)
                 self.call(frame, node, node.get_graph("Subgraph"), [env[value] for value in node.inputs], None)
             case "prim::RaiseException":
-                raise ProgramRaises(str(env[node.inputs[0]]), frame, node)
+                raise ProgramRaises(str(env[node.named_input("msg")]), frame, node)
             case _:
                 results = self.operation(frame, node, [env[value] for value in node.inputs])
                 self.bind(frame.activation, node, results)
@@ -168,18 +168,15 @@ class ExportInterpreter(SymbolicInterpreter):
     def call_function(self, frame: Frame, node: Node) -> None:
         """A call of another function of the program: a frame of its own."""
         env = frame.activation.env
+        callee, *inputs = node.inputs
+        arguments = [env[value] for value in inputs]
         if node.kind == "prim::CallFunction":
-            type = node.inputs[0].type
-            assert isinstance(type, FunctionType)
-            record: GraphFunction | None = type.function
-            arguments = [env[value] for value in node.inputs[1:]]
-            owner = None
+            record, owner = called_function(node), None
         else:
-            arguments = [env[value] for value in node.inputs]
-            owner = arguments[0]
-            name = node.get_string("name")
-            class_type = owner.type if isinstance(owner, SymbolicObject) else node.inputs[0].type
-            record = class_type.find_method(name) if isinstance(class_type, ClassType) else None
+            owner = env[callee]
+            arguments = [owner, *arguments]
+            class_type = owner.type if isinstance(owner, SymbolicObject) else callee.type
+            record = class_type.find_method(node.get_string("name")) if isinstance(class_type, ClassType) else None
         if record is None:
             raise self.problem(
                 frame,
@@ -192,7 +189,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
     def context(self, frame: Frame, node: Node) -> None:
         """A with statement is entered or left: a method of the context manager is called."""
-        manager = frame.activation.env[node.inputs[0]]
+        manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:
             record = manager.type.find_method("__enter__" if node.kind == "prim::Enter" else "__exit__")

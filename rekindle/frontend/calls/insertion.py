@@ -14,7 +14,6 @@ from rekindle.ir.types import (
     INT,
     TENSOR,
     AnyType,
-    ClassType,
     DictType,
     FunctionType,
     ListType,
@@ -48,15 +47,6 @@ def insert_method_call(
     """``prim::CallMethod[name=…](%self, …)``"""
     node = graph.create("prim::CallMethod", inputs, types=types, attributes={"name": name}, range=range)
     return graph.insert_node(node).output
-
-
-def called_function(value: Value) -> GraphFunction | None:
-    """Return the function, or the method of a class, that returns ``value``; None where none does."""
-    node = value.node
-    type = node.inputs[0].type if node.kind in ("prim::CallFunction", "prim::CallMethod") else None
-    if isinstance(type, FunctionType):
-        return type.function
-    return type.find_method(str(node.attributes["name"])) if isinstance(type, ClassType) else None
 
 
 def is_method_operator(type: Type, name: str) -> bool:

@@ -12,7 +12,7 @@ from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import called_function
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.text.literals import format_string
 from rekindle.ir.types import (
@@ -260,7 +260,8 @@ def _get_attribute(out: TaggedText, node: Node, printer: FunctionPrinter) -> Non
         out.add("getattr(", printer.use(node.input), f", {format_string(name)})")
 
 
-def _check_not_recursive(record: GraphFunction | None, node: Node, printer: FunctionPrinter) -> None:
+def _check_not_recursive(node: Node, printer: FunctionPrinter) -> None:
+    record = called_function(node)
     if printer.importable and record is not None and record.is_recursive:
         raise UnsupportedError(
             f"'{record.basename}' calls itself, directly or through others, which TorchScript does not know",
@@ -270,23 +271,21 @@ def _check_not_recursive(record: GraphFunction | None, node: Node, printer: Func
 
 
 def _call_function(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    type = node.inputs[0].type
-    _check_not_recursive(type.function if isinstance(type, FunctionType) else None, node, printer)
+    _check_not_recursive(node, printer)
     callee, *arguments = printer.uses(node.inputs)
     _write_call(out.add(callee), arguments)
 
 
 def _call_method(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    if printer.importable and not isinstance(node.inputs[0].type, (ClassType, InterfaceType)):
+    receiver, *_ = node.inputs
+    if printer.importable and not isinstance(receiver.type, (ClassType, InterfaceType)):
         raise UnsupportedError(
-            f"'{node.get_string('name')}' of {node.inputs[0].type} cannot be written as source: no reader knows which "
+            f"'{node.get_string('name')}' of {receiver.type} cannot be written as source: no reader knows which "
             "one to call",
             node.range,
             hint="let a function that takes it as the interface call the method",
         )
-    owner = node.inputs[0].type
-    method = owner.methods.get(node.get_string("name")) if isinstance(owner, ClassType) else None
-    _check_not_recursive(method, node, printer)
+    _check_not_recursive(node, printer)
     base, *arguments = printer.uses(node.inputs)
     _write_call(out.add("(", base, f").{node.get_string('name')}"), arguments)
 
@@ -318,7 +317,8 @@ def _isinstance(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _tolist(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
-    out.add(f"annotate({printer.type(node.output.type)}, ", printer.use(node.inputs[0]), ".tolist())")
+    value, *_ = node.inputs
+    out.add(f"annotate({printer.type(node.output.type)}, ", printer.use(value), ".tolist())")
 
 
 def _uninitialized(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
@@ -348,7 +348,8 @@ def _raise(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 def _tensor(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     """``torch.tensor``; the number of ``x[i] = …`` as what raises where its dtype has no such number."""
-    if printer.importable and node.attributes.get("assigned") and node.inputs[0].type != BOOL:
+    data, *_ = node.inputs
+    if printer.importable and node.attributes.get("assigned") and data.type != BOOL:
         assert node.schema is not None
         out.add("torch.scalar_tensor").add_list(operator_arguments(node.schema, node, printer), "(", ")")
     else:

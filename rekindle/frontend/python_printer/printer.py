@@ -22,7 +22,7 @@ from rekindle.frontend.python_printer.names import (
 from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.schema import Argument
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.types import (
@@ -219,7 +219,5 @@ def without_builtin_calls(graph: Graph) -> Graph:
 
 
 def _calls_builtin(node: Node) -> GraphFunction | None:
-    if node.kind != "prim::CallFunction":
-        return None
-    type = node.inputs[0].type
-    return type.function if isinstance(type, FunctionType) and "::" in type.function.name else None
+    callee = called_function(node) if node.kind == "prim::CallFunction" else None
+    return callee if callee is not None and "::" in callee.name else None

@@ -9,7 +9,6 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
-from rekindle.frontend.calls.insertion import called_function
 from rekindle.frontend.containers.set_values import is_set
 from rekindle.frontend.containers.sets import augment_set
 from rekindle.frontend.containers.variable_length_tuples import is_open_tuple
@@ -50,6 +49,7 @@ from rekindle.frontend.sugared_values.special_forms import MagicMethod, SpecialF
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.frontend.type_expressions import dotted_name, parse_type_expression
 from rekindle.ir.graph import Value
+from rekindle.ir.graph_function import called_function
 from rekindle.ir.types import (
     FLOAT,
     TENSOR,
@@ -262,7 +262,7 @@ def _assign_one(emitter: Emitter, statement: Assign, target: Expr, value: Expr) 
         if _is_variable(target) and _is_new_container(found) and emitter.graph.follows_python:
             _assign_new(emitter, FirstAssignment(statement.tree, NUMBERS), target, found, value.range)
         else:
-            function = called_function(found.value) if isinstance(found, SimpleValue) else None
+            function = called_function(found.value.node) if isinstance(found, SimpleValue) else None
             assign(emitter, target, found, value.range)
             if function is not None and function.result is not None and _is_variable(target):
                 _remember(emitter, FirstAssignment(statement.tree, RESULT, function=function), target)

@@ -24,8 +24,9 @@ from typing import Final
 from rekindle.errors import SourceRange
 from rekindle.frontend.ssa.assignedness import stored_types
 from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.graph_function import called_function
 from rekindle.ir.operators.registry import AliasAnalysisKind
-from rekindle.ir.types import ClassType, DictType, FunctionType, ListType, Type, is_python_key
+from rekindle.ir.types import DictType, ListType, Type, is_python_key
 
 Private = Callable[[str], bool]
 """Whether a variable alone holds its container."""
@@ -48,9 +49,10 @@ def library_of_keys(type: Type) -> str:
 
 def underlying_dict(value: Value) -> Value | None:
     """The dict of whose keys, values or items a loop goes over the list ``value``; None for other lists."""
-    if _name(value.node) in _VIEWS and isinstance(value.node.inputs[0].type, DictType):
-        return value.node.inputs[0]
-    return None
+    if _name(value.node) not in _VIEWS:
+        return None
+    container, *_ = value.node.inputs
+    return container if isinstance(container.type, DictType) else None
 
 
 def read_live(view: Value, loop: Node, range: SourceRange) -> None:
@@ -64,7 +66,7 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
                                                        %v = aten::__getitem__(%d, %k)
                                                        %e = prim::TupleConstruct(%k, %v)
     """
-    container, graph = view.node.inputs[0], loop.graph
+    container, graph = view.node.input, loop.graph
     library = view.node.kind.partition("::")[0]
     if _name(view.node) == "keys" or not isinstance(container.type, DictType):
         return
@@ -76,7 +78,8 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
             node.replace_input(0, keys)
         elif node.kind == "aten::__getitem__" and _is_inside(node, loop.blocks[0]):
             with graph.inserting_before(node):
-                key = graph.insert("aten::__getitem__", [keys, node.inputs[1]], range=node.range)
+                _, index = node.inputs
+                key = graph.insert("aten::__getitem__", [keys, index], range=node.range)
                 item = graph.insert(f"{library}::__getitem__", [container, key], range=node.range)
                 if _name(view.node) == "items":
                     pair = graph.create("prim::TupleConstruct", [key, item], types=[node.output.type], range=range)
@@ -142,12 +145,8 @@ def _lengths_changed(node: Node) -> Iterator[Value]:
 
 def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
     """Whether a function that is called may change the length of a container of the type, which it was not given."""
-    function = node.inputs[0].type
-    if node.kind == "prim::CallMethod":
-        record = function.methods.get(node.get_string("name")) if isinstance(function, ClassType) else None
-    else:
-        record = function.function if isinstance(function, FunctionType) else None
-    if record is None or not getattr(record, "is_defined", False):
+    record = called_function(node)
+    if record is None or not record.is_defined:
         return True
     if id(record) in seen:
         return False
@@ -173,7 +172,7 @@ def _same_kind(a: Value, b: Value) -> bool:
 
 def _source(value: Value) -> Value:
     while value.node.kind == "prim::unchecked_cast":
-        value = value.node.inputs[0]
+        value = value.node.input
     return value
 
 

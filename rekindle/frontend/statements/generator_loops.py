@@ -17,7 +17,8 @@ from rekindle.frontend.statements.loops import generator_of, nest
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import BOOL, FunctionType, Type, unshaped
+from rekindle.ir.graph_function import called_function
+from rekindle.ir.types import BOOL, Type, unshaped
 from rekindle.syntax.desugaring import hidden
 from rekindle.syntax.views import BinOp, Comprehension, Const, Expr, GeneratorExpr, Ident, Var
 
@@ -184,10 +185,8 @@ def has_effects(node: Node, result: Value) -> bool:
     if node.kind in _DEEDS:
         return True
     if node.kind == "prim::CallFunction":
-        callee = node.inputs[0].type
-        if not isinstance(callee, FunctionType) or not callee.function.is_defined:
-            return True
-        return _block_has_effects(callee.function.graph.block, result)
+        callee = called_function(node)
+        return callee is None or not callee.is_defined or _block_has_effects(callee.graph.block, result)
     schema = node.schema
     if schema is not None and schema.is_mutable:
         for value, argument in zip(node.inputs, schema.arguments, strict=False):

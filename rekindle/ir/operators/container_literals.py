@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.graph_function import called_function
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
@@ -48,8 +49,8 @@ def can_be_made_as(value: Value, type: Type, *, uses: int = 0, conversions: bool
 
 
 def _is_tolist(node: Node) -> bool:
-    callee = node.inputs[0].node if node.kind == "prim::CallFunction" else None
-    return callee is not None and callee.attributes.get("name") == TOLIST_OF_ROW
+    record = called_function(node)
+    return record is not None and record.library_name == TOLIST_OF_ROW
 
 
 def _fits(value: Value, type: Type, uses: int) -> bool:
@@ -104,9 +105,10 @@ def _is_empty(value: Value) -> bool:
 def _declared_tolist(node: Node, type: ListType) -> Value:
     """Replace the call of the library function by ``prim::tolist`` of the declared type."""
     graph = node.graph
+    _, row = node.inputs
     with graph.inserting_before(node):
         numbers = [graph.insert_constant(n, range=node.range) for n in (1, TOLIST_ELEMENTS.index(type.element))]
-        made = graph.create("prim::tolist", [node.inputs[1], *numbers], types=[type], range=node.range)
+        made = graph.create("prim::tolist", [row, *numbers], types=[type], range=node.range)
         result = graph.insert_node(made).output
     node.destroy()
     return result

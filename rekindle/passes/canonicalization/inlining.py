@@ -18,8 +18,7 @@ from typing import ClassVar
 
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.types import ClassType, FunctionType
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.rewriting.changes import may_change
 
 CallStack = tuple[tuple[str, SourceRange], ...]
@@ -59,17 +58,6 @@ def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
     return changed
 
 
-def called_function(node: Node) -> GraphFunction | None:
-    """The function that a call calls, where that is known."""
-    if node.kind == "prim::CallFunction":
-        type = node.inputs[0].type
-        return type.function if isinstance(type, FunctionType) else None
-    if node.kind == "prim::CallMethod":
-        owner = node.inputs[0].type
-        return owner.methods.get(node.get_string("name")) if isinstance(owner, ClassType) else None
-    return None
-
-
 def inline_between(before: Node, end: Node, result: Value) -> Value:
     """Inline every call between two nodes of a block, and the calls in what that brings in; returns what stands for
     ``result`` then, which is defined there."""
@@ -91,8 +79,8 @@ def inline_between(before: Node, end: Node, result: Value) -> Value:
 def _inline_call(call: Node, record: GraphFunction) -> Node:
     """Put a copy of the callee's nodes in place of ``call``; returns the first of them, which may be a call itself."""
     graph = call.graph
-    callee = call.inputs[0]
-    inputs = list(call.inputs[1:] if call.kind == "prim::CallFunction" else call.inputs)
+    callee, *arguments = call.inputs
+    inputs = arguments if call.kind == "prim::CallFunction" else [callee, *arguments]
     before = call.prev
     with graph.inserting_before(call):
         results = graph.insert_graph(record.graph, inputs)

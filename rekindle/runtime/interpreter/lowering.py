@@ -23,10 +23,10 @@ from rekindle.errors import InternalError, SchemaError
 from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import REGISTRY, Operation, is_foreign
 from rekindle.ir.operators.schema import Argument, FunctionSchema
-from rekindle.ir.types import ClassType, FunctionType, InterfaceType, UnionBase
+from rekindle.ir.types import ClassType, InterfaceType, UnionBase
 from rekindle.ops.registration.libraries import missing_operation, object_method
 from rekindle.ops.tensor.profiling import guard, profile
 from rekindle.runtime.interpreter.instructions import CALLS, Instruction, Opcode
@@ -246,14 +246,16 @@ class _Lowering:
         return missing_operation(node)
 
     def call_function(self, node: Node) -> None:
-        function = node.inputs[0].type
-        if not isinstance(function, FunctionType):
-            raise InternalError(f"prim::CallFunction calls a value of type {function}, which is no function")
-        self._call(Opcode.CALL, node, node.inputs[1:], function.function, function.function.basename)
+        callee, *arguments = node.inputs
+        function = called_function(node)
+        if function is None:
+            raise InternalError(f"prim::CallFunction calls a value of type {callee.type}, which is no function")
+        self._call(Opcode.CALL, node, arguments, function, function.basename)
 
     def call_method(self, node: Node) -> None:
         name = node.get_string("name")
-        owner = node.inputs[0].type
+        receiver, *_ = node.inputs
+        owner = receiver.type
         if isinstance(owner, ClassType):
             if owner.is_torchbind_class:
                 self.operation(node, object_method(name))
