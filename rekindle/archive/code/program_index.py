@@ -168,10 +168,11 @@ def _device(expr: Expr) -> torch.device | None:
     if expr.tree.kind != Apply.KIND:
         return None
     call = Apply(expr.tree)
-    if dotted_name(call.callee) != "torch.device" or [item.tree.kind for item in call.inputs] != [StringLiteral.KIND]:
+    name = call.only_argument
+    if dotted_name(call.callee) != "torch.device" or name is None or name.tree.kind != StringLiteral.KIND:
         return None
     try:
-        return torch.device(StringLiteral(call.inputs[0].tree).text)
+        return torch.device(StringLiteral(name.tree).text)
     except RuntimeError:
         return None
 

@@ -19,10 +19,11 @@ _TAKE_ALL: Final = frozenset({"sorted", "min", "max", "sum", "any", "all"})
 
 def emit_call_expression(emitter: Emitter, expr: Expr, targets: int, hint: Type | None) -> SugaredValue:
     call = Apply(expr.tree)
-    if not _takes_all(emitter, call):
+    comprehension = _comprehension_in_any_order(emitter, call)
+    if comprehension is None:
         return _emit_call(emitter, call, targets, hint)
     # ``sorted(… for x in s)``, ``any(…)``: the result does not depend on the order of the iteration over ``s``
-    own = iterables_of(call.inputs[0])
+    own = iterables_of(comprehension)
     emitter.order_free |= own
     found = _emit_call(emitter, call, targets, hint)
     had_set = not own <= emitter.order_free
@@ -32,13 +33,15 @@ def emit_call_expression(emitter: Emitter, expr: Expr, targets: int, hint: Type 
     return found
 
 
-def _takes_all(emitter: Emitter, call: Apply) -> bool:
-    """Return whether the call takes all elements of a comprehension, in whatever order they come."""
+def _comprehension_in_any_order(emitter: Emitter, call: Apply) -> Expr | None:
+    """Return the comprehension of which the call takes all elements, in whatever order they come; None of other
+    calls."""
     name = call.callee_name
-    if name is None or name not in _TAKE_ALL or len(call.inputs) != 1:
-        return False
-    is_comprehension = call.inputs[0].tree.kind in COMPREHENSIONS and not has_key(call)
-    return is_comprehension and emitter.environment.is_builtin(name, call.callee.range)
+    if name is None or name not in _TAKE_ALL or len(call.inputs) != 1 or has_key(call):
+        return None
+    (item,) = call.inputs
+    takes_all = item.tree.kind in COMPREHENSIONS and emitter.environment.is_builtin(name, call.callee.range)
+    return item if takes_all else None
 
 
 def _emit_call(emitter: Emitter, call: Apply, targets: int, hint: Type | None) -> SugaredValue:

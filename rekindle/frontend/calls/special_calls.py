@@ -257,8 +257,9 @@ def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], T
     """The call stands in a block, which becomes a graph of its own later."""
     if not call.inputs:
         raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
-    callee = emitter.emit_sugared(call.inputs[0])
-    args = emit_arguments(emitter, call.inputs[1:])
+    function, *arguments = call.inputs
+    callee = emitter.emit_sugared(function)
+    args = emit_arguments(emitter, arguments)
     kwargs = emit_keywords(emitter, call.attributes)
     node = emitter.insert_node(f"prim::{form}", call.range, [], [])
     block = node.add_block()

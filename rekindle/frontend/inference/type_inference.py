@@ -401,7 +401,8 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
         return "Counter", INT
     if call is None or call.callee_name != "defaultdict" or [item.tree.kind for item in call.inputs] != [Var.KIND]:
         return None
-    made = {"int": INT, "float": FLOAT}.get(Var(call.inputs[0].tree).name.name)
+    (factory,) = call.inputs
+    made = {"int": INT, "float": FLOAT}.get(Var(factory.tree).name.name)
     return None if made is None else ("defaultdict", made)
 
 

@@ -135,8 +135,8 @@ def _rounded(emitter: Emitter, call: Apply, written: Expr, number: Value, hint: 
 def _of_emitted(emitter: Emitter, call: Apply, first: Value) -> SugaredValue:
     """The call of the builtin, whose first argument has been emitted."""
     callee = emitter.emit_sugared(call.callee)
-    rest = emit_arguments(emitter, call.inputs[1:])
-    arguments = [NamedValue(first, range=call.inputs[0].range), *rest]
+    written, *others = call.inputs
+    arguments = [NamedValue(first, range=written.range), *emit_arguments(emitter, others)]
     return callee.call(CallSite(call.callee.range, emitter.graph, arguments))
 
 
@@ -154,11 +154,10 @@ def _extreme(emitter: Emitter, call: Apply, name: str) -> SugaredValue | None:
     is_made = kinds in ([ListComp.KIND], [GeneratorExpr.KIND])
     if call.attributes or not kinds or (not is_made and not _NO_VALUES.isdisjoint(kinds)):
         return None
-    value = emitter.emit_expression(call.inputs[0])
-    if len(call.inputs) == 1:
-        value = items_of(emitter.graph, value, call.range)
-    else:
-        return _extreme_of(emitter, call, name, [value, *map(emitter.emit_expression, call.inputs[1:])])
+    value, *others = map(emitter.emit_expression, call.inputs)
+    if others:
+        return _extreme_of(emitter, call, name, [value, *others])
+    value = items_of(emitter.graph, value, call.range)
     type = value.type
     if isinstance(type, TensorType):
         rows = emitter.insert("aten::unbind", call.range, value)
@@ -185,16 +184,18 @@ def _extreme_of(emitter: Emitter, call: Apply, name: str, values: list[Value]) -
     types = [value.type for value in values]
     is_compared = is_mixed(types) or any(isinstance(type, (StringType, TupleType, ListType)) for type in types)
     if emitter.graph.follows_python and is_compared:
-        comparison = BinOp.create(call.range, "<", call.inputs[0], call.inputs[1])
+        first, second, *_ = call.inputs
+        comparison = BinOp.create(call.range, "<", first, second)
         return SimpleValue(emit_extreme(emitter, name, values, comparison))
     return _of_operands(emitter, call, *values)
 
 
 def _sorted_rows(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
     """``sorted(x)`` of a Tensor; None of other things."""
-    if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+    item = call.only_argument
+    if item is None or item.tree.kind in _NO_VALUES:
         return None
-    value = emitter.emit_expression(call.inputs[0])
+    value = emitter.emit_expression(item)
     if isinstance(value.type, TensorType):
         raise UnsupportedError(
             "sorted of a Tensor would be a list of its rows",
@@ -214,14 +215,15 @@ def _all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | Non
 
 def _of_rows(emitter: Emitter, call: Apply, function: str) -> SugaredValue | None:
     """``any(x)`` of a Tensor asks its rows, and gives a bool; None of other things."""
-    if call.attributes or len(call.inputs) != 1:
+    item = call.only_argument
+    if item is None:
         return None
-    generator = generator_of(emitter, call.inputs[0], LAZY)
+    generator = generator_of(emitter, item, LAZY)
     if generator is not None:
         return SimpleValue(_of_generator(emitter, call, generator, function))
-    if call.inputs[0].tree.kind in _NO_VALUES - {ListComp.KIND}:
+    if item.tree.kind in _NO_VALUES - {ListComp.KIND}:
         return None
-    value = emitter.emit_expression(call.inputs[0])
+    value = emitter.emit_expression(item)
     if isinstance(value.type, ListType) and _may_be_tensor(emitter, value.type.element):
         return SimpleValue(from_library(emitter, function, call.range, value))
     if not isinstance(value.type, TensorType):
@@ -284,7 +286,7 @@ def _sum_if_any(
 
 def _sum_of_all(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
     """``sum(xs)`` of Tensors, or over the rows of one; None where an operator does."""
-    item = call.inputs[0]
+    (item,) = call.inputs
     if item.tree.kind in ("starred", "set_comp"):
         return None
     found = emitter.emit_sugared(item)
@@ -333,8 +335,8 @@ def _power(emitter: Emitter, call: Apply, numbers: Sequence[Value], hint: Type |
                 return _power(emitter, call, [*numbers[:index], part, *numbers[index + 1 :]], hint)
 
             return emitter.split(number, call.range, emit)
-    base, exponent = numbers
-    whole = None if hint == FLOAT else _int_power(emitter, base, exponent, call.inputs[1], call.range)
+    (base, exponent), (_, power) = numbers, call.inputs
+    whole = None if hint == FLOAT else _int_power(emitter, base, exponent, power, call.range)
     if whole is not None:
         return whole
     return _of_operands(emitter, call, base, exponent).as_value(call.range, emitter.graph)
@@ -376,9 +378,10 @@ def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
     """``bool(x)`` of what may be None, which is false, or of one of several types."""
-    if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+    item = call.only_argument
+    if item is None or item.tree.kind in _NO_VALUES:
         return None
-    value = emitter.emit_expression(call.inputs[0])
+    value = emitter.emit_expression(item)
     if not emitter.graph.follows_python or not isinstance(value.type, UnionBase):
         return _of_emitted(emitter, call, value)
     return SimpleValue(emitter.to_bool(value, call.range))
@@ -386,12 +389,13 @@ def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | N
 
 def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
     """``len(x)`` of what may be None, which an operator would take for one thing."""
-    if call.attributes or len(call.inputs) != 1 or call.inputs[0].tree.kind in _NO_VALUES:
+    item = call.only_argument
+    if item is None or item.tree.kind in _NO_VALUES:
         return None
     known = length_known(emitter, call)
     if known is not None:
         return known
-    value = emitter.emit_expression(call.inputs[0])
+    value = emitter.emit_expression(item)
     return _of_emitted(emitter, call, emitter.present(value, call.range, "object of type 'NoneType' has no len()"))
 
 

@@ -115,9 +115,11 @@ def _asked_for(emitter: Emitter, expr: Expr) -> Expr | None:
     if expr.tree.kind != Apply.KIND:
         return None
     call = Apply(expr.tree)
-    if call.callee.tree.kind != Var.KIND or Var(call.callee.tree).name.name != "type" or len(call.inputs) != 1:
-        return None
-    return call.inputs[0] if emitter.environment.is_builtin("type", expr.range) else None
+    return (
+        call.only_argument
+        if call.callee_name == "type" and emitter.environment.is_builtin("type", expr.range)
+        else None
+    )
 
 
 def _exact_class(emitter: Emitter, expr: Expr) -> object:
@@ -203,10 +205,8 @@ def _iterated(emitter: Emitter, expr: Expr) -> Expr:
     """The xs of ``iter(xs)``; the expression itself where it is no such call."""
     if expr.tree.kind == Apply.KIND:
         call = Apply(expr.tree)
-        named = call.callee.tree.kind == Var.KIND and Var(call.callee.tree).name.name == "iter"
-        if named and len(call.inputs) == 1 and emitter.environment.is_builtin("iter", expr.range):
-            return call.inputs[0]
-        return expr
+        is_iter = call.callee_name == "iter" and emitter.environment.is_builtin("iter", expr.range)
+        return (call.only_argument if is_iter else None) or expr
     if expr.tree.kind == Var.KIND:
         raise UnsupportedError(
             "what has been taken out of an iterator so far is not known here",

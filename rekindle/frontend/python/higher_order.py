@@ -134,9 +134,9 @@ def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
 
 def length_known(emitter: Emitter, call: Apply) -> SugaredValue | None:
     """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
-    if len(call.inputs) != 1 or call.attributes or emitter.environment.find_local("len") is not None:
+    item = call.only_argument
+    if item is None or emitter.environment.find_local("len") is not None:
         return None
-    (item,) = call.inputs
     found: SugaredValue | None = None
     if item.tree.kind == Var.KIND:
         found = emitter.environment.find_static(Var(item.tree).name.name)

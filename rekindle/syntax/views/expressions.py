@@ -172,6 +172,12 @@ class Apply(Expr):
     def attributes(self) -> list[Attribute]:
         return self._views(2, Attribute)
 
+    @property
+    def only_argument(self) -> Expr | None:
+        """The argument of a call that has one, by its position; None of other calls."""
+        inputs = self.inputs
+        return inputs[0] if len(inputs) == 1 and not self.has_keywords else None
+
 
 class Starred(Expr):
     """``*value``, in a call, a literal or a target."""
