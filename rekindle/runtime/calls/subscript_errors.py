@@ -41,8 +41,9 @@ def word_as_python_does(error: BaseException, node: Node) -> None:
     if type(error) is not IndexError or len(error.args) != 1:
         return
     if node.kind == "aten::__getitem__":
-        container = node.inputs[0].type
-        if isinstance(container, ListType) and container.is_tuple and error.args[0] == "list index out of range":
+        container, _ = node.inputs
+        owner = container.type
+        if isinstance(owner, ListType) and owner.is_tuple and error.args[0] == "list index out of range":
             error.args = ("tuple index out of range",)
         return
     if node.kind not in _CHAIN:
@@ -75,7 +76,7 @@ def _worded(text: str, node: Node, indices: Sequence[ast.expr]) -> str:
     wanted = sum(not isinstance(each, ast.Constant) or each.value not in (None, ...) for each in indices)
     dimensions = left + selected
     if len(indices) == 1 and dimensions == 0 and node.kind == "aten::select":
-        index = node.inputs[2].to_python()
+        index = node.named_input("index").to_python()
         return _SCALAR if index in (0, None) else f"index {index} is out of bounds for dimension 0 with size 0"
     if wanted > dimensions:
         return f"too many indices for tensor of dimension {dimensions}"
@@ -101,10 +102,10 @@ def _indices(text: str) -> Sequence[ast.expr] | None:
 def _earlier(node: Node) -> Sequence[Node]:
     """The nodes of the same subscript before ``node``."""
     found: list[Node] = []
-    before = node.inputs[0].node
-    while before.kind in _CHAIN and _place(before) == _place(node):
-        found.append(before)
-        before = before.inputs[0].node
+    base, *_ = node.inputs
+    while base.node.kind in _CHAIN and _place(base.node) == _place(node):
+        found.append(base.node)
+        base, *_ = base.node.inputs
     return found
 
 

@@ -97,14 +97,14 @@ def _jump(instruction: Instruction, target: BasicBlock, following: BasicBlock | 
         return partial(_go_to, target)
     assert following is not None
     if instruction.opcode is Opcode.JUMP_IF_TRUE:
-        return _conditional(instruction.inputs[0], target, following)
+        return _conditional(instruction.input, target, following)
     if instruction.opcode is Opcode.JUMP_IF_FALSE:
-        return _conditional(instruction.inputs[0], following, target)
+        return _conditional(instruction.input, following, target)
     (counter,) = instruction.outputs
     assert counter is not None
     if instruction.opcode is Opcode.LOOP_START:
-        return _loop_start(counter, instruction.inputs[0], following, target)
-    return _loop_next(counter, instruction.inputs[0], target, following)
+        return _loop_start(counter, instruction.input, following, target)
+    return _loop_next(counter, instruction.input, target, following)
 
 
 def _conditional(condition: int, if_true: BasicBlock, if_false: BasicBlock) -> Jump:

@@ -82,7 +82,7 @@ class Code:
             if instruction.node.kind == "prim::Enter":
                 entered.append(index)
             elif instruction.node.kind == "prim::Exit" and entered:
-                found.append((entered.pop(), index, instruction.inputs[0]))
+                found.append((entered.pop(), index, instruction.input))
         return sorted(found)
 
     def entered_at(self, index: int) -> list[int]:

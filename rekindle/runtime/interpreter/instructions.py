@@ -86,6 +86,12 @@ class Instruction:
     function: GraphFunction | None = None
     constant: object = None
 
+    @property
+    def input(self) -> int:
+        """The only register that is read."""
+        (register,) = self.inputs
+        return register
+
     def __str__(self) -> str:
         outputs = ", ".join("_" if register is None else str(register) for register in self.outputs)
         inputs = ", ".join(

@@ -239,7 +239,7 @@ class InterpreterState:
         boundary = segment.exit_instruction
         assert boundary is not None
         if boundary.opcode is _AWAIT:
-            self.registers[boundary.inputs[0]].finish(result)
+            self.registers[boundary.input].finish(result)
             self._go_on(boundary, segment, result)
             return
         for register in boundary.outputs:
@@ -270,7 +270,7 @@ class InterpreterState:
         self._go_on(fork, segment, launch(state))
 
     def _wait(self, wait: Instruction, segment: BasicBlock) -> None:
-        future = self.registers[wait.inputs[0]]
+        future = self.registers[wait.input]
         if not future.done():
             self.awaited = future
             self._offset = len(segment.body)
@@ -285,7 +285,7 @@ class InterpreterState:
 
     def _await(self, wait: Instruction, segment: BasicBlock) -> None:
         """The frame of what computes the result knows nothing of the Await, which is a register of the one below."""
-        awaited = self.registers[wait.inputs[0]]
+        awaited = self.registers[wait.input]
         if not isinstance(awaited, Await) or awaited.is_nowait():
             self._go_on(wait, segment, awaited.wait())
             return
@@ -307,7 +307,7 @@ class InterpreterState:
     def _being_computed(self) -> list[Await[Any]]:
         """The Awaits whose functions this execution is in."""
         return [
-            registers[segment.exit_instruction.inputs[0]]
+            registers[segment.exit_instruction.input]
             for _, registers, segment in self._stack
             if segment.exit_instruction is not None and segment.exit_instruction.opcode is _AWAIT
         ]

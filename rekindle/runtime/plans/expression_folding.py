@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Value
 from rekindle.ops.python.scalars import derive_index
 from rekindle.runtime.interpreter.instructions import JUMPS, Instruction, Opcode
@@ -168,9 +167,7 @@ def _cannot_fail(instruction: Instruction) -> bool:
         return False  # an int may be too large for a float
     if function in _ARITHMETIC or function in _LOGIC or function is derive_index:
         return True
-    return function in _DIVISIONS and kinds == {"IntType"} and _is_not_zero(node.inputs[1])
-
-
-def _is_not_zero(value: Value) -> bool:
-    node = value.node
-    return node.kind == "prim::Constant" and bool(constant_value(node.attributes.get("value"), value.type))
+    if function not in _DIVISIONS or kinds != {"IntType"}:
+        return False
+    _, divisor = node.inputs
+    return bool(divisor.to_python())  # a constant other than zero

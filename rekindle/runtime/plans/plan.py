@@ -173,7 +173,7 @@ class _PlanWriter(PythonWriter):
         exit = self._exit_of(index, end)
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable
-        manager = self.part(enter.inputs[0])
+        manager = self.part(enter.input)
         self.plain(index, enter)
         self.open_tries += 1
         self.inside(index, "try:", index + 1, exit)

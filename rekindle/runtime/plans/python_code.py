@@ -176,15 +176,15 @@ class PythonWriter:
         if jump.opcode is Opcode.LOOP_NEXT:
             counter = self.target(jump.outputs[0])
             self.write(end, f"{counter} = {counter} + 1")
-            self.write(end, f"if {counter} >= {self.part(jump.inputs[0])}: break")
+            self.write(end, f"if {counter} >= {self.part(jump.input)}: break")
         elif jump.opcode is Opcode.JUMP_IF_TRUE:
-            self.write(end, f"if not {self.alone(jump.inputs[0])}: break")
+            self.write(end, f"if not {self.alone(jump.input)}: break")
         self.indent -= 1
         self.open_loops.pop()
 
     def _counted(self, index: int, start: Instruction) -> int:
         """A loop that counts to a number."""
-        counter, limit = self.target(start.outputs[0]), self.part(start.inputs[0])
+        counter, limit = self.target(start.outputs[0]), self.part(start.input)
         back = start.target - 1
         jump = self.instructions[back]
         if jump.opcode is Opcode.LOOP_NEXT and jump.target == index + 1 and jump.outputs == start.outputs:
@@ -206,7 +206,7 @@ class PythonWriter:
     def _range_of(self, index: int, start: Instruction) -> str:
         """The range that a loop walks over, if the body begins with its numbers and asks for the count no more."""
         first = self.instructions[index + 1]
-        length = self.uses.writer_of(start.inputs[0])
+        length = self.uses.writer_of(start.input)
         if first.operation is not derive_index or length is None or length.operation is not range_length:
             return ""
         count, begin, step = first.inputs
@@ -225,7 +225,7 @@ class PythonWriter:
 
     def _choice(self, index: int, test: Instruction) -> int:
         """A jump forward that depends on a register."""
-        condition = self.alone(test.inputs[0])
+        condition = self.alone(test.input)
         negated = "" if test.opcode is Opcode.JUMP_IF_FALSE else "not "
         if self.open_loops and test.target == self.open_loops[-1] + 1:
             self.write(index, f"if not {condition}: break")
@@ -296,9 +296,9 @@ class PythonWriter:
             return True
         if instruction.node.kind != "prim::GetAttr":
             return False
-        owner = self.part(instruction.inputs[0])
+        owner = self.part(instruction.input)
         name = instruction.node.get_string("name")
-        table = module_table(instruction.node.inputs[0].type, name)
+        table = module_table(instruction.node.input.type, name)
         target = self.target(instruction.outputs[0])
         if table is None or target == "_":
             return False
@@ -314,7 +314,8 @@ class PythonWriter:
         if len(reads) == 2 and function in _INFIX and not (function in _IDENTITY and any(map(_is_literal, reads))):
             return f"{reads[0]} {_INFIX[function]} {reads[1]}"
         if len(reads) == 2 and function is operator.getitem:
-            return f"{reads[0]}[{self.alone(instruction.inputs[1])}]"
+            _, index = instruction.inputs
+            return f"{reads[0]}[{self.alone(index)}]"
         if len(reads) == 1 and function in _PREFIX:
             return f"{_PREFIX[function]}{reads[0]}"
         if instruction.node.kind == "prim::isinstance":
@@ -386,7 +387,8 @@ def _derived_index(node: Node, reads: Sequence[str]) -> str:
 
 def _slice(node: Node, reads: Sequence[str]) -> str | None:
     """A part of a tensor, as Python programs write it: that is read faster."""
-    if not isinstance(node.inputs[0].type, TensorType) or len(reads) != 5 or reads[4] != "1":
+    base, *_ = node.inputs
+    if not isinstance(base.type, TensorType) or len(reads) != 5 or reads[4] != "1":
         return None
     if reads[1] not in _FIRST_DIMENSIONS:
         return None
@@ -395,7 +397,8 @@ def _slice(node: Node, reads: Sequence[str]) -> str | None:
 
 
 def _select(node: Node, reads: Sequence[str]) -> str | None:
-    if not isinstance(node.inputs[0].type, TensorType) or len(reads) != 3 or reads[1] != "0":
+    base, *_ = node.inputs
+    if not isinstance(base.type, TensorType) or len(reads) != 3 or reads[1] != "0":
         return None
     if node.range.text.endswith(".select"):  # whose errors have other texts
         return f"{reads[0]}.select(0, {reads[2]})"
@@ -417,7 +420,7 @@ def _attribute(node: Node, reads: Sequence[str]) -> str | None:
     name = node.get_string("name")
     if not name.isascii() or not name.isidentifier() or keyword.iskeyword(name):
         return None
-    return f"{reads[0]}.{name}" if module_table(node.inputs[0].type, name) is None else None
+    return f"{reads[0]}.{name}" if module_table(node.input.type, name) is None else None
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:

@@ -158,7 +158,8 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
         facts = _ASKS.get(node.kind, ())
         if not facts:
             continue
-        value = _unwrapped(node.inputs[0])
+        asked_of, *_ = node.inputs
+        value = _unwrapped(asked_of)
         if value in arguments:
             asked.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
         elif node.kind in TYPE_QUERIES:
@@ -168,7 +169,7 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
 
 def _unwrapped(value: Value) -> Value:
     while value.node.kind in ("prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::unchecked_cast"):
-        value = value.node.inputs[0]
+        value = value.node.input
     return value
 
 

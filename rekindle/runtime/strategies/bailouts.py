@@ -84,7 +84,7 @@ class Bailout:
         arguments = node.graph.inputs
         knows_all = AT_ENTRY in node.attributes and all(value in captured for value in arguments)
         position = {value: index for index, value in enumerate(arguments)}
-        self.argument = position.get(node.inputs[0]) if knows_all else None
+        self.argument = position.get(guarded) if knows_all else None
         """Which of the arguments of the graph is tested, where it is one, and nothing has run before."""
         self._places = tuple(map(captured.index, arguments)) if knows_all else None
 
