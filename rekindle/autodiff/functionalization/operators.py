@@ -16,22 +16,23 @@ FunctionalResult = tuple[Value, dict[Value, Value]]
 """What is new after a write, and what stands for results of it that are not what was written to."""
 
 
-def writes_to(node: Node) -> bool:
-    """Whether ``node`` writes to its first input, and to nothing else."""
+def written_operand(node: Node) -> Value | None:
+    """The first operand, if it is what ``node`` writes to, and nothing else is."""
     schema = node.schema
     if schema is None or not schema.arguments or not node.inputs:
-        return False
-    first, *others = schema.arguments
-    return is_write(first.alias) and not any(is_write(other.alias) for other in others)
+        return None
+    (operand, *_), (first, *others) = node.inputs, schema.arguments
+    return operand if is_write(first.alias) and not any(is_write(other.alias) for other in others) else None
 
 
 def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> FunctionalResult | None:
-    """Insert what ``node`` does to its first argument, done to a new value; None where nothing is known to do so."""
-    type = node.inputs[0].type
-    if isinstance(type, ListType):
+    """Insert what ``node`` does to the operand that it writes to, done to a new value; None where nothing is known to
+    do so."""
+    written, *_ = node.inputs
+    if isinstance(written.type, ListType):
         made = _LISTS.get(node.kind)
         return None if made is None else made(graph, node, list(arguments))
-    if isinstance(type, DictType):
+    if isinstance(written.type, DictType):
         if node.kind != "aten::_set_item":
             return None
         return _insert(graph, "autodiff::with_entry", arguments, node), {}
@@ -40,9 +41,9 @@ def functional_variant(graph: Graph, node: Node, arguments: Sequence[Value]) -> 
 
 
 def _insert(graph: Graph, kind: str, inputs: Sequence[Value], like: Node) -> Value:
-    """A node with the type and the place of the first input of ``like``."""
-    type = like.inputs[0].type
-    type = TENSOR if isinstance(type, TensorType) else type
+    """A node with the place of ``like`` and the type of what that writes to."""
+    written, *_ = like.inputs
+    type = TENSOR if isinstance(written.type, TensorType) else written.type
     return graph.insert_node(graph.create(kind, inputs, types=[type], range=like.range)).output
 
 
@@ -51,7 +52,7 @@ def _insert(graph: Graph, kind: str, inputs: Sequence[Value], like: Node) -> Val
 
 def _append(graph: Graph, node: Node, arguments: list[Value]) -> FunctionalResult:
     whole, item = arguments
-    one = graph.insert_node(graph.create("prim::ListConstruct", [item], types=[node.inputs[0].type])).output
+    one = _insert(graph, "prim::ListConstruct", [item], node)
     return _insert(graph, "aten::add", [whole, one], node), {}
 
 
@@ -163,11 +164,12 @@ VIEWS: Final[dict[str, _ViewInverse]] = {
 """Operators whose result is a part or another order of what they take, and how that is made of a changed result."""
 
 
-def is_view(node: Node) -> bool:
-    """Whether the result of ``node`` is a view of its first input of which that can be made again."""
-    return (
-        node.kind in VIEWS and isinstance(node.inputs[0].type, TensorType) and isinstance(node.output.type, TensorType)
-    )
+def view_base(node: Node) -> Value | None:
+    """The tensor that the result of ``node`` is a view of, if it can be made again from that view."""
+    if node.kind not in VIEWS:
+        return None
+    base, *_ = node.inputs
+    return base if isinstance(base.type, TensorType) and isinstance(node.output.type, TensorType) else None
 
 
 def apply_view_inverse(graph: Graph, view: Node, base: Value, new: Value) -> Value | None:

@@ -22,7 +22,12 @@ from typing import Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import may_write
-from rekindle.autodiff.functionalization.operators import apply_view_inverse, functional_variant, is_view, writes_to
+from rekindle.autodiff.functionalization.operators import (
+    apply_view_inverse,
+    functional_variant,
+    view_base,
+    written_operand,
+)
 from rekindle.errors import DifferentiationError, GraphError
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import AliasAnalysisKind
@@ -84,8 +89,9 @@ class _ViewBases:
         self.escapes: dict[Value, list[Node]] = {}
         """Where others get to know a whole, by way of a list, of a branch, or of an operator that passes it on."""
         for node in graph.all_nodes():
-            if is_view(node) or (writes_to(node) and _returns_written(node)):
-                self.before[node.output] = node.inputs[0]
+            base = view_base(node) or (written_operand(node) if _returns_written(node) else None)
+            if base is not None:
+                self.before[node.output] = base
         for block in _blocks(graph.block):
             for node in (*block.nodes, block.return_node):
                 for index, value in enumerate(node.inputs):
@@ -103,9 +109,10 @@ class _ViewBases:
             return False
         if node.kind in ("prim::Return", "prim::Loop"):
             return True
-        if is_view(node) or (writes_to(node) and index == 0):
+        written = written_operand(node)
+        if view_base(node) is not None or (written is not None and index == 0):
             return False
-        return writes_to(node) or any(self.memory.reachable(output) & memory for output in node.outputs)
+        return written is not None or any(self.memory.reachable(output) & memory for output in node.outputs)
 
     def is_unaliased(self, whole: Value, node: Node) -> bool:
         """Whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
@@ -218,8 +225,8 @@ class _Functional:
             return self._now(self.made.before[value], user)
         if self.made_of[value] is current:
             return value
-        base = self._now(self.made.before[value], user)
-        clone = self.graph.create_clone(node, lambda each: base if each is node.inputs[0] else each)
+        base, now = view_base(node), self._now(self.made.before[value], user)
+        clone = self.graph.create_clone(node, lambda each: now if each is base else each)
         return clone.insert_before(user).output
 
     # ------------------------------------------------------------------------------------------------------------ nodes
@@ -232,13 +239,13 @@ class _Functional:
             elif node.kind == "prim::Loop":
                 self._inputs(node)
                 self._turns(node)
-            elif writes_to(node):
-                self._write(node)
+            elif (written := written_operand(node)) is not None:
+                self._write(node, written)
             elif may_write(node) and self.memory.aliases.writes_to(node):
                 raise _refusal(node, _MEANING.get(node.kind, f"{node.kind} may write to what it is given"))
             else:
                 self._inputs(node)
-                if is_view(node):
+                if view_base(node) is not None:
                     whole = self.made.of(node.output)
                     self.made_of[node.output] = self.state.now.get(whole, whole)
             self._see(node.outputs)
@@ -250,8 +257,7 @@ class _Functional:
             if now is not value:
                 node.replace_input(index, now)
 
-    def _write(self, node: Node) -> None:
-        written = node.inputs[0]
+    def _write(self, node: Node, written: Value) -> None:
         whole = self.made.of(written)
         memory = self.memory.of(written)
         if memory & self.memory.outside:
@@ -336,8 +342,8 @@ class _Functional:
         while pending:
             for inner in pending.pop().nodes:
                 pending += inner.blocks
-                if writes_to(inner):
-                    whole = self.made.of(inner.inputs[0])
+                if (written := written_operand(inner)) is not None:
+                    whole = self.made.of(written)
                     if not any(block.contains(whole.node) or whole.node is block.param_node for block in node.blocks):
                         found[whole] = None
         return found

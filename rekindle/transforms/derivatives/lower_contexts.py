@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.functionalization.operators import functional_variant, writes_to
+from rekindle.autodiff.functionalization.operators import functional_variant, written_operand
 from rekindle.autodiff.reverse_mode.tape import is_differentiable_type
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -98,7 +98,8 @@ def _plain_block(block: Block) -> None:
 
 
 def _plain_context(enter: Node) -> None:
-    type = enter.inputs[0].type
+    context = enter.input
+    type = context.type
     name = type.name if isinstance(type, ClassType) else ""
     if enter.kind == "prim::With" or name not in (_WITHOUT, _WITH):
         raise DifferentiationError(
@@ -106,10 +107,9 @@ def _plain_context(enter: Node) -> None:
             enter.range,
             hint="leave the context out of what is differentiated; of contexts, no_grad is known",
         )
-    context = enter.inputs[0]
     within: list[Node] = []
     node = enter.next
-    while not (node.kind == "prim::Exit" and node.inputs[0] is context):
+    while not (node.kind == "prim::Exit" and node.input is context):
         within.append(node)
         node = node.next
     if name == _WITHOUT:
@@ -126,8 +126,9 @@ def _detach(within: list[Node], end: Node) -> None:
     """Let whoever uses what was computed ``within``, behind ``end``, use it detached."""
     graph = end.graph
     for node in within:
-        if writes_to(node) and may_contain_tensor(node.inputs[0].type) and node.inputs[0].node not in within:
-            _write_without(node)
+        written = written_operand(node)
+        if written is not None and may_contain_tensor(written.type) and written.node not in within:
+            _write_without(node, written)
             continue
         for output in node.outputs:
             outside = [use for use in output.uses if use.user.is_after(end) or use.user.kind == "prim::Return"]
@@ -146,9 +147,9 @@ def _detach(within: list[Node], end: Node) -> None:
                 use.user.replace_input(use.offset, detached)
 
 
-def _write_without(node: Node) -> None:
+def _write_without(node: Node, written: Value) -> None:
     """Have a write to a tensor give it another value, and leave the way that gradients go through it."""
-    graph, written = node.graph, node.inputs[0]
+    graph = node.graph
     if isinstance(written.type, TensorType):
         with graph.inserting_before(node):
             arguments = [
