@@ -35,14 +35,18 @@ _KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAtt
 """Kinds that write to lists and objects alone."""
 
 
-def keeps_rank(node: Node) -> bool:
-    """Whether the result of ``node`` has as many dimensions as its first input."""
+def operand_of_same_rank(value: Value) -> Value | None:
+    """The operand that ``value`` is computed from and has as many dimensions as, if any."""
+    node = value.node
+    if len(node.outputs) != 1 or not node.inputs:
+        return None
+    operand, *others = node.inputs
     if node.kind == "aten::linear":
-        _, weight, *_ = node.inputs
-        return isinstance(weight.type, TensorType) and weight.type.rank == 2
-    if len(node.outputs) != 1 or not node.inputs or not isinstance(node.inputs[0].type, TensorType):
-        return False
-    return node.has_trait(Trait.SAME_RANK)
+        weight, *_ = others
+        keeps_rank = isinstance(weight.type, TensorType) and weight.type.rank == 2
+    else:
+        keeps_rank = isinstance(operand.type, TensorType) and node.has_trait(Trait.SAME_RANK)
+    return operand if keeps_rank else None
 
 
 def ranks_are_fixed(graph: Graph) -> bool:
@@ -66,17 +70,17 @@ class Ranks:
 
     def learn(self, value: Value, rank: int) -> None:
         """From here on ``value`` has ``rank`` dimensions."""
-        while keeps_rank(value.node):
-            value = value.node.inputs[0]
+        while (operand := operand_of_same_rank(value)) is not None:
+            value = operand
         self._facts[value] = rank
         self._known.clear()
 
     def of(self, value: Value) -> Range:
         """The range of a tensor."""
         chain: list[Value] = []
-        while value not in self._known and keeps_rank(value.node):
+        while value not in self._known and (operand := operand_of_same_rank(value)) is not None:
             chain.append(value)
-            value = value.node.inputs[0]
+            value = operand
         found = self._known.get(value)
         if found is None:
             found = self._known[value] = self._compute(value)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rekindle.analysis.rank_inference import Ranks, in_order, keeps_rank, ranks_are_fixed
+from rekindle.analysis.rank_inference import Ranks, in_order, operand_of_same_rank, ranks_are_fixed
 from rekindle.ir.graph import Graph
 from rekindle.rewriting.changes import may_change
 
@@ -43,8 +43,8 @@ class ForwardRankQueries:
                 node.destroy()
                 changed = True
                 continue
-            while keeps_rank(value.node):
-                value = value.node.inputs[0]
+            while (operand := operand_of_same_rank(value)) is not None:
+                value = operand
             if value is not node.input and may_change("ask the operand in", node):
                 node.replace_input(0, value)
                 changed = True
