@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.reverse_mode.tape import TapeEntry
-from rekindle.ir.control_flow import LoopView
+from rekindle.ir.control_flow import incoming_values
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import NONE, OptionalType, TensorType, Type
@@ -107,18 +107,6 @@ def _are_known_as_one(types: Sequence[Type]) -> bool:
 def _sources(value: Value) -> list[Value]:
     """The values that ``value`` may be, by branches, loops and casts."""
     node = value.node
-    if node.kind == "prim::If":
-        return [block.outputs[value.offset] for block in node.blocks]
     if node.kind in ("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"):
-        return [node.inputs[0]]
-    loop = node
-    if node.kind == "prim::Param" and node.owning_block is not None and node.owning_block.owning_node is not None:
-        loop = node.owning_block.owning_node
-    if loop.kind != "prim::Loop":
-        return []
-    return [
-        source
-        for start, inside, following, output in LoopView(loop).carried
-        if value is inside or value is output
-        for source in (start, following)
-    ]
+        return [node.input]
+    return incoming_values(value) or []

@@ -198,7 +198,7 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     results = list(inner.outputs)
     if is_counted:
         inner.replace_input(0, most)
-        made.count_from(inner, inner.blocks[0].inputs[0], start)
+        made.count_from(inner, LoopView(inner).iteration, start)
         following = made.before(end, "aten::add", start, most)
         goes_on = made.before(end, "aten::lt", following, turns)
     else:
@@ -235,9 +235,9 @@ class _LoopArithmetic:
 
     def count_from(self, inner: Node, turn: Value, start: Value) -> None:
         """Have the turns of ``inner``, which ``turn`` counts, know their number from ``start`` on."""
-        block = inner.blocks[0]
-        uses = list(block.inputs[0].uses)
-        number = self.before(block.return_node.next, "aten::add", start, turn)
+        view = LoopView(inner)
+        uses = view.iteration.uses
+        number = self.before(view.body.return_node.next, "aten::add", start, turn)
         for use in uses:
             use.user.replace_input(use.offset, number)
 

@@ -91,7 +91,7 @@ class _ResidualStasher:
         assert node is not None
         if node.kind == "prim::If":
             return self._of_branch(value, scope, node)
-        if value is scope.forward.inputs[0]:
+        if value is LoopView(node).iteration:
             return self._index(scope)
         return self._residual_of_iteration(value, scope, node)
 
@@ -125,20 +125,15 @@ class _ResidualStasher:
     def _index(self, scope: BlockBackward) -> Value:
         found = self.indices.get(scope.block)
         if found is None:
-            turn, turns = scope.block.inputs[0], scope.turns
-            assert turns is not None
+            loop = scope.block.owning_node
+            assert loop is not None
+            view = LoopView(loop)
             first = scope.block.return_node.next
             with self.graph.inserting_before(first):
-                last = self.graph.insert("aten::sub", [self._turns(scope, turns), 1])
-                found = self.indices[scope.block] = self.graph.insert("aten::sub", [last, turn])
+                last = self.graph.insert("aten::sub", [view.trip_count, 1])
+                found = self.indices[scope.block] = self.graph.insert("aten::sub", [last, view.iteration])
             assert found.type == INT
         return found
-
-    def _turns(self, scope: BlockBackward, turns: Value) -> Value:
-        """The number of turns: what the loop back has as its limit."""
-        loop = scope.block.owning_node
-        assert loop is not None
-        return LoopView(loop).trip_count
 
     # ----------------------------------------------------------------------------------------------------- segments
 

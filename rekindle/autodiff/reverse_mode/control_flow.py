@@ -160,7 +160,7 @@ class _LoopBackward:
         block = loop.add_block()
         block.add_input(type=INT)
         block.add_output(true)
-        inner = scope.inner(self.forward, block, turns)
+        inner = scope.inner(self.forward, block)
         results = [result for _, _, result, _ in self.carried]
         for type, value in zip(types, [*results, *self.around], strict=True):
             if type is not None:

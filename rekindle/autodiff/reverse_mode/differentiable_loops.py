@@ -10,7 +10,7 @@ from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of
 from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
-from rekindle.ir.control_flow import LoopView
+from rekindle.ir.control_flow import LoopView, incoming_values
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
 
@@ -38,7 +38,7 @@ def hoist_attribute_reads(graph: Graph) -> bool:
     changed = False
     for node in graph.find_nodes("prim::GetAttr"):
         loop = _loop_around(node)
-        while loop is not None and not _is_inside(node.inputs[0].node, loop):
+        while loop is not None and not _is_inside(node.input.node, loop):
             node.move_before(loop)
             changed = True
             loop = _loop_around(node)
@@ -109,11 +109,9 @@ def _is_new(value: Value) -> bool:
     node = value.node
     if node.kind == "prim::Param":
         return node.owning_block is not node.graph.block
-    if node.kind == "prim::Loop":
-        index = value.offset
-        return _is_new(node.inputs[index + 2]) and _is_new(node.blocks[0].outputs[index + 1])
-    if node.kind == "prim::If":
-        return all(_is_new(block.outputs[value.offset]) for block in node.blocks)
+    incoming = incoming_values(value)
+    if incoming is not None:
+        return all(map(_is_new, incoming))
     operator = node.operator
     if operator is None or node.blocks or formula_of(node) is None:
         return False

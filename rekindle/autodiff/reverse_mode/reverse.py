@@ -69,15 +69,11 @@ class BackwardContext:
 
 @dataclass(slots=True, eq=False)
 class BlockBackward:
-    """The way back through the block ``forward``, which stands in ``block``.
-
-    ``turns`` is how often ``forward`` ran, where it is the body of a loop: a value of the forward graph.
-    """
+    """The way back through the block ``forward``, which stands in ``block``."""
 
     way: BackwardContext
     forward: Block
     block: Block
-    turns: Value | None = None
     gradients: dict[Value, GradientTree] = field(default_factory=dict)
     places: GradientRegions = field(init=False)
     place: GradientRegion = field(init=False)
@@ -92,9 +88,9 @@ class BlockBackward:
     def graph(self) -> Graph:
         return self.way.graph
 
-    def inner(self, forward: Block, block: Block, turns: Value | None = None) -> BlockBackward:
+    def inner(self, forward: Block, block: Block) -> BlockBackward:
         """The scope of a block within this one."""
-        return BlockBackward(self.way, forward, block, turns)
+        return BlockBackward(self.way, forward, block)
 
     # --------------------------------------------------------------------------------------------- the forward's values
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.errors import InternalError
-from rekindle.ir.control_flow import MAX_TRIP_COUNT
+from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type, unify
 
@@ -238,7 +238,7 @@ class _Flow:
         first = self.block(condition, state)
         later = None if ended is None else self.block(condition, ended)
         is_endless = bool(condition.outputs) and bool(_constant(condition.outputs[0]))
-        count = _constant(node.inputs[0])
+        count = _constant(LoopView(node).trip_count)
         left = loop.broken
         if not is_endless or count != MAX_TRIP_COUNT:
             left = _both(left, later)

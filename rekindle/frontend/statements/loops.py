@@ -27,7 +27,7 @@ from rekindle.frontend.statements.error_recovery import assigned_names, names_in
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, CallSite, SugaredValue
 from rekindle.frontend.sugared_values.kept_generators import KeptGenerator
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
-from rekindle.ir.control_flow import MAX_TRIP_COUNT
+from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import (
@@ -335,7 +335,7 @@ def _ask_length_again(emitter: Emitter, node: Node, iterator: SugaredValue, rang
     with emitter.graph.inserting_before(node):
         emitter.environment.store(counter, range, emitter.literal(0, range), INT)
     with emitter.graph.inserting_before(body.return_node.next):
-        passed = emitter.insert("aten::add", range, body.inputs[0], 1)
+        passed = emitter.insert("aten::add", range, LoopView(node).iteration, 1)
         emitter.environment.store(counter, range, passed, INT)
     with emitter.inside(condition):
         at = emitter.environment.load(counter, INT, counter)

@@ -76,8 +76,8 @@ def _canonicalize(loop: Node) -> None:
     loop.add_input(zero)
     loop.add_output(INT)
     counter = body.add_input(type=INT)
-    body.inputs[0].replace_all_uses_with(counter)
-    body.inputs[0].set_name("")
+    view.iteration.replace_all_uses_with(counter)
+    view.iteration.set_name("")
     with graph.inserting_at_end(body):
         following = insert("aten::add", counter, one, int)
         more = insert("aten::lt", following, trip_count, bool)
