@@ -240,6 +240,11 @@ class Graph:
         return self.block.inputs
 
     @property
+    def self_value(self) -> Value:
+        """The object that a method is called on: the first input of its graph."""
+        return self.inputs[0]
+
+    @property
     def outputs(self) -> Sequence[Value]:
         return self.block.outputs
 

@@ -98,7 +98,7 @@ class _Changed:
 
     def _method(self, record: GraphFunction) -> GraphFunction:
         graph = record.graph.copy()
-        graph.inputs[0].type = self.type
+        graph.self_value.type = self.type
         self._change(graph)
         made = GraphFunction(
             f"{self.type.name}.{record.basename}", docstring=record.docstring, is_from_archive=record.is_from_archive
@@ -110,7 +110,7 @@ class _Changed:
     def _change(self, graph: Graph) -> None:
         for node in nodes_within(graph):
             if node.kind == "prim::GetAttr":
-                owner = node.inputs[0].type
+                owner = node.input.type
                 slot = owner.attribute_type(node.get_string("name")) if isinstance(owner, ClassType) else None
                 if isinstance(slot, ClassType) and slot.is_module:
                     node.output.type = slot

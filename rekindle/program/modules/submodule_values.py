@@ -40,7 +40,7 @@ class ModuleValues:
                 if held is not None and (name in self._swapped or id(held) in preserved):
                     self._keep(held)
         for owner, graph in methods:
-            self.known[graph.inputs[0]] = owner
+            self.known[graph.self_value] = owner
             self._visit(graph.block)
 
     def narrow(self, graph: Graph) -> bool:
@@ -74,7 +74,7 @@ class ModuleValues:
         self._visit_uses(block.return_node)
 
     def _visit_read(self, node: Node) -> None:
-        owner, name = self.known.get(node.inputs[0]), node.get_string("name")
+        owner, name = self.known.get(node.input), node.get_string("name")
         held = None if owner is None else owner._modules.get(name)
         if isinstance(held, ScriptModule) and name not in self._swapped:
             self.known[node.output] = held
@@ -89,10 +89,10 @@ class ModuleValues:
 
     def _is_call_of_interface(self, node: Node) -> bool:
         """Whether it is a call that gives way to what it calls once :meth:`narrow` has told."""
-        value = node.inputs[0]
-        if node.kind != "prim::CallMethod" or not isinstance(value.type, InterfaceType):
+        if node.kind != "prim::CallMethod":
             return False
-        return id(self.known[value]) not in self.whole
+        receiver, *_ = node.inputs
+        return isinstance(receiver.type, InterfaceType) and id(self.known[receiver]) not in self.whole
 
 
 def is_class(type: Type) -> bool:

@@ -451,7 +451,7 @@ class _Super(SugaredValue):
         return f"super() of '{self.owner.__name__}'" if inherits else "super() of a class that inherits from nothing"
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        found = self.filler.inherited(name, self.owner, self.declared, graph.inputs[0])
+        found = self.filler.inherited(name, self.owner, self.declared, graph.self_value)
         if found is None:
             return self if name == "__init__" else super().attribute(range, graph, name)
         return found

@@ -608,7 +608,7 @@ class SuperForm(SugaredValue):
         owner = defining_class(self.concrete.python_class, self.function)
         if owner is None:
             raise UnsupportedError("super() is used outside of a class here", call.range)
-        return SuperValue(call.graph.inputs[0], self.concrete, owner)
+        return SuperValue(call.graph.self_value, self.concrete, owner)
 
 
 class SuperValue(ModuleValue):

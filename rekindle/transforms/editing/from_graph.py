@@ -42,9 +42,9 @@ def create_method(module: ScriptModule, name: str, graph: Graph) -> Method:
     """
     type = module.script_type
     _checked_name(name)
-    taken = graph.inputs[0].type if graph.inputs else None
+    taken = graph.self_value.type if graph.inputs else None
     first = taken.basename if isinstance(taken, ClassType) else "nothing" if taken is None else taken.annotation
-    if not graph.inputs or not type.is_subtype_of(graph.inputs[0].type):
+    if taken is None or not type.is_subtype_of(taken):
         raise GraphError(f"the first input of a method is its module, a {type.basename}, but this graph takes {first}")
     if name in type.methods or name in type.attributes or name in type.constants or name in type.properties:
         raise GraphError(f"the module '{module.original_name}' has a '{name}' already")
