@@ -39,9 +39,9 @@ def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
             leaving |= aliases.reachable(value)
     found: set[AttributeKey] = set()
     for node in nodes_within(whole):
-        if node.kind == "prim::SetAttr" and is_module(node.inputs[0]):
+        if node.kind == "prim::SetAttr" and _is_of_module(node):
             found.add(slot_of(node))
-        elif node.kind == "prim::GetAttr" and is_module(node.input) and not is_immutable(node.output.type):
+        elif node.kind == "prim::GetAttr" and _is_of_module(node) and not is_immutable(node.output.type):
             value = node.output
             leaves = not isinstance(value.type, TensorType) and bool(aliases.memory(value) & leaving)
             if leaves or aliases.has_writers(value) or aliases.escapes(value):
@@ -65,12 +65,14 @@ def _in_one(graphs: Iterable[Graph]) -> Graph:
 
 def slot_of(node: Node) -> AttributeKey:
     """The attribute that a ``prim::GetAttr`` or ``prim::SetAttr`` is about."""
-    return node.inputs[0].type, node.get_string("name")
+    receiver, *_ = node.inputs
+    return receiver.type, node.get_string("name")
 
 
-def is_module(value: Value) -> bool:
-    """Whether ``value`` is a module whose class is known."""
-    return isinstance(value.type, ClassType) and value.type.is_module
+def _is_of_module(node: Node) -> bool:
+    """Whether the attribute is that of a module whose class is known."""
+    owner, _ = slot_of(node)
+    return isinstance(owner, ClassType) and owner.is_module
 
 
 def nodes_within(graph: Graph) -> Iterator[Node]:

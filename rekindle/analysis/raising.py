@@ -72,14 +72,15 @@ def _divides(node: Node) -> bool:
     if node.kind != "aten::div" and any(_may_be_complex(each.type) for each in node.inputs[:2]):
         return True
     _, by, *_ = node.inputs
-    divisor = _constant(by)
+    divisor = by.to_python()
     return not (isinstance(divisor, (int, float)) and divisor != 0)
 
 
 def _steps(node: Node) -> bool:
     """A range or slice, whose step comes last, unless that is a constant other than zero."""
-    step = _constant(node.inputs[-1])
-    return not (isinstance(step, int) and step != 0)
+    *_, step = node.inputs
+    known = step.to_python()
+    return not (isinstance(known, int) and known != 0)
 
 
 def _powers(node: Node) -> bool:
@@ -88,7 +89,7 @@ def _powers(node: Node) -> bool:
     if not _of_numbers(node):
         return False
     base, power = node.inputs
-    exponent = _constant(power)
+    exponent = power.to_python()
     most = 4 if base.type.is_subtype_of(INT) else 1
     return not (isinstance(exponent, int) and 0 <= exponent <= most)
 
@@ -97,17 +98,17 @@ def _shifts(node: Node) -> bool:
     if not _of_numbers(node):
         return False
     _, by = node.inputs
-    count = _constant(by)
+    count = by.to_python()
     return not (isinstance(count, int) and count >= 0)
 
 
 def _converts(node: Node) -> bool:
     """``int`` and the roundings, of NaN and infinities; both, of texts."""
-    given = node.inputs[0]
+    given, *_ = node.inputs
     if _is_number(given.type):
         if _may_be_complex(given.type):
             return True
-        known = _constant(given)
+        known = given.to_python()
         is_finite = isinstance(known, (int, float)) and math.isfinite(known)
         return node.kind != "aten::Float" and FLOAT.is_subtype_of(given.type) and not is_finite
     return isinstance(given.type, StringType)
@@ -125,14 +126,15 @@ def _of_other_than_floats(node: Node) -> bool:
 
 def _may_have_complex(node: Node) -> bool:
     """``abs``, which overflows for complex numbers alone."""
-    return _may_be_complex(node.inputs[0].type)
+    return _may_be_complex(node.input.type)
 
 
 def _formats(node: Node) -> bool:
     """Formats with specifications, which not every value has."""
-    template = _constant(node.inputs[0])
+    template, *_ = node.inputs
+    known = template.to_python()
     plain = {"aten::format": ":", "aten::percentFormat": "%"}[node.kind]
-    return not isinstance(template, str) or plain in template.replace("%s", "").replace("%r", "")
+    return not isinstance(known, str) or plain in known.replace("%s", "").replace("%r", "")
 
 
 def _item(node: Node) -> bool:
@@ -146,7 +148,7 @@ def _item(node: Node) -> bool:
 
 
 def _is_within(index: Value, container: Value) -> bool:
-    number, known = _constant(index), _constant(container)
+    number, known = index.to_python(), container.to_python()
     if isinstance(number, int) and isinstance(known, list):
         return -len(known) <= number < len(known)
     if not isinstance(number, int) or container.node.kind != "prim::ListConstruct":
@@ -173,14 +175,15 @@ def _measures(length: Value, container: Value) -> bool:
 def _extremum(node: Node) -> bool:
     """The least and the greatest of a list, which may be empty, and of two numbers that may have no order."""
     if len(node.inputs) == 1:
-        return isinstance(node.inputs[0].type, ListType)
+        return isinstance(node.input.type, ListType)
     return _orders(node)
 
 
 def _sorts(node: Node) -> bool:
     """Sorting a list whose elements may have no order, or an order that the program defines."""
-    listed = node.inputs[0].type
-    return isinstance(listed, ListType) and not any(listed.element.is_subtype_of(each) for each in _ORDERED)
+    listed, *_ = node.inputs
+    type = listed.type
+    return isinstance(type, ListType) and not any(type.element.is_subtype_of(each) for each in _ORDERED)
 
 
 def _changes_a_container(node: Node) -> bool:
@@ -199,7 +202,8 @@ def _unpacks(node: Node) -> bool:
 
 def _searches(node: Node) -> bool:
     """``index`` of a list or a text; that of a Tensor, ``x[mask]``, has the same kind."""
-    return isinstance(node.inputs[0].type, (ListType, StringType))
+    sequence, *_ = node.inputs
+    return isinstance(sequence.type, (ListType, StringType))
 
 
 def _splits(node: Node) -> bool:
@@ -207,27 +211,23 @@ def _splits(node: Node) -> bool:
     kind."""
     text, separator, *_ = node.inputs
     is_none = isinstance(separator.type, NoneType)
-    return isinstance(text.type, StringType) and not is_none and not _constant(separator)
+    return isinstance(text.type, StringType) and not is_none and not separator.to_python()
 
 
 def _fills(node: Node) -> bool:
     """Padding a text, unless the character for it is one constant character."""
     _, _, fill = node.inputs
-    known = _constant(fill)
+    known = fill.to_python()
     return not (isinstance(known, str) and len(known) == 1)
 
 
 def _slices(node: Node) -> bool:
-    return isinstance(node.inputs[0].type, (ListType, StringType)) and _steps(node)
+    return _searches(node) and _steps(node)
 
 
 def _element_of_a_tuple(node: Node) -> bool:
     _, index = node.inputs
     return index.node.kind != "prim::Constant"
-
-
-def _constant(value: Value) -> object:
-    return value.to_python()
 
 
 _RAISING: Final[dict[str, Callable[[Node], bool]]] = {

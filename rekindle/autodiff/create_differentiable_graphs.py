@@ -259,7 +259,8 @@ class _SubgraphPartitioner:
 def _is_structure(node: Node) -> bool:
     """Whether ``node`` only puts tensors together or takes them apart."""
     if node.kind == "aten::__getitem__":
-        return isinstance(node.inputs[0].type, ListType) and isinstance(node.output.type, TensorType)
+        container, _ = node.inputs
+        return isinstance(container.type, ListType) and isinstance(node.output.type, TensorType)
     return node.kind in _STRUCTURE
 
 

@@ -61,7 +61,7 @@ def _mark_appended(block: Block, found: set[Value]) -> None:
     """Lists to which nodes in ``block`` append: the float says how often."""
     for node in block.nodes:
         if node.kind == "aten::append":
-            found.add(node.inputs[0])
+            found.add(node.named_input("self"))
         for inner in node.blocks:
             _mark_appended(inner, found)
 

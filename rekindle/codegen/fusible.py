@@ -138,7 +138,7 @@ def _of_join(node: Node) -> str | None:
 
 def _is_list_of_index(node: Node) -> bool:
     """Whether it makes a list of one tensor that is only there to tell indices."""
-    is_one = len(node.inputs) == 1 and isinstance(node.inputs[0].type, TensorType)
+    is_one = len(node.inputs) == 1 and isinstance(node.input.type, TensorType)
     return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
 
 
@@ -205,7 +205,7 @@ def _of_lookup(node: Node) -> str | None:
     if not isinstance(index.type, TensorType):
         if index.node.kind != "prim::ListConstruct" or not _is_list_of_index(index.node):
             return "its indices are not one tensor"
-        index = index.node.inputs[0]
+        index = index.node.input
     if _is_mask(index):
         return "its indices are truth values"
     others = [each for number, each in enumerate(node.inputs) if number not in (0, rule.index)]
@@ -223,7 +223,8 @@ def _of_product(node: Node) -> str | None:
 def _of_rows(node: Node) -> str | None:
     schema = node.schema
     assert schema is not None
-    if schema.name == "aten::_grad_sum_to_size" and is_literal(node.inputs[1]) and literal(node.inputs[1]) is None:
+    is_sum = schema.name == "aten::_grad_sum_to_size"
+    if is_sum and is_literal(size := node.named_input("size")) and literal(size) is None:
         return "its result is its argument"
     for argument, value in zip(schema.arguments, node.inputs, strict=True):
         if not is_literal(value) and not isinstance(value.type, TensorType):

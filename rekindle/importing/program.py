@@ -173,7 +173,7 @@ def _is_same(meaning: ImportedValue, held: ImportedValue) -> bool:
         alias = None if schema is None or not schema.arguments else schema.arguments[0].alias
         if alias is None or not alias.is_write or meaning.offset:
             return False
-        meaning = node.inputs[0]
+        meaning, *_ = node.inputs
     return meaning is held
 
 

@@ -74,15 +74,16 @@ def _check_if(node: Node) -> None:
 
 def _check_loop(node: Node) -> None:
     _require(len(node.inputs) >= 2, f"it has {_count(len(node.inputs), 'input')}, at least 2 are needed")
-    _check_fits(node.inputs[0], INT, "its number of turns")
-    _check_fits(node.inputs[1], BOOL, "its condition")
+    trip_count, condition, *carried = node.inputs
+    _check_fits(trip_count, INT, "its number of turns")
+    _check_fits(condition, BOOL, "its condition")
     _check_count(node.blocks, 1, "block")
     block = node.blocks[0]
-    carried = node.inputs[2:]
     _check_count(node.outputs, len(carried), "output")
     _check_count(block.inputs, len(carried) + 1, "input", "block0")
-    _check_fits(block.inputs[0], INT, "its counter")
-    for start, parameter in zip(carried, block.inputs[1:], strict=True):
+    counter, *parameters = block.inputs
+    _check_fits(counter, INT, "its counter")
+    for start, parameter in zip(carried, parameters, strict=True):
         _check_fits(start, parameter.type, f"the first value of %{parameter.name}")
     _check_count(block.outputs, len(carried) + 1, "output", "block0")
     _check_fits(block.outputs[0], BOOL, "the condition that block0 returns")
@@ -197,8 +198,8 @@ def _check_unpacking(node: Node) -> None:
 
 def _check_attribute(node: Node) -> None:
     _require(len(node.inputs) >= 1, "it has no object")
-    owner = node.inputs[0].type
-    name = node.attributes.get("name")
+    receiver, *_ = node.inputs
+    owner, name = receiver.type, node.attributes.get("name")
     # A class that was read from text has no attributes that are known.
     if isinstance(owner, ClassType) and owner.attributes and isinstance(name, str):
         _require(name in owner.attributes, f"{owner} has no attribute '{name}'")

@@ -179,8 +179,8 @@ class Matcher:
         pairs = list(zip(pattern_node.inputs, node.inputs, strict=True))[::-1]
         if not commutes(pattern_node) or not commutes(node):
             return [pairs]
-        left, right = pattern_node.inputs[:2]
-        swapped = [*pairs[:-2], (right, node.inputs[0]), (left, node.inputs[1])]
+        (left, right), (first, second) = pattern_node.inputs[:2], node.inputs[:2]
+        swapped = [*pairs[:-2], (right, first), (left, second)]
         return [pairs, swapped]
 
     def _fail(self, match: Match, wanted: Value, found: Value, why: str) -> list[Pairs] | None:

@@ -89,8 +89,11 @@ def place_of(item: Node | Value) -> SourceRange:
 
 def commutes(node: Node) -> bool:
     """Whether the first two inputs of ``node`` may change places."""
-    if len(node.inputs) < 2 or node.inputs[0].type.kind != node.inputs[1].type.kind:
+    if len(node.inputs) < 2:
         return False
-    if node.kind == "aten::add" and node.inputs[0].type.kind in ("TensorType", "IntType", "FloatType"):
-        return len(node.inputs) == 2 or constant_int(node.inputs[2]) == 1
+    left, right, *others = node.inputs
+    if left.type.kind != right.type.kind:
+        return False
+    if node.kind == "aten::add" and left.type.kind in ("TensorType", "IntType", "FloatType"):
+        return all(constant_int(alpha) == 1 for alpha in others)
     return node.has_trait(Trait.COMMUTATIVE)

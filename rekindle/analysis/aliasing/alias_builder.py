@@ -301,11 +301,11 @@ class AliasTrackerBuilder:
 
     def _visit_unpack_tuple(self, node: Node) -> None:
         for index, output in enumerate(node.outputs):
-            self._take(node, output, index)
+            self._take(node.input, output, index)
 
     def _visit_unpack_list(self, node: Node) -> None:
         for output in node.outputs:
-            self._take(node, output, ITEM)
+            self._take(node.input, output, ITEM)
 
     def _visit_tuple_index(self, node: Node) -> None:
         whole, place = node.inputs
@@ -313,7 +313,7 @@ class AliasTrackerBuilder:
         if isinstance(owner, TupleType) and isinstance(index, int) and index < 0:
             index += len(owner.elements)
         if isinstance(owner, TupleType) and isinstance(index, int) and 0 <= index < len(owner.elements):
-            self._take(node, node.output, index)
+            self._take(whole, node.output, index)
         else:
             self._set(node.output, self._parts_like([whole], node.output.type))
 
@@ -331,9 +331,9 @@ class AliasTrackerBuilder:
             if not is_immutable(type):
                 self.tracker.store(made, index, self.tracker.part(element, source, type), type)
 
-    def _take(self, node: Node, output: Value, key: str | int) -> None:
-        """``output`` is what the first input holds under ``key``."""
-        element = self.element(node.inputs[0])
+    def _take(self, container: Value, output: Value, key: str | int) -> None:
+        """``output`` is what ``container`` holds under ``key``."""
+        element = self.element(container)
         if not is_immutable(output.type) and element is not None:
             self._set(output, [self.tracker.part(element, key, output.type)])
 
@@ -343,7 +343,7 @@ class AliasTrackerBuilder:
         if self.is_frozen and is_module and not isinstance(node.output.type, (ClassType, InterfaceType)):
             self._set_frozen_attribute(node.output, owner, name)
         else:
-            self._take(node, node.output, f".{name}")
+            self._take(node.input, node.output, f".{name}")
 
     def _set_frozen_attribute(self, output: Value, owner: Type, name: str) -> None:
         """An attribute of a module that nobody else knows: the same memory for all modules of one class."""
@@ -453,7 +453,7 @@ class AliasTrackerBuilder:
 
     def _visit_wait(self, node: Node) -> None:
         """The result is what the future holds; what the wait does beyond that belongs to what it waits for."""
-        self._take(node, node.output, ITEM)
+        self._take(node.input, node.output, ITEM)
 
 
 _RULES: Final[dict[str, Callable[[AliasTrackerBuilder, Node], None]]] = {

@@ -169,7 +169,7 @@ class EffectAnalysis:
         if kind in GUARDS:  # who goes on in its place sees that too
             return self._tracker.wildcard_memory | self._reachable_from(node)
         if kind in _READS_CONTAINER:
-            return self._memory(node.inputs[0])
+            return self._memory(node.input)
         if (kind in FORWARDING_KINDS and kind not in _READS_ALL) or kind in FRESH_VALUE_KINDS or node.blocks:
             return 0
         operator = node.operator
@@ -187,7 +187,7 @@ class EffectAnalysis:
 
     def _may_wait_for_others(self, node: Node) -> bool:
         """Whether what is waited for may have been started elsewhere."""
-        return bool(self._memory(node.inputs[0]) & self._tracker.wildcard_memory)
+        return bool(self._memory(node.input) & self._tracker.wildcard_memory)
 
     def _memory(self, value: Value) -> MemoryLocations:
         element = self._rules.element(value)

@@ -196,7 +196,8 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
 
 
 def _guard(node: Node, bailout: Bailout) -> Guard:
-    return Guard(node.inputs[0].name, str(bailout.type), bailout.taken, bailout.is_at_entry)
+    guarded, *_ = node.inputs
+    return Guard(guarded.name, str(bailout.type), bailout.taken, bailout.is_at_entry)
 
 
 def operators_of(graph: Graph) -> tuple[OperatorReport, ...]:

@@ -30,21 +30,20 @@ def backward_of_container_op(scope: BlockBackward, node: Node) -> bool:
             _tuple_item(scope, node)
         case "prim::ConstantChunk":
             _chunk(scope, node)
-        case "aten::__getitem__" if isinstance(node.inputs[0].type, ListType):
-            _item(scope, node)
         case "prim::unchecked_cast" | "prim::unchecked_unwrap_optional" | "aten::_unwrap_optional":
-            scope.add(node.inputs[0], scope.of(node.output))
+            scope.add(node.input, scope.of(node.output))
         case "aten::add" if isinstance(node.output.type, ListType):
             _concatenation(scope, node)
         case "aten::slice" if isinstance(node.output.type, ListType):
-            scope.add(node.inputs[0], _slice(scope, node, scope.as_value(scope.gradients[node.output]))[0])
-        case "aten::values" | "aten::items" if _holds_tensors(node.inputs[0].type):
-            scope.add(node.inputs[0], _values(scope, node))
+            _slice(scope, node)
+        case "aten::values" | "aten::items" if _holds_tensors(node.input.type):
+            scope.add(node.input, _values(scope, node))
         case "autodiff::plus" | "autodiff::sum_of" | "autodiff::added":
             for value in node.inputs:
                 scope.add(value, scope.of(node.output))
         case "autodiff::or_zeros" | "autodiff::with_value":
-            scope.add(node.inputs[0], scope.of(node.output))
+            value, *_ = node.inputs
+            scope.add(value, scope.of(node.output))
         case _ if node.kind in _OWN:
             gradient = scope.as_value(scope.gradients[node.output])
             for value, part in zip(node.inputs, _OWN[node.kind](scope, node, gradient), strict=False):
@@ -96,8 +95,13 @@ def _entries(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | 
     return parts
 
 
-def _looked_up(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
+def _item(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
+    """A list or a dict of which one element is taken: no other has a gradient by that."""
     whole, key = node.inputs
+    if isinstance(whole.type, ListType):
+        inputs = [gradient, scope.graph.insert("aten::len", [scope.residual(whole)]), scope.residual(key)]
+        element = TENSOR if isinstance(gradient.type, TensorType) else gradient.type
+        return [scope.insert("autodiff::only_at", inputs, ListType(optional(element)))]
     type = gradient_type(whole.type)
     return [scope.insert("prim::DictConstruct", [scope.residual(key), gradient], type)]
 
@@ -111,7 +115,7 @@ def _values(scope: BlockBackward, node: Node) -> Value:
     gradient = scope.places.fitting(scope.as_value(scope.gradients[node.output]), gradient_type(node.output.type))
     if node.kind == "aten::items":
         gradient = scope.insert("autodiff::second_of", [gradient], ListType(optional(TENSOR)))
-    whole = node.inputs[0]
+    whole = node.input
     return scope.insert("autodiff::entries_of", [gradient, scope.residual(whole)], gradient_type(whole.type))
 
 
@@ -128,7 +132,7 @@ def _values_of(scope: BlockBackward, node: Node, gradient: Value) -> list[Value 
 
 
 def _second_of(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    return [scope.insert("autodiff::as_second", [gradient], gradient_type(node.inputs[0].type))]
+    return [scope.insert("autodiff::as_second", [gradient], gradient_type(node.input.type))]
 
 
 def _as_second(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
@@ -152,12 +156,13 @@ def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Va
     return [scope.insert("autodiff::without_entry", [gradient, scope.residual(key)], gradient.type)]
 
 
-def _slice(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
+def _slice(scope: BlockBackward, node: Node) -> None:
     whole, *options = node.inputs
+    gradient = scope.as_value(scope.gradients[node.output])
     count = scope.graph.insert("aten::len", [scope.residual(whole)])
     type = gradient_type(whole.type)
     inputs = [scope.places.fitting(gradient, type), count, *(scope.residual(option) for option in options)]
-    return [scope.insert("autodiff::unsliced", inputs, type)]
+    scope.add(whole, scope.insert("autodiff::unsliced", inputs, type))
 
 
 def _fitted(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
@@ -166,7 +171,7 @@ def _fitted(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | N
 
 
 def _in_dtype(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    return [in_dtype_of(scope, gradient, scope.residual(node.inputs[0]))]
+    return [in_dtype_of(scope, gradient, scope.residual(node.named_input("gradient")))]
 
 
 def in_dtype_of(scope: BlockBackward, gradient: Value, value: Value) -> Value:
@@ -179,7 +184,7 @@ _OWN: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None]]
     "autodiff::without_item": _without_item,
     "autodiff::with_entry": _with_entry,
     "autodiff::without_entry": _without_entry,
-    "autodiff::entry": _looked_up,
+    "autodiff::entry": _item,
     "autodiff::only_at": _only_at,
     "autodiff::with_room": _with_room,
     "autodiff::fitted": _fitted,
@@ -189,7 +194,7 @@ _OWN: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None]]
     "autodiff::second_of": _second_of,
     "autodiff::as_second": _as_second,
     "prim::DictConstruct": _entries,
-    "aten::__getitem__": _looked_up,
+    "aten::__getitem__": _item,
 }
 """What gives the gradients of the inputs of a node from that of its result."""
 
@@ -212,16 +217,6 @@ def _chunk(scope: BlockBackward, node: Node) -> None:
     sizes = scope.insert("prim::ListConstruct", parts, ListType(TENSOR))
     inputs = [whole, sizes, scope.constant(node["dim"])]
     scope.add(node.input, scope.insert("autodiff::join", inputs))
-
-
-def _item(scope: BlockBackward, node: Node) -> None:
-    """A list of which one element is taken: no other has a gradient by that."""
-    whole, index = node.inputs
-    count = scope.graph.insert("aten::len", [scope.residual(whole)])
-    gradient = scope.as_value(scope.gradients[node.output])
-    inputs = [gradient, count, scope.residual(index)]
-    type = TENSOR if isinstance(gradient.type, TensorType) else gradient.type
-    scope.add(whole, scope.insert("autodiff::only_at", inputs, ListType(optional(type))))
 
 
 def _tuple_item(scope: BlockBackward, node: Node) -> None:

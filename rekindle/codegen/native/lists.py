@@ -72,7 +72,7 @@ def qualified_name(node: Node) -> str:
     operator = node.operator
     name = "" if operator is None else operator.schema.qualified_name
     if name.endswith(".Scalar") and len(node.inputs) == 1:
-        kind = native_type_of(node.inputs[0].type)
+        kind = native_type_of(node.input.type)
         if kind is not None and not kind.is_list:
             return name.removesuffix("Scalar") + kind.name.lower()
     return name
@@ -105,7 +105,7 @@ def construct(w: NativeWriter, node: Node) -> None:
 
 @emits("aten::len.t")
 def length(w: NativeWriter, node: Node) -> None:
-    w.names[node.output] = w.emit(f"load i64, ptr {w.name(node.inputs[0])}, !tbaa !5")
+    w.names[node.output] = w.emit(f"load i64, ptr {w.name(node.input)}, !tbaa !5")
 
 
 @emits("aten::__getitem__.t", "aten::select.t")
@@ -121,7 +121,7 @@ def put(w: NativeWriter, node: Node) -> None:
     *_, item = node.inputs
     word = w.as_word(value, known_kind(item))
     w.leave_unless(w.emit(f"call i1 @list_set(ptr %arena, ptr {list}, i64 {index}, i64 {word})"))
-    _same(w, node)
+    _same(w, node, list)
 
 
 @emits("aten::append.t")
@@ -129,13 +129,13 @@ def append(w: NativeWriter, node: Node) -> None:
     list, value = map(w.name, node.inputs)
     _, item = node.inputs
     w.append(list, w.as_word(value, known_kind(item)))
-    _same(w, node)
+    _same(w, node, list)
 
 
-def _same(w: NativeWriter, node: Node) -> None:
+def _same(w: NativeWriter, node: Node, list: str) -> None:
     """What is written to is answered, too."""
     if node.outputs:
-        w.names[node.output] = w.name(node.inputs[0])
+        w.names[node.output] = list
 
 
 @emits("aten::pop.t")
@@ -165,4 +165,4 @@ def _repeated(w: NativeWriter, node: Node, list: str, times: str) -> None:
 
 @emits("aten::list.t", "aten::copy.t")
 def copy(w: NativeWriter, node: Node) -> None:
-    _repeated(w, node, w.name(node.inputs[0]), "1")
+    _repeated(w, node, w.name(node.input), "1")

@@ -15,7 +15,7 @@ _LAST: Final = 0x10FFFF
 
 @emits("aten::len.str")
 def length(w: NativeWriter, node: Node) -> None:
-    w.names[node.output] = w.emit(f"call i64 @string_length(ptr {w.name(node.inputs[0])})")
+    w.names[node.output] = w.emit(f"call i64 @string_length(ptr {w.name(node.input)})")
 
 
 @emits("aten::__getitem__.str", "prim::StringIndex")
@@ -45,12 +45,12 @@ def _code_point(w: NativeWriter, string: str) -> str:
 
 @emits("aten::ord")
 def code_point(w: NativeWriter, node: Node) -> None:
-    w.names[node.output] = _code_point(w, w.name(node.inputs[0]))
+    w.names[node.output] = _code_point(w, w.name(node.input))
 
 
 @emits("aten::chr")
 def character(w: NativeWriter, node: Node) -> None:
-    code = w.name(node.inputs[0])
+    code = w.name(node.input)
     w.leave_unless(w.emit(f"icmp ule i64 {code}, {_LAST}"))
     w.names[node.output] = w.emit(f"call ptr @character(i64 {code})")
 
@@ -71,7 +71,7 @@ def _class(name: str, ranges: Sequence[str]) -> None:
 
     @emits(f"aten::{name}")
     def is_of_class(w: NativeWriter, node: Node) -> None:
-        code = _code_point(w, w.name(node.inputs[0]))
+        code = _code_point(w, w.name(node.input))
         w.leave_unless(w.emit(f"icmp ult i64 {code}, 128"))
         found = "false"
         for first, last in ((ord(span[0]), ord(span[1])) for span in ranges):

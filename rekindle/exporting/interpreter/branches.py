@@ -113,11 +113,8 @@ def _assert_path_not_taken(
 
 def _message_of(raised: ProgramRaises) -> str:
     node = raised.node
-    name = None
-    if len(node.inputs) > 1:
-        found = raised.frame.activation.env.get(node.inputs[1])
-        name = found if isinstance(found, str) else None
-    error = make_exception(raised.message, name)
+    _, *class_names = (raised.frame.activation.env.get(value) for value in node.inputs)
+    error = make_exception(raised.message, next((name for name in class_names if isinstance(name, str)), None))
     place = node.range.place
     return f"{type(error).__name__}: {error}" + (f" ({place})" if place else "")
 

@@ -274,7 +274,7 @@ def _terms(condition: Value) -> Iterator[Value]:
         for part in node.inputs:
             yield from _terms(part)
     elif node.kind == "prim::If" and _is_constant(node.blocks[1].outputs[condition.offset], False):
-        yield from _terms(node.inputs[0])  # a and b
+        yield from _terms(node.input)  # a and b
         yield from _terms(node.blocks[0].outputs[condition.offset])
     else:
         yield condition

@@ -130,5 +130,6 @@ def _has_dimensions(index: Value) -> bool:
         return index.type.rank > 0
     node = index.node
     if node.kind == "aten::tensor":
-        return isinstance(node.inputs[0].type, ListType)
+        data, *_ = node.inputs
+        return isinstance(data.type, ListType)
     return node.kind in _OF_DIMENSIONS

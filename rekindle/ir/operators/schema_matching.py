@@ -189,7 +189,8 @@ def _is_assumed(value: Value) -> bool:
     if not isinstance(value.type, (TensorType, TupleType)):
         return False  # its place has told what it is
     if node.kind == "prim::CallMethod":
-        owner = node.inputs[0].type
+        receiver, *_ = node.inputs
+        owner = receiver.type
         return isinstance(owner, ClassType) and owner.is_torchbind_class and owner.library_methods is None
     return is_foreign(node.kind) and node.schema is None
 

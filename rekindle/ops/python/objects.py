@@ -56,8 +56,9 @@ def get_attribute(node: Node) -> Operation:
 def set_attribute(node: Node) -> Operation:
     """Write the slot that attribute ``name`` names."""
     name = node.get_string("name")
-    table = module_table(node.inputs[0].type, name)
-    owner = node.inputs[0].type
+    receiver, _ = node.inputs
+    owner = receiver.type
+    table = module_table(owner, name)
     if table is None and isinstance(owner, ClassType) and owner.is_module and name in owner.attributes:
         # The compiler has checked the type; a module checks every element of what Python assigns.
         def set_own(self: Any, value: Any) -> None:

@@ -29,7 +29,8 @@ def _unpacked_chunk(at: RewriteSite) -> bool:
     unpack, chunk = at.node, at.node.input.node
     if chunk.kind != "aten::chunk" or len(chunk.output.uses) != 1 or not _directly_follows(unpack, chunk):
         return False
-    tensor, count, dim = chunk.inputs[0], *map(constant_int, chunk.inputs[1:])
+    tensor, *options = chunk.inputs
+    count, dim = map(constant_int, options)
     # Another number of names may be right for some tensors: a length of 8 gives four where five chunks are asked for.
     if count is None or dim is None or count != len(unpack.outputs):
         return False

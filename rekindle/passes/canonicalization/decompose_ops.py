@@ -94,7 +94,7 @@ def _fits(node: Node, part: Value) -> bool:
     """Whether a weight or a bias is known to have the sizes that ``node`` wants."""
     sizes = _sizes(part)
     if node.kind == "aten::batch_norm":
-        return len(sizes) == 1 and sizes[0] is not None and sizes == _sizes(node.inputs[0])[1:2]
+        return len(sizes) == 1 and sizes[0] is not None and sizes == _sizes(node.named_input("input"))[1:2]
     return bool(sizes) and list(sizes) == _constant_ints(node.named_input("normalized_shape"))
 
 

@@ -36,7 +36,8 @@ class LowerSimpleTuples:
 def _lower(node: Node) -> bool:
     if node.kind not in ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"):
         return False
-    made = node.inputs[0].node
+    whole, *_ = node.inputs
+    made = whole.node
     if made.kind != "prim::TupleConstruct" or not node.has_uses or not may_change("see through", node):
         return False
     elements = list(made.inputs)

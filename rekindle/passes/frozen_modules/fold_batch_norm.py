@@ -147,7 +147,7 @@ def _folded(node: Node, map: Foldable, aliases: AliasDb) -> tuple[torch.Tensor, 
 def _branch(node: Node, map: Foldable, folded: tuple[torch.Tensor, torch.Tensor]) -> bool:
     graph, linear = node.graph, map.node
     with graph.inserting_before(linear):
-        rank = graph.insert_node(graph.create("aten::dim", [linear.inputs[0]], types=[INT], range=node.range))
+        rank = graph.insert_node(graph.create("aten::dim", [map.operand], types=[INT], range=node.range))
         two = graph.insert_constant(2)
         flat = graph.insert_node(graph.create("aten::eq", [rank.output, two], types=[BOOL], range=node.range)).output
         mapped = graph.insert_node(graph.create("prim::If", [flat], outputs=1, range=linear.range))

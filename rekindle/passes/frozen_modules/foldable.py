@@ -44,7 +44,7 @@ class Foldable:
     @property
     def operand(self) -> Value:
         """What the map is applied to."""
-        return self.node.inputs[0]
+        return self.node.named_input("input")
 
     def shift(self) -> torch.Tensor:
         """The bias in float64, zeros where there is none."""

@@ -62,7 +62,7 @@ def _path(value: Value) -> str:
     names: list[str] = []
     while value.node.kind == "prim::GetAttr":
         names.append(value.node.get_string("name"))
-        value = value.node.inputs[0]
+        value = value.node.input
     return ".".join((value.base_name or "self", *reversed(names)))
 
 

@@ -217,8 +217,8 @@ class _Order:
                 self._decide(node.output)
 
     def _has_other_order(self, node: Node) -> bool:
-        first = node.inputs[0].node
-        operands = first.inputs if first.kind == "prim::ListConstruct" else node.inputs
+        first, *_ = node.inputs
+        operands = first.node.inputs if first.node.kind == "prim::ListConstruct" else node.inputs
         return any(value in self.other_order for value in operands)
 
     def _decide(self, value: Value) -> None:

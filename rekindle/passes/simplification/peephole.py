@@ -189,9 +189,9 @@ def _unpack(at: RewriteSite) -> bool:
 def _fact(at: RewriteSite) -> bool:
     """What the type of a tensor tells of it."""
     node = at.node
-    type = node.inputs[0].type
-    found = _known(node, type) if isinstance(type, TensorType) else None
-    return found is not None and at.aliases.is_unwritten(node.inputs[0]) and at.fold(found)
+    tensor, *_ = node.inputs
+    found = _known(node, tensor.type) if isinstance(tensor.type, TensorType) else None
+    return found is not None and at.aliases.is_unwritten(tensor) and at.fold(found)
 
 
 def _known(node: Node, type: TensorType) -> object:
@@ -229,10 +229,11 @@ def _product(sizes: Sizes) -> int | None:
 def _shape(at: RewriteSite) -> bool:
     """The shape of a tensor whose type tells all of it: a list of constants, new each time."""
     node = at.node
-    type = node.inputs[0].type
-    if len(node.inputs) != 1 or not isinstance(type, TensorType) or type.sizes is None or None in type.sizes:
+    tensor, *dims = node.inputs
+    type = tensor.type
+    if dims or not isinstance(type, TensorType) or type.sizes is None or None in type.sizes:
         return False
-    if not node.has_uses or not at.aliases.is_unwritten(node.input) or not at.begin():
+    if not node.has_uses or not at.aliases.is_unwritten(tensor) or not at.begin():
         return False
     return at.finish(*at.insert("prim::ListConstruct", [at.constant(size) for size in type.sizes]))
 
@@ -240,13 +241,14 @@ def _shape(at: RewriteSite) -> bool:
 def _same_dtype(at: RewriteSite) -> bool:
     """``x.to(dtype)`` gives ``x`` itself where it is of that dtype."""
     node = at.node
-    schema, type = node.schema, node.inputs[0].type
+    tensor, *options = node.inputs
+    schema, type = node.schema, tensor.type
     if schema is None or schema.overload != "dtype" or not isinstance(type, TensorType) or type.dtype is None:
         return False
-    dtype, _, copy, memory_format = node.inputs[1:]
+    dtype, _, copy, memory_format = options
     is_itself = constant_int(dtype) == number_of(type.dtype) and constant_bool(copy) is False
     is_itself &= is_constant(memory_format) and value_of(memory_format.node) is None
-    return is_itself and at.aliases.is_unwritten(node.inputs[0]) and at.replace_uses(node.inputs[0])
+    return is_itself and at.aliases.is_unwritten(tensor) and at.replace_uses(tensor)
 
 
 _RULES: Final[NodeRules] = {

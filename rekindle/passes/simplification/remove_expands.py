@@ -38,7 +38,7 @@ class RemoveExpands:
         changed = False
         for node in expands:
             if not aliases.has_writers(node.output) and may_change("remove", node):
-                node.output.replace_all_uses_with(node.inputs[0])
+                node.output.replace_all_uses_with(node.named_input("self"))
                 changed = True
         if changed:
             run_nested(DeadCodeElimination(), graph)

@@ -58,7 +58,7 @@ def _fold_into_lists(block: Block) -> bool:
         if node.kind == "prim::ListConstruct":
             unseen.difference_update(node.inputs)
             unseen.add(node.output)
-        elif node.inputs and node.inputs[0] in unseen and _fold(node, unseen):
+        elif unseen and _fold(node, unseen):
             changed = True
         elif unseen:
             unseen.difference_update(_used_by(node))
@@ -75,16 +75,19 @@ class _Contents:
 
 def _fold(node: Node, unseen: set[Value]) -> bool:
     """Let the list that ``node`` writes to be made as it is behind it; returns whether that was done."""
-    made = node.inputs[0].node
-    contents = _Contents(list(made.inputs))
     write = _WRITES.get(node.kind)
-    if write is None or not write(node, contents, unseen):
+    if write is None:
+        return False
+    written, *others = node.inputs
+    made = written.node
+    contents = _Contents(list(made.inputs))
+    if written not in unseen or not write(node, contents, unseen):
         return False
     result = made.output if contents.popped is None else contents.popped
     is_used = bool(node.outputs) and node.output.has_uses
     if (is_used and node.output.type != result.type) or not may_change("fold into its list", node):
         return False
-    unseen.difference_update(node.inputs[1:])
+    unseen.difference_update(others)
     made.move_before(node)
     made.remove_all_inputs()
     for item in contents.items:
@@ -204,7 +207,7 @@ class _TensorMutation:
         return changed
 
     def _replace(self, node: Node, kind: str) -> bool:
-        written = node.inputs[0]
+        written, *_ = node.inputs
         if not _is_made_here(written, node) or not self._is_unknown(written, node):
             return False
         new = self.graph.create(kind, node.inputs, types=[node.output.type], range=node.range)

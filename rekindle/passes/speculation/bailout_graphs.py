@@ -47,7 +47,8 @@ class _BailoutGraphBuilder:
     def build(self) -> Graph:
         for value in self.bailout.inputs:
             self.values[value] = self.graph.add_input(value.base_name, value.type)
-        self.values[self.bailout.output] = self.values[self.bailout.inputs[0]]
+        guarded, *_ = self.bailout.inputs
+        self.values[self.bailout.output] = self.values[guarded]
         at = self.bailout
         while True:
             block = at.owning_block
@@ -121,5 +122,6 @@ class _BailoutGraphBuilder:
 
     def drop_bailouts(self) -> None:
         for node in self.graph.find_nodes(BAILOUT):
-            node.output.replace_all_uses_with(node.inputs[0])
+            guarded, *_ = node.inputs
+            node.output.replace_all_uses_with(guarded)
             node.destroy()

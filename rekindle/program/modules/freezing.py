@@ -235,9 +235,10 @@ class _Freezer:
                 used[identity].add(name)
         for graph in self.graphs.values():
             for node in nodes_within(graph):
-                if node.kind in ("prim::GetAttr", "prim::SetAttr") and node.inputs[0].type in self.modules:
+                if node.kind in ("prim::GetAttr", "prim::SetAttr"):
                     type, name = slot_of(node)
-                    used[id(self.modules[type])].add(name)
+                    if type in self.modules:
+                        used[id(self.modules[type])].add(name)
         methods = {key[0] for key in self.records}
         self._keep_ways(self.root, used, methods)
         made: dict[int, FrozenModule] = {}

@@ -120,7 +120,7 @@ def settle_constants(recorder: Recorder, outputs: Sequence[Value]) -> None:
         written = constant.version is None or constant.made._version != constant.version
         if written or copy in kept or any(use.user.kind == WRITE for use in copy.uses):
             continue
-        copy.replace_all_uses_with(constant.copy.inputs[0])
+        copy.replace_all_uses_with(constant.copy.named_input("self"))
         constant.copy.destroy()
     recorder.fresh_constants.clear()
 

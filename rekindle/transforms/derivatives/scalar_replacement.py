@@ -66,10 +66,13 @@ class _Attributes:
         for node in list(block.nodes):
             if node.kind == "prim::CreateObject" and node.output in self.objects:
                 now.update(self._not_set(node))
-            elif node.kind in _OWN and node.inputs[0] in self.objects:
-                key = node.inputs[0], node.get_string("name")
-                if node.kind == "prim::SetAttr":
-                    _, now[key] = node.inputs
+            elif node.kind in _OWN:
+                receiver, *assigned = node.inputs
+                key = receiver, node.get_string("name")
+                if receiver not in self.objects:
+                    continue
+                if assigned:
+                    (now[key],) = assigned
                 else:
                     node.output.replace_all_uses_with(now[key])
                 node.destroy()
@@ -127,6 +130,7 @@ def _type_of(key: Key) -> Type:
 def _written(block: Block) -> Iterator[Key]:
     for node in block.nodes:
         if node.kind == "prim::SetAttr":
-            yield node.inputs[0], node.get_string("name")
+            receiver, _ = node.inputs
+            yield receiver, node.get_string("name")
         for inner in node.blocks:
             yield from _written(inner)

@@ -142,7 +142,7 @@ def fold_entries(graph: Graph) -> None:
         keys = [key.to_python() if key.node.kind == "prim::Constant" else None for key in node.inputs[::2]]
         known = dict(zip(keys, node.inputs[1::2], strict=True))
         for use in uses:
-            key = use.user.inputs[1]
+            _, key = use.user.inputs
             found = known.get(key.to_python()) if key.node.kind == "prim::Constant" else None
             if found is not None:
                 use.user.output.replace_all_uses_with(found)

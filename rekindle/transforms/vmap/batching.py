@@ -244,7 +244,7 @@ class Batcher:
 
     def _takes_a_mask(self, node: Node) -> bool:
         """Whether an index is known to be of bools that differ between the examples."""
-        indices = node.inputs[1]
+        _, indices, *_ = node.inputs
         if not self.is_batched(indices) or indices.node.kind != "prim::ListConstruct":
             return False
         if self._types is None:
@@ -635,7 +635,7 @@ def _only_branch(node: Node, index: int) -> int | None:
         other = node.blocks[1 - branch].outputs[index]
         is_none = other.type == NONE or (other.node.kind == "prim::Constant" and other.to_python() is None)
         if (is_none or other.node.kind == "prim::Uninitialized") and all(
-            _is_under(use.user, node.inputs[0], branch) for use in node.outputs[index].uses
+            _is_under(use.user, node.input, branch) for use in node.outputs[index].uses
         ):
             return branch
     return None
@@ -646,7 +646,7 @@ def _is_under(node: Node, condition: Value, branch: int) -> bool:
     block = node.owning_block
     while block is not None and block.owning_node is not None:
         owner = block.owning_node
-        if owner.kind == "prim::If" and owner.inputs[0] is condition and owner.blocks[branch] is block:
+        if owner.kind == "prim::If" and owner.input is condition and owner.blocks[branch] is block:
             return True
         block = owner.owning_block
     return False
