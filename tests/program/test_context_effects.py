@@ -75,6 +75,6 @@ def test_autocast_is_left_by_an_exception():
 )
 def test_parts_are_named_in_profiles(load):
     loaded = load(named)
-    with torch.profiler.profile() as profile:
+    with torch.profiler.profile(acc_events=True) as profile:
         assert loaded(torch.ones(2)).tolist() == [2, 2]
     assert "a part of the program" in {event.name for event in profile.events()}
