@@ -23,14 +23,11 @@ def ignores_autocast(operator: Operator) -> bool:
     schema = operator.schema
     if Trait.MOVES_DATA in operator.traits:
         return True
-    namespace, _, name = schema.name.partition("::")
-    packet = getattr(torch.ops.aten, name, None) if namespace == "aten" else None
-    overload = getattr(packet, schema.overload or "default", None)
-    if not isinstance(overload, torch._ops.OpOverload):
+    if not schema.name.startswith("aten::"):
         return False
     if any(result.alias is not None for result in schema.returns):
         return not operator.may_alias_inputs
-    if torch.Tag.pointwise not in overload.tags or operator.may_alias_inputs:
+    if Trait.POINTWISE not in operator.traits or operator.may_alias_inputs:
         return False
     has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
     is_composite = has_kernel(schema.qualified_name, "CompositeImplicitAutograd")

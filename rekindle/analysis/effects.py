@@ -10,12 +10,14 @@ from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operator
 from rekindle.ir.operators.schema import AliasInfo
 
+CASTS: Final = frozenset({"prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"})
+"""Kinds whose result is their first input, of which more is known."""
+
 FORWARDING_KINDS = frozenset(
     {
         *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
         *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct"),
-        *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::GetAttr"),
-        *("prim::profile", "prim::Guard", "prim::BailOut"),
+        *(*CASTS, "prim::GetAttr", "prim::profile", "prim::Guard", "prim::BailOut"),
     }
 )
 """Kinds that only make new values out of their inputs: the outputs may alias the inputs, nothing is written."""

@@ -26,6 +26,7 @@ from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.autocast import ignores_autocast
 from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.effects import (
+    CASTS,
     FRESH_VALUE_KINDS,
     GUARDS,
     INLINE_SUBGRAPH_KINDS,
@@ -143,11 +144,6 @@ def may_reshape(node: Node) -> bool:
         return False
     return Trait.RESHAPES in operator.traits or any(argument.is_out for argument in operator.schema.arguments)
 
-
-_PASSES_ON: Final = frozenset(
-    {"prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::unchecked_cast", "prim::profile"}
-)
-"""Kinds whose result is their first input."""
 
 _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 """Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
@@ -287,7 +283,7 @@ class _Propagation:
             return [_annotated_fact(output) or item for output, item in zip(node.outputs, known, strict=True)]
         if kind in ("prim::TupleIndex", "aten::__getitem__"):
             return [_annotated_fact(node.output) or _item(inputs[0], inputs[1])]
-        if kind in _PASSES_ON:
+        if kind in CASTS or kind == "prim::profile":
             return [_annotated_fact(node.output) or inputs[0]]
         if kind in GUARDS:
             return [Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]

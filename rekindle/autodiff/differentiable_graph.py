@@ -26,6 +26,7 @@ from rekindle.autodiff.residuals.size_specialization import (
     drop_forward_outputs,
     is_determined_by_sizes,
     saved_scalars,
+    specialization_key,
 )
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Graph, Node
@@ -145,7 +146,7 @@ class DerivativeExecutor:
         plan = self._general
         key: Hashable = None
         if self._by_sizes is not None:
-            key = tuple([_sizes(value) for value in inputs])
+            key = tuple([specialization_key(value) for value in inputs])
             plan = self._by_sizes.get(key, plan)
         results = DifferentiableGraph.apply(plan, *inputs)  # type: ignore[no-untyped-call]
         if plan is self._general and self._by_sizes is not None:
@@ -180,15 +181,6 @@ class DerivativeExecutor:
             plan = self._by_numbers[told] = _SizeSpecialization(self.gradient, graph, values)
         if len(self._by_sizes) < _MAX_KEYS:
             self._by_sizes[key] = plan
-
-
-def _sizes(value: Any) -> Hashable:
-    """What sizes may follow from."""
-    if isinstance(value, Tensor):
-        return value.shape, value.dtype
-    if isinstance(value, list):
-        return tuple([_sizes(item) for item in value])
-    return float if isinstance(value, float) else (type(value), value)
 
 
 @dataclass(slots=True, eq=False)

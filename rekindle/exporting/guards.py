@@ -14,14 +14,12 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
-ASKS_DTYPE: Final = frozenset(
-    {
-        *("prim::dtype", "aten::is_floating_point", "aten::is_complex", "aten::is_signed", "aten::element_size"),
-        *("prim::itemsize", "prim::nbytes", "aten::result_type", "aten::can_cast", "aten::promote_types"),
-        *("prim::tolist", "prim::isinstance"),
-    }
-)
-"""Kinds whose answer depends on a dtype, so that the program may have decided by it."""
+from rekindle.ir.operators.traits import Trait
+from rekindle.ops.registration.traits import kinds_with
+
+ASKS_DTYPE: Final = kinds_with(Trait.READS_DTYPE) | {"prim::tolist", "prim::isinstance"}
+"""Kinds whose answer depends on the dtype of a tensor, so that the program may have decided by it. So do the types of
+numbers that were in one."""
 
 
 def leaves_with_sources(names: Sequence[str], args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[tuple[str, Any]]:

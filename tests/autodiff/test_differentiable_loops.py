@@ -131,6 +131,25 @@ def test_sizes_may_change() -> None:
             torch.testing.assert_close(found, torch.autograd.grad(loop(*inputs, 5).sum(), inputs))
 
 
+def by_device(x: Tensor, w: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        if torch.cat([w, w]).device == torch.device("cpu"):
+            x = torch.tanh(x) * 2
+        else:
+            x = torch.tanh(x) * 3
+    return x
+
+
+def test_devices_may_change() -> None:
+    run = callable_of(split(by_device), "f")
+    x = torch.rand(3, requires_grad=True)
+    for device in ("cpu", "meta", "cpu"):
+        w = torch.ones(2, device=device)
+        for _ in range(2):
+            found = torch.autograd.grad(run(x, w, 3).sum(), x)
+            torch.testing.assert_close(found, torch.autograd.grad(by_device(x, w, 3).sum(), x))
+
+
 def layers(x: Tensor, w: Tensor, n: int) -> Tensor:
     """Rows come in at each turn, so that what is added up for ``w`` has other sizes each time."""
     for _ in range(n):

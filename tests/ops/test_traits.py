@@ -10,11 +10,18 @@ import torch
 
 import rekindle.runtime.executor  # noqa: F401  (registers the operators)
 from rekindle.ir.operators.registry import REGISTRY, Operator
-from rekindle.ir.operators.traits import Trait
+from rekindle.ir.operators.traits import PROPERTY_QUERIES, Trait
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.aliasing import is_composite
 from rekindle.ops.registration.trait_table import FRESH_COMPOSITES, TABLE
-from rekindle.ops.registration.traits import kinds_with, trait_table, traits_of_kind, traits_of_overload
+from rekindle.ops.registration.traits import (
+    kinds_with,
+    queried_properties,
+    queries_of,
+    trait_table,
+    traits_of_kind,
+    traits_of_overload,
+)
 from rekindle.ops.result_types import result_facts
 
 FROM_PYTORCH = {Trait.POINTWISE, Trait.VIEW, Trait.DATA_DEPENDENT}
@@ -84,3 +91,80 @@ def test_sizes_and_dtypes_are_those_of_the_first_operand(kind: str, dtype: torch
             assert found.sizes == given.sizes
         if Trait.SAME_DTYPE in operator.traits:
             assert found.dtype == dtype
+
+
+def _tensors() -> Iterator[torch.Tensor]:
+    """Pairs of tensors that differ in one property, or in their elements alone."""
+    for dtype in (torch.float32, torch.float64, torch.int32, torch.uint8, torch.bool, torch.complex64):
+        for sizes in ((2, 3), (3, 2), (6,), (1, 6), ()):
+            for device in ("cpu", "meta"):
+                yield torch.ones(sizes, dtype=dtype, device=device)
+                yield torch.zeros(sizes, dtype=dtype, device=device)
+    yield torch.ones(2, 3).t()
+    yield torch.ones(12)[6:].view(2, 3)
+    yield torch.ones(2, 3).to_sparse()
+    yield torch.ones(2, 3).to_sparse_csr()
+    yield torch.ones(2, 3).to_mkldnn()
+    yield torch.ones(2, 3, requires_grad=True)
+    yield torch.ones(2, 3, dtype=torch.complex64).conj()
+    yield torch.ones(2, 3, dtype=torch.complex64).conj().imag
+    yield torch.ones(2, dtype=torch.uint8).view(torch.bits8)
+    yield torch.ones(2).to(torch.float8_e4m3fn)
+    yield torch.quantize_per_tensor(torch.ones(2, 3), 0.1, 0, torch.qint8)
+    yield torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    with torch.inference_mode():
+        yield torch.ones(2, 3)
+
+
+def _strides(x: torch.Tensor) -> object:
+    return (x.shape, x.stride(), x.storage_offset()) if x.layout == torch.strided and not x.is_nested else object()
+
+
+_PROPERTIES = {
+    Trait.READS_DTYPE: lambda x: x.dtype,
+    Trait.READS_RANK: lambda x: x.dim(),
+    Trait.READS_SIZES: lambda x: object() if x.is_nested else x.shape,
+    Trait.READS_STRIDES: _strides,
+    Trait.READS_DEVICE: lambda x: x.device,
+    Trait.READS_LAYOUT: lambda x: (x.layout, x.is_nested, x.is_conj(), x.is_neg()),
+    Trait.READS_REQUIRES_GRAD: lambda x: x.requires_grad,
+    Trait.READS_IDENTITY: id,
+}
+
+
+def _queries_of_one_tensor() -> Iterator[Operator]:
+    for kind in sorted(queries_of(*PROPERTY_QUERIES)):
+        for operator in REGISTRY.overloads(kind):
+            if [argument.type for argument in operator.schema.arguments] == [TensorType()]:
+                yield operator
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "operator", list(_queries_of_one_tensor()), ids=lambda operator: operator.schema.qualified_name
+)
+def test_properties_decide_what_a_query_returns(operator: Operator) -> None:
+    known: dict[tuple[object, ...], object] = {}
+    for tensor in _tensors():
+        key = tuple(_PROPERTIES[trait](tensor) for trait in queried_properties(operator.name))
+        try:
+            assert operator.operation is not None
+            answer = operator.operation(tensor)
+        except (RuntimeError, TypeError, NotImplementedError):
+            assert Trait.TOTAL not in operator.traits
+            continue
+        assert known.setdefault(key, answer) == answer
+
+
+def test_a_query_returns_no_tensor_and_writes_to_nothing() -> None:
+    for kind in queries_of(*PROPERTY_QUERIES):
+        for operator in REGISTRY.overloads(kind):
+            if not any(argument.is_out for argument in operator.schema.arguments):
+                assert not operator.schema.is_mutable
+                assert not any(isinstance(result.type, TensorType) for result in operator.schema.returns)
+
+
+def test_queries_of_some_properties_read_no_others() -> None:
+    found = queries_of(Trait.READS_DTYPE, Trait.READS_RANK)
+    assert {"aten::dim", "prim::dtype", "aten::is_complex", "aten::result_type"} <= found
+    assert not found & {"aten::size", "prim::device", "prim::nbytes", "aten::relu"}

@@ -8,8 +8,10 @@ as tensors are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
+
+from torch import Tensor
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.float_dependence import values_of_floats
@@ -19,22 +21,25 @@ from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import NONE, Type
+from rekindle.ops.registration.traits import queries_of
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
 
-_OF_SIZES: Final = frozenset(
-    {
-        *("aten::size", "aten::dim", "aten::numel", "aten::len", "prim::dtype", "prim::device", "prim::layout"),
-        *("aten::is_floating_point", "aten::is_complex", "aten::__getitem__", "prim::ListConstruct"),
-        *("autodiff::size_unless_equal", "autodiff::sizes_of", "autodiff::ratio", "autodiff::negated"),
-        *("autodiff::inverse_order", "autodiff::padded_repeats", "autodiff::as_row", "autodiff::last_two"),
-        *("autodiff::variance_factor", "autodiff::dtype_of"),
-    }
-)
-"""Kinds whose results follow from sizes, dtypes and numbers that go in."""
+_OF_SIZES: Final = queries_of(Trait.READS_RANK, Trait.READS_SIZES, Trait.READS_DTYPE, Trait.READS_DEVICE)
+"""Property queries whose results follow from what :func:`specialization_key` says of the tensors that go in."""
+
+
+def specialization_key(value: object) -> Hashable:
+    """What decides about an input which derivative runs: of tensors sizes, dtype and device, of the others but floats
+    what they are."""
+    if isinstance(value, Tensor):
+        return value.shape, value.dtype, value.device
+    if isinstance(value, list):
+        return tuple([specialization_key(item) for item in value])
+    return float if isinstance(value, float) else (type(value), value)
 
 
 def is_determined_by_sizes(gradient: Gradient) -> bool:
-    """Whether all :func:`saved_scalars` follow from the sizes and dtypes of the inputs."""
+    """Whether all :func:`saved_scalars` follow from the :func:`specialization_key` of the inputs."""
     graph = gradient.forward
     if any(node.has_trait(Trait.DATA_DEPENDENT) for node in graph.all_nodes()):
         return False

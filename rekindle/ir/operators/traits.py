@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
 
 class Trait(Enum):
@@ -55,3 +56,23 @@ class Trait(Enum):
     """BLAS or oneDNN runs the operator, and no kernel is generated for it."""
     ANY_LAYOUT = "any_layout"
     """The values of the result do not depend on the order of the operands in memory."""
+
+    # Property queries: the result is no tensor, and follows from metadata of the operands, never from their elements.
+    READS_DTYPE = "reads_dtype"
+    READS_RANK = "reads_rank"
+    READS_SIZES = "reads_sizes"
+    """The lengths of dimensions, and so their number too; for lists, the number of elements."""
+    READS_STRIDES = "reads_strides"
+    """Strides, contiguity, and the place in the storage."""
+    READS_DEVICE = "reads_device"
+    READS_LAYOUT = "reads_layout"
+    """How elements are represented: strided, sparse, nested, named; conjugated or negated when they are read."""
+    READS_REQUIRES_GRAD = "reads_requires_grad"
+    READS_IDENTITY = "reads_identity"
+    """Which object an operand is; most of all, whether it is None."""
+    TOTAL = "total"
+    """The operator never raises, whatever its operands are."""
+
+
+PROPERTY_QUERIES: Final = frozenset(trait for trait in Trait if trait.value.startswith("reads_"))
+"""The traits of property queries, one for each property."""

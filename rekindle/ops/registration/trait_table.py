@@ -14,6 +14,8 @@ Bool                                     data_dependent
 Float                                    data_dependent
 Int                                      data_dependent
 __and__                                  commutative fresh
+__is__                                   reads_identity total
+__isnot__                                reads_identity total
 __or__                                   commutative fresh
 __xor__                                  commutative fresh
 _convolution                             fresh library
@@ -92,11 +94,13 @@ cross                                    fresh one_dtype
 cumprod                                  linear_cost
 cumsum                                   linear_cost
 detach                                   same_rank
+dim                                      reads_rank total
 div                                      promoting_gradient recomputable
 dot                                      one_dtype matrix_product library
 dropout                                  same_rank
 dsplit                                   moves_data
 einsum                                   one_dtype
+element_size                             reads_dtype total
 elu                                      same_rank recomputable
 embedding                                one_dtype linear_cost
 embedding_bag                            fresh one_dtype
@@ -142,6 +146,7 @@ gather                                   one_dtype linear_cost
 ge                                       recomputable
 gelu                                     same_rank recomputable
 ger                                      fresh one_dtype
+get_device                               reads_device total
 grid_sampler                             fresh one_dtype
 group_norm                               fresh same_rank
 gru                                      fresh one_dtype
@@ -162,12 +167,22 @@ index_put_                               linear_cost
 index_select                             one_dtype linear_cost
 inner                                    fresh one_dtype
 instance_norm                            fresh same_rank
+is_complex                               reads_dtype total
+is_conj                                  reads_layout total
+is_contiguous                            reads_strides
+is_floating_point                        reads_dtype total
+is_neg                                   reads_layout total
+is_non_overlapping_and_dense             reads_strides
 is_nonzero                               data_dependent
+is_same_size                             reads_sizes
+is_signed                                reads_dtype
+is_strides_like_format                   reads_strides
 istft                                    fresh makes_real
 kron                                     fresh one_dtype
 layer_norm                               fresh same_rank
 le                                       recomputable
 leaky_relu                               same_rank promoting_gradient recomputable
+len                                      reads_sizes
 lerp                                     recomputable
 lift                                     aliases_operands
 lift_fresh                               aliases_operands
@@ -219,6 +234,7 @@ new_ones                                 linear_cost
 new_zeros                                linear_cost
 norm                                     makes_real linear_cost
 normal_                                  linear_cost
+numel                                    reads_sizes total
 numpy_T                                  moves_data
 ones                                     linear_cost
 ones_like                                linear_cost
@@ -244,6 +260,7 @@ reshape                                  view view_or_copy moves_data
 reshape_as                               view_or_copy moves_data
 resize_                                  reshapes
 resize_as_                               reshapes
+result_type                              reads_dtype reads_rank
 rms_norm                                 fresh one_dtype
 rnn_relu                                 fresh one_dtype
 rnn_tanh                                 fresh one_dtype
@@ -263,6 +280,7 @@ sign                                     same_dtype recomputable
 silu                                     same_rank promoting_gradient recomputable any_layout
 silu_                                    any_layout
 sin                                      promoting_gradient recomputable
+size                                     reads_sizes
 softmax                                  fresh same_rank
 softplus                                 same_rank promoting_gradient recomputable
 sort                                     linear_cost
@@ -276,6 +294,8 @@ squeeze_                                 reshapes
 stack                                    linear_cost
 std                                      fresh makes_real linear_cost
 stft                                     fresh makes_complex
+storage_offset                           reads_strides
+stride                                   reads_strides
 sub                                      promoting_gradient recomputable any_layout
 sum                                      promoting_gradient linear_cost
 sum_to_size                              view_or_copy
@@ -283,6 +303,11 @@ swapaxes                                 moves_data
 swapaxes_                                reshapes
 swapdims                                 moves_data
 swapdims_                                reshapes
+sym_is_contiguous                        reads_strides
+sym_numel                                reads_sizes
+sym_size                                 reads_sizes
+sym_storage_offset                       reads_strides
+sym_stride                               reads_strides
 t_                                       reshapes
 take                                     one_dtype
 take_along_dim                           fresh one_dtype
@@ -315,11 +340,38 @@ where                                    fresh promoting_gradient recomputable l
 zero_                                    linear_cost
 zeros                                    linear_cost
 zeros_like                               linear_cost
+autodiff::dtype_of                       reads_dtype total
 autodiff::matmul_other                   library
 autodiff::matmul_self                    library
+autodiff::size_unless_equal              reads_sizes
+autodiff::sizes_of                       reads_sizes
+autodiff::variance_factor                reads_sizes
+prim::device                             reads_device total
+prim::dtype                              reads_dtype total
+prim::id                                 reads_identity total
+prim::is_cpu                             reads_device total
+prim::is_cuda                            reads_device total
+prim::is_ipu                             reads_device total
+prim::is_maia                            reads_device total
+prim::is_meta                            reads_device total
+prim::is_mkldnn                          reads_layout total
+prim::is_mps                             reads_device total
+prim::is_mtia                            reads_device total
+prim::is_nested                          reads_layout total
+prim::is_quantized                       reads_dtype total
+prim::is_sparse                          reads_layout total
+prim::is_sparse_csr                      reads_layout total
+prim::is_vulkan                          reads_device total
+prim::is_xla                             reads_device total
+prim::is_xpu                             reads_device total
+prim::itemsize                           reads_dtype total
+prim::layout                             reads_layout total
+prim::name                               reads_layout total
+prim::nbytes                             reads_dtype reads_sizes
 prim::packed_convolution                 library any_layout
 prim::packed_convolution_add             library any_layout
 prim::packed_linear                      library
+prim::requires_grad                      reads_requires_grad total
 """
 
 FRESH_COMPOSITES: Final = """

@@ -9,7 +9,7 @@ from typing import Final
 import torch
 
 from rekindle.ir.operators.schema import FunctionSchema
-from rekindle.ir.operators.traits import Trait
+from rekindle.ir.operators.traits import PROPERTY_QUERIES, Trait
 from rekindle.ops.registration.trait_table import FRESH_COMPOSITES, TABLE
 
 NO_TRAITS: Final[frozenset[Trait]] = frozenset()
@@ -34,6 +34,18 @@ def traits_of_kind(kind: str) -> frozenset[Trait]:
 def kinds_with(trait: Trait) -> frozenset[str]:
     """The kinds to which the table gives ``trait``."""
     return frozenset(kind for kind, traits in trait_table().items() if trait in traits)
+
+
+def queried_properties(kind: str) -> frozenset[Trait]:
+    """Return which properties of its operands decide what a property query returns; none for other operators."""
+    return traits_of_kind(kind) & PROPERTY_QUERIES
+
+
+@cache
+def queries_of(*properties: Trait) -> frozenset[str]:
+    """Return the property queries whose results follow from ``properties`` alone."""
+    found = {kind: queried_properties(kind) for kind in trait_table()}
+    return frozenset(kind for kind, queried in found.items() if queried and queried <= {*properties})
 
 
 _DATA_DEPENDENT: Final = (torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape)

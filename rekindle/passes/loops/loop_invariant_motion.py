@@ -24,7 +24,9 @@ from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import is_immutable
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BOOL, FLOAT, INT, TensorType
+from rekindle.ops.registration.traits import kinds_with
 from rekindle.rewriting.changes import may_change
 
 
@@ -45,12 +47,7 @@ _ON_NUMBERS: Final = {
 }
 """Operators that never fail where all their arguments are of one of these types."""
 
-_ON_ANYTHING: Final = frozenset(
-    {
-        *("aten::dim", "aten::numel", "aten::is_floating_point", "aten::is_complex", "prim::dtype", "prim::device"),
-        *("aten::len", "aten::__is__", "aten::__isnot__", "prim::Constant", "prim::TupleConstruct"),
-    }
-)
+_ON_ANYTHING: Final = kinds_with(Trait.TOTAL) | {"aten::len", "prim::Constant", "prim::TupleConstruct"}
 """Kinds that never fail; what they say of something that can be written to holds while nobody does."""
 
 

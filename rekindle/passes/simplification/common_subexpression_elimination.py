@@ -26,6 +26,7 @@ from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondete
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.ir.operators.traits import Trait
+from rekindle.ops.registration.traits import queries_of
 from rekindle.rewriting.changes import may_change
 
 
@@ -40,8 +41,7 @@ class CommonSubexpressionElimination:
 
 
 _LEFT_ALONE: Final = frozenset({"prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::profile"})
-_TELLS_APART: Final = frozenset({"aten::__is__", "aten::__isnot__", "prim::id"})
-"""Kinds that know one object from another that is equal."""
+_TELLS_APART: Final = queries_of(Trait.READS_IDENTITY)
 
 _Scope = dict[Hashable, Node]
 

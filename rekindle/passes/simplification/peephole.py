@@ -271,3 +271,8 @@ _RULES: Final[NodeRules] = {
     "aten::to": (_same_dtype,),
 }
 """By the kind of a node, what may be put in its place."""
+
+_BY_TYPE: Final = (_fact, _same_dtype, _is_none)
+
+FOLDED_BY_TYPE: Final = frozenset(kind for kind, rules in _RULES.items() if any(rule in _BY_TYPE for rule in rules))
+"""Kinds that go away where enough is known of the type of their first operand."""

@@ -18,15 +18,17 @@ from typing import ClassVar, Final
 
 from rekindle.analysis.type_propagation import decided_branches, propagate_types, refine_types
 from rekindle.ir.graph import Graph
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import Type
+from rekindle.ops.registration.traits import queries_of
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.constant_propagation import ConstantPropagation
+from rekindle.passes.simplification.peephole import FOLDED_BY_TYPE
 from rekindle.rewriting.changes import may_change
 
-TYPE_QUERIES: Final = frozenset(
-    {"aten::dim", "prim::dtype", "prim::device", "aten::is_floating_point", "aten::is_complex"}
-)
-"""Kinds of nodes whose result follows from the type of a tensor."""
+TYPE_QUERIES: Final = FOLDED_BY_TYPE & queries_of(Trait.READS_RANK, Trait.READS_DTYPE, Trait.READS_DEVICE)
+"""Property queries that a peephole folds where dtype, device and rank of a tensor are known. Sizes are left out, which
+hardly ever follow from these."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from rekindle.analysis.type_propagation import propagate_types
 from rekindle.ir.control_flow import incoming_values
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TensorType, Type
+from rekindle.passes.simplification.peephole import FOLDED_BY_TYPE
 from rekindle.passes.speculation.insert_guards import GUARD, put_in_place
 from rekindle.rewriting.changes import may_change
 
@@ -180,16 +181,6 @@ def _eliminate_implied(graph: Graph) -> bool:
     return changed
 
 
-ASKS: Final = frozenset(
-    {
-        *("aten::size", "aten::dim", "aten::len", "aten::numel", "aten::sym_size", "aten::sym_numel"),
-        *("prim::dtype", "prim::device", "prim::layout", "prim::is_cuda", "prim::requires_grad"),
-        *("aten::is_floating_point", "aten::is_complex", "aten::to", "aten::__is__", "aten::__isnot__"),
-    }
-)
-"""Kinds whose result may follow from the type of a tensor."""
-
-
 def _weaken(graph: Graph) -> bool:
     """Have guards tell nothing of gradients where the program does not ask whether one is required: then it is one
     program, with gradients and without."""
@@ -222,7 +213,7 @@ _ASSUMED_TRIP_COUNT: Final = 8
 def _eliminate_costly(graph: Graph) -> bool:
     """Without any guards, where there are more than questions."""
     costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
-    saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in ASKS)
+    saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in FOLDED_BY_TYPE)
     if costs <= saves or not may_change("eliminate all guards of", graph.return_node):
         return False
     for guard in graph.find_nodes(GUARD):
@@ -245,7 +236,7 @@ def _asked_for(graph: Graph, and_after: bool) -> set[Node]:
     seen: set[Value] = set()
     pending: list[Value] = []
     for node in graph.all_nodes():
-        if node.kind in ASKS:
+        if node.kind in FOLDED_BY_TYPE:
             pending += [value for value in node.inputs if may_contain_tensor(value.type)]
     while pending:
         value = pending.pop()

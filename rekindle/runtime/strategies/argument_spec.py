@@ -22,9 +22,12 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.constants import constant_int
-from rekindle.analysis.effects import is_conservative
+from rekindle.analysis.effects import CASTS, is_conservative
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import BoolType, FloatType, IntType, OptionalType, TensorType, TupleType
+from rekindle.ops.registration.traits import queried_properties, queries_of
+from rekindle.passes.simplification.peephole import FOLDED_BY_TYPE
 from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
 
 ArgumentSpec = tuple[object, ...]
@@ -40,27 +43,28 @@ class ArgumentProperty(Enum):
     DEVICE = "{0}.device"
 
 
-_ASKS: Final[dict[str, tuple[ArgumentProperty, ...]]] = {
-    "aten::dim": (ArgumentProperty.RANK,),
-    "prim::dtype": (ArgumentProperty.DTYPE,),
-    "aten::is_floating_point": (ArgumentProperty.DTYPE,),
-    "aten::is_complex": (ArgumentProperty.DTYPE,),
+_BY_TRAIT: Final = {
+    Trait.READS_IDENTITY: ArgumentProperty.IS_NONE,
+    Trait.READS_RANK: ArgumentProperty.RANK,
+    Trait.READS_DTYPE: ArgumentProperty.DTYPE,
+    Trait.READS_DEVICE: ArgumentProperty.DEVICE,
+}
+"""Properties that seldom differ between calls: not sizes, and not whether a gradient is required."""
+
+_QUERIED: Final[dict[str, tuple[ArgumentProperty, ...]]] = {
+    **{
+        kind: tuple(_BY_TRAIT[each] for each in queried_properties(kind))
+        for kind in FOLDED_BY_TYPE & queries_of(*_BY_TRAIT)
+    },
+    # They return their operand itself where it has the property.
     "aten::to": (ArgumentProperty.DTYPE,),
-    "prim::device": (ArgumentProperty.DEVICE,),
-    "aten::__is__": (ArgumentProperty.IS_NONE,),
-    "aten::__isnot__": (ArgumentProperty.IS_NONE,),
     "aten::_unwrap_optional": (ArgumentProperty.IS_NONE,),
 }
-"""Kinds of nodes whose result follows from facts about their first input."""
+"""Kinds of nodes that go away where these properties of their first input are known."""
 
 _OF_A_TENSOR: Final = (ArgumentProperty.RANK, ArgumentProperty.DTYPE, ArgumentProperty.DEVICE)
 
-_SEES_NONE: Final = frozenset(
-    {
-        *("aten::__is__", "aten::__isnot__", "aten::_unwrap_optional"),
-        *("prim::unchecked_unwrap_optional", "prim::unchecked_cast"),
-    }
-)
+_SEES_NONE: Final = queries_of(Trait.READS_IDENTITY) | CASTS
 """Kinds that are simpler where a value is known to be None, or not to be."""
 
 
@@ -155,7 +159,7 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
     asked: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
     for node in graph.all_nodes():
-        facts = _ASKS.get(node.kind, ())
+        facts = _QUERIED.get(node.kind, ())
         if not facts:
             continue
         asked_of, *_ = node.inputs
@@ -168,7 +172,7 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
 
 
 def _unwrapped(value: Value) -> Value:
-    while value.node.kind in ("prim::unchecked_unwrap_optional", "aten::_unwrap_optional", "prim::unchecked_cast"):
+    while value.node.kind in CASTS:
         value = value.node.input
     return value
 

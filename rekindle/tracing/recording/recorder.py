@@ -15,6 +15,7 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_node, match_schemas, unpack_tuple
 from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
+from rekindle.ops.registration.traits import queried_properties
 from rekindle.runtime.calls.arguments import Runner
 from rekindle.tracing.recording.dtypes import DtypeOrigins
 from rekindle.tracing.recording.grad_mode import GradMode
@@ -35,9 +36,6 @@ _OF_ANY_LENGTH: Final = frozenset(
     f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
 )
 """Kinds that give more or fewer tensors for other sizes; a trace takes them apart by number."""
-
-_OF_ANY_MODE: Final = frozenset({"aten::size", "aten::numel", "prim::device", "prim::dtype", "aten::Int"})
-"""Kinds whose answer has nothing to do with gradients."""
 
 
 class TracerWarning(UserWarning):
@@ -241,7 +239,7 @@ class Recorder:
         """
         args = [self._as_argument(item) for item in arguments]
         kwargs = [self._as_argument(item, name) for name, item in (keywords or {}).items()]
-        if kind not in _OF_ANY_MODE:
+        if kind != "aten::Int" and not queried_properties(kind):  # whose answers do not depend on the mode
             self.grad_mode.sync(self.graph)
         self_value = args.pop(0) if is_method else None
         return insert_builtin_call(current_place(), self.graph, kind, args, kwargs, self_value)

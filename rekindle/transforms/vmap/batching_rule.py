@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
-import torch
-
 from rekindle.autodiff.formula_parser import Definition, read_definitions
 from rekindle.errors import InternalError
 from rekindle.frontend.operator_sources import OperatorSourceCompiler
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TENSOR, Type
 from rekindle.passes import run_passes
 from rekindle.runtime.pipelines import BATCHING_RULE_CLEANUP
@@ -159,7 +159,7 @@ def _rule(name: str, schema: FunctionSchema) -> BatchingRule | None:
     if definition is not None:
         return BatchingRule(schema, definition.parameters, definition.body)
     index = _families().get(key)
-    write = pointwise if index is None and is_pointwise(schema) else None if index is None else FAMILIES[index][0]
+    write = pointwise if index is None and _is_pointwise(schema) else None if index is None else FAMILIES[index][0]
     body = None if write is None else write(schema)
     if body is None:
         return None
@@ -173,8 +173,6 @@ def _scalar_rule(schema: FunctionSchema, expression: str) -> BatchingRule:
     return BatchingRule(schema, tuple(names), f"    return {expression.format(*names)}\n", takes_numbers=True)
 
 
-def is_pointwise(schema: FunctionSchema) -> bool:
-    """Whether PyTorch says that the operator computes each element from one element of each tensor."""
-    packet = getattr(torch.ops.aten, schema.name.removeprefix("aten::"), None)
-    overload = getattr(packet, schema.overload or "default", None)
-    return torch.Tag.pointwise in getattr(overload, "tags", ())
+def _is_pointwise(schema: FunctionSchema) -> bool:
+    operator = REGISTRY.find(schema.qualified_name)
+    return operator is not None and Trait.POINTWISE in operator.traits

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.ir.operators.traits import Trait
+from rekindle.ops.registration.traits import queries_of
+
 TEXT: Final = """
 batch size(self):
     return inner_sizes(self)
@@ -62,20 +65,10 @@ batch equal(self, other):
     return torch.all(flat(self == other), 1)
 """
 
-UNCHANGED: Final = frozenset(
-    {
-        *("prim::dtype", "prim::device", "prim::layout", "prim::is_cuda", "prim::is_cpu", "prim::is_xla"),
-        *("prim::is_xpu", "prim::is_mtia", "prim::is_sparse", "prim::is_sparse_csr", "prim::is_mkldnn"),
-        *("prim::is_mps", "prim::is_quantized", "prim::is_vulkan", "prim::is_ipu", "prim::is_meta"),
-        *("prim::is_nested", "prim::requires_grad", "prim::itemsize", "prim::name", "autodiff::dtype_of"),
-        *("aten::is_floating_point", "aten::is_complex", "aten::is_signed", "aten::is_conj", "aten::is_neg"),
-        *(
-            "aten::__is__",
-            "aten::__isnot__",
-        ),
-    }
+UNCHANGED: Final = queries_of(
+    *(Trait.READS_DTYPE, Trait.READS_DEVICE, Trait.READS_LAYOUT, Trait.READS_REQUIRES_GRAD, Trait.READS_IDENTITY)
 )
-"""What is asked of a batch as of an example."""
+"""Property queries of what is the same for a batch as for an example: all but sizes and strides."""
 
 SCALARS: Final[dict[str, str]] = {
     **{
