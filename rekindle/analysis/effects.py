@@ -10,22 +10,22 @@ from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operator
 from rekindle.ir.operators.schema import AliasInfo
 
+CONSTRUCTS: Final = frozenset({"prim::TupleConstruct", "prim::ListConstruct", "prim::DictConstruct"})
+"""Kinds that make a container of their inputs."""
+
+UNPACKS: Final = frozenset({"prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice", "prim::ListUnpack"})
+"""Kinds that take a container apart."""
+
 CASTS: Final = frozenset({"prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"})
 """Kinds whose result is their first input, of which more is known."""
-
-FORWARDING_KINDS = frozenset(
-    {
-        *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
-        *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct"),
-        *(*CASTS, "prim::GetAttr", "prim::profile", "prim::Guard", "prim::BailOut"),
-    }
-)
-"""Kinds that only make new values out of their inputs: the outputs may alias the inputs, nothing is written."""
 
 GUARDS = frozenset({"prim::Guard", "prim::BailOut"})
 """Kinds that pass their first input on if it is as the type of their output says. Where it is not, a guard raises an
 error, and a bailout leaves the graph for another that goes on from there: the rest of the program, which knows the
 other inputs, and whatever the caller knows."""
+
+FORWARDING_KINDS: Final = CONSTRUCTS | UNPACKS | CASTS | GUARDS | {"prim::GetAttr", "prim::profile"}
+"""Kinds that only make new values out of their inputs: the outputs may alias the inputs, nothing is written."""
 
 FRESH_VALUE_KINDS = frozenset(
     {
@@ -54,14 +54,8 @@ INLINE_SUBGRAPH_KINDS = frozenset(
 
 CONTROL_FLOW = frozenset({"prim::If", "prim::Loop", "prim::With", "prim::GradOf"})
 
-_SIDE_EFFECTS = frozenset(
-    {
-        *("prim::Print", "prim::RaiseException", "prim::Enter", "prim::Exit", "prim::SetAttr"),
-        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::fork", "aten::wait"),
-        *("prim::LoopContinuation", "prim::ReturnStmt", "prim::BreakStmt", "prim::ContinueStmt", "prim::Store"),
-        *("aten::warn", "aten::manual_seed", "aten::save", "prim::TimePoint", "prim::BailOut", "prim::Guard"),
-    }
-)
+CALLS: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"})
+"""Kinds that run a function, of which the node says nothing."""
 
 
 _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_SUBGRAPH_KINDS
@@ -70,7 +64,7 @@ _SIMPLE: Final = FORWARDING_KINDS | FRESH_VALUE_KINDS | CONTROL_FLOW | DEFERRED_
 
 def has_side_effects(node: Node) -> bool:
     """Whether the node must run though nobody uses its outputs, and not just because it writes to its inputs."""
-    if node.kind in _SIDE_EFFECTS:
+    if node.kind in GUARDS or node.kind == "prim::fork":
         return True
     if node.kind in _SIMPLE:
         return False
@@ -130,12 +124,7 @@ def is_conservative(node: Node) -> bool:
     return operator is None or operator.effects in (AliasAnalysisKind.CONSERVATIVE, AliasAnalysisKind.SPECIAL)
 
 
-_MODES: Final = frozenset(
-    {
-        *("prim::Enter", "prim::Exit", "aten::set_grad_enabled"),
-        *("prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp", "prim::Try"),
-    }
-)
+_MODES: Final = CALLS | {"prim::Enter", "prim::Exit", "prim::Try", "aten::set_grad_enabled"}
 
 
 def writes_modes(node: Node) -> bool:

@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.analysis.effects import CONSTRUCTS, UNPACKS
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node, Value
 
-_KEEPS: Final = frozenset({"prim::ListConstruct", "prim::TupleConstruct"})
-_TAKES: Final = frozenset({"aten::__getitem__", "prim::ListUnpack", "prim::TupleIndex", "prim::TupleUnpack"})
+_TAKES: Final = UNPACKS | {"aten::__getitem__"}
 
 
 def may_be_uninitialized(graph: Graph) -> set[Value]:
@@ -37,7 +37,7 @@ def may_be_uninitialized(graph: Graph) -> set[Value]:
         known.add(value)
         for user, offset in value.uses:
             pending += [(made, known) for made in _passed_on(user, offset)]
-            if user.kind in _KEEPS:
+            if user.kind in CONSTRUCTS:
                 pending.append((user.output, kept))
             elif user.kind in _TAKES and known is kept and offset == 0:
                 pending += [(made, found) for made in user.outputs]

@@ -175,7 +175,7 @@ class TensorCosts(TorchDispatchMode):
     ) -> tuple[int, int]:
         """The elements of what ``func`` would give, and the bytes of what of it would be new."""
         name = func._schema.name
-        if name in _ABOUT_AS_LARGE or name.startswith(("quantized::", "sparse::", "rnn::")):
+        if Trait.ABOUT_AS_LARGE in traits_of_kind(name) or name.startswith(("quantized::", "sparse::", "rnn::")):
             return sum(tensor.numel() for tensor in given), 2 * sum(_bytes(tensor) for tensor in given)
         if any(tensor.is_quantized or tensor.layout != torch.strided for tensor in given):
             raise refusal(self._method, name)
@@ -197,30 +197,15 @@ _AT_ONCE: Final = 500
 
 _NEVER: Final = frozenset({"aten::from_file", "aten::_pin_memory", "aten::record_stream"})
 
-_ABOUT_AS_LARGE: Final = frozenset(
-    {
-        *("aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim", "aten::unique_consecutive"),
-        *("aten::_local_scalar_dense", "aten::equal", "aten::is_nonzero", "aten::dequantize", "aten::int_repr"),
-        *("aten::q_scale", "aten::q_zero_point", "aten::q_per_channel_scales", "aten::q_per_channel_zero_points"),
-        *("aten::q_per_channel_axis", "aten::qscheme", "aten::quantize_per_tensor", "aten::quantize_per_channel"),
-        *("aten::quantize_per_tensor_dynamic", "aten::detach", "aten::clone", "aten::copy_", "aten::to_dense"),
-        *("aten::_to_dense", "aten::coalesce", "aten::_coalesce", "aten::indices", "aten::values", "aten::_indices"),
-        *("aten::_values", "aten::alias", "aten::lift_fresh", "aten::_make_per_tensor_quantized_tensor"),
-        *("aten::view", "aten::permute", "aten::transpose", "aten::t", "aten::squeeze", "aten::unsqueeze"),
-    }
-)
-"""Operators that cannot be tried without content, or not with tensors of special kinds, and whose results are not much
-larger than what they are given."""
-
 
 def _work(func: Any, read: Sequence[int], written: int) -> int:
     """The elements or products that ``func`` looks at, at most."""
-    name, traits = func._schema.name, traits_of_kind(func._schema.name)
+    traits = traits_of_kind(func._schema.name)
     linear = sum(read) + written
     is_linear = torch.Tag.pointwise in func.tags or Trait.LINEAR_COST in traits
     if is_linear or any(result.alias_info for result in func._schema.returns):
         return linear
-    if name in _ABOUT_AS_LARGE:
+    if Trait.ABOUT_AS_LARGE in traits:
         return 2 * linear
     if Trait.MATRIX_PRODUCT in traits:
         factors = sorted(read)[-2:]

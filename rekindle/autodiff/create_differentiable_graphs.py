@@ -38,7 +38,8 @@ from rekindle.autodiff.reverse_mode.differentiable_loops import (
 )
 from rekindle.autodiff.reverse_mode.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import COMPLEX, ListType, TensorType
+from rekindle.ir.operators.traits import Trait
+from rekindle.ir.types import COMPLEX, TENSOR, ListType, TensorType
 from rekindle.rewriting.changes import may_change
 
 KIND: Final = "prim::DifferentiableGraph"
@@ -140,14 +141,14 @@ class _SubgraphPartitioner:
             return False
         if not _is_structure(node) and not self._has_formula(node) and not self._is_auxiliary(node):
             return False
-        if any(_has_no_place(output.type) for output in node.outputs) and node.kind not in _LISTS:
+        if any(_has_no_place(output.type) for output in node.outputs) and not _lists_views(node):
             return False
         if may_be_identity_dropout(node) and not self._is_read_only(node.output):
             return False  # it would be a copy of what it was given, where eager gives that itself
         if any(value.type == COMPLEX for value in node.inputs):
             return False
         lists = [value for value in node.inputs if _has_no_place(value.type)]
-        if not all(value.node.kind in _LISTS for value in lists):
+        if not all(_lists_views(value.node) for value in lists):
             return False
         watched = [*node.outputs, *lists] if _makes_views(node) else lists
         return not any(self.aliases.has_writers(value) for value in watched)
@@ -264,24 +265,19 @@ def _is_structure(node: Node) -> bool:
     return node.kind in _STRUCTURE
 
 
-_LISTS: Final = frozenset(
-    {
-        *("prim::ListConstruct", "aten::chunk", "aten::split", "aten::split_with_sizes", "aten::unbind"),
-        *(
-            "aten::tensor_split",
-            "aten::unsafe_chunk",
-            "aten::unsafe_split",
-            "aten::broadcast_tensors",
-            "aten::meshgrid",
-        ),
-    }
-)
-"""Kinds that make lists of tensors, which never come into a group or out of it: they are made again."""
+def _lists_views(node: Node) -> bool:
+    """Whether ``node`` makes a list of tensors, which never comes into a group or out of it: it is made again."""
+    if node.kind == "prim::ListConstruct":
+        return True
+    operator = node.operator
+    if operator is None or not operator.traits & {Trait.VIEW, Trait.MOVES_DATA}:
+        return False
+    return any(result.type == ListType(TENSOR) for result in operator.schema.returns)
 
 
 def _makes_views(node: Node) -> bool:
     """Whether the outputs of ``node`` may share memory with its inputs, and can be made of these again."""
-    if _is_structure(node) or node.kind in _LISTS:
+    if _is_structure(node) or _lists_views(node):
         return True
     if node.blocks:
         return False

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from rekindle.analysis.effects import CASTS
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.reverse_mode.tape import TapeEntry
 from rekindle.ir.control_flow import incoming_values
@@ -107,6 +108,6 @@ def _are_known_as_one(types: Sequence[Type]) -> bool:
 def _sources(value: Value) -> list[Value]:
     """The values that ``value`` may be, by branches, loops and casts."""
     node = value.node
-    if node.kind in ("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"):
+    if node.kind in CASTS:
         return [node.input]
     return incoming_values(value) or []

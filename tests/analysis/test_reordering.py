@@ -233,3 +233,21 @@ def test_what_may_cross_a_bailout(node: str, can_cross: bool) -> None:
     assert first.conflicts_with(second) == (not can_cross)
     assert not named.db.has_untracked_effects(named.node("g"))
     assert not named.db.has_untracked_effects(named.node("t"))
+
+
+@pytest.mark.parametrize(
+    ("reader", "can_cross"),
+    [("aten::str", False), ("archive::str", False), ("aten::hash", False), ("aten::len", True), ("aten::list", True)],
+)
+def test_who_looks_at_elements_stays_behind_who_writes_to_them(reader: str, can_cross: bool) -> None:
+    result = {"aten::len": "int", "aten::hash": "int", "aten::list": "int[][]"}.get(reader, "str")
+    named = Named(f"""
+graph(%rows : int[][]):
+  %zero : int = prim::Constant[value=0]()
+  %row : int[] = aten::__getitem__(%rows, %zero)
+  %w : int[] = aten::append(%row, %zero)
+  %r : {result} = {reader}(%rows)
+  return (%r)
+""")
+    first, second = (named.db.effects_of(named.node(name)) for name in ("w", "r"))
+    assert first.conflicts_with(second) == (not can_cross)

@@ -11,7 +11,7 @@ import torch
 import rekindle.runtime.executor  # noqa: F401  (registers the operators)
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.traits import PROPERTY_QUERIES, Trait
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import DictType, ListType, TensorType, has_free_variables
 from rekindle.ops.registration.aliasing import is_composite
 from rekindle.ops.registration.trait_table import FRESH_COMPOSITES, TABLE
 from rekindle.ops.registration.traits import (
@@ -168,3 +168,14 @@ def test_queries_of_some_properties_read_no_others() -> None:
     found = queries_of(Trait.READS_DTYPE, Trait.READS_RANK)
     assert {"aten::dim", "prim::dtype", "aten::is_complex", "aten::result_type"} <= found
     assert not found & {"aten::size", "prim::device", "prim::nbytes", "aten::relu"}
+
+
+def test_elements_are_carried_or_inspected() -> None:
+    assert not kinds_with(Trait.CARRIES_ELEMENTS) & kinds_with(Trait.INSPECTS_ELEMENTS)
+    for kind in kinds_with(Trait.CARRIES_ELEMENTS) | kinds_with(Trait.INSPECTS_ELEMENTS):
+        assert any(_takes_containers(operator) for operator in REGISTRY.overloads(kind)), kind
+
+
+def _takes_containers(operator: Operator) -> bool:
+    types = [argument.type for argument in operator.schema.arguments]
+    return any(has_free_variables(type) or isinstance(type, (DictType, ListType)) for type in types)

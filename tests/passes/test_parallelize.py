@@ -70,3 +70,14 @@ def test_an_error_comes_through(inputs: tuple[Tensor, Tensor, Tensor]) -> None:
 def test_only_what_is_heavy_enough(least: int, forks: int, inputs: tuple[Tensor, Tensor, Tensor]) -> None:
     """The lighter of the two parts is one product of 8 by 16 and 16 by 16 numbers."""
     assert len(graph_of(joined, *inputs, least=least).find_nodes("prim::fork")) == forks
+
+
+def test_products_that_are_read_by_their_place_in_memory_are_not_joined() -> None:
+    def reads(x: list[Tensor], w: Tensor) -> Tensor:
+        a, b, c, d = x[0].mm(w), x[1].mm(w), x[2].mm(w), x[3].mm(w)
+        return torch.as_strided_copy(b, [4], [1], 0) + (a + b + c + d).sum()
+
+    x, w = [torch.full((2, 256), float(n)) for n in range(4)], torch.ones(256, 8)
+    run = rekindle.script(reads)
+    for _ in range(3):
+        torch.testing.assert_close(run(x, w), reads(x, w))

@@ -15,6 +15,7 @@ from typing import Final
 from rekindle.analysis.mutability import Key, is_immutable, parts_of
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import WILDCARD, AliasInfo, Argument
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import OptionalType, Type, VarType, has_free_variables
 
 AccessPath = tuple[int, tuple[Key, ...]]
@@ -66,14 +67,6 @@ class _AnnotatedPath:
 _JOINING: Final = frozenset({"aten::set_", "aten::set_data"})
 """Kinds that make tensors share memory that did not share it before."""
 
-_LOOKS_INSIDE: Final = frozenset(
-    {
-        *("aten::hash", "aten::save", "aten::sort", "aten::sorted", "aten::str", "aten::format"),
-        *("aten::tensor", "aten::as_tensor"),
-    }
-)
-"""Kinds of generic operators that look into what they are given, of whatever type it is."""
-
 _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
 """Kinds whose results are lists of their own, though their schemas say that these may be anything."""
 
@@ -86,7 +79,7 @@ def alias_summary_of(operator: Operator) -> AliasSummary:
     results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]
     is_generic = any(has_free_variables(argument.type) for argument in schema.arguments)
     plan = AliasSummary(may_alias_inputs=operator.may_alias_inputs, merges_storages=operator.name in _JOINING)
-    plan.reads_contents = not is_generic or operator.name in _LOOKS_INSIDE
+    plan.reads_contents = not is_generic or Trait.INSPECTS_ELEMENTS in operator.traits
     plan.writes = [part.place for part in arguments if part.is_write]
     index_of = {argument.name: index for index, argument in enumerate(schema.arguments)}
     plan.writes_if = [(index_of[name], index_of[flag]) for name, flag in operator.hidden_writes if name in index_of]

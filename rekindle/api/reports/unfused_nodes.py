@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from rekindle.analysis.effects import CALLS
 from rekindle.codegen.fusion import blockers_of, was_fused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.traits import Trait
@@ -19,9 +20,7 @@ from rekindle.ir.types import ListType, TensorType, Type
 LIBRARY_REASON: Final = "BLAS or oneDNN runs it"
 
 
-_CALLS: Final = frozenset(
-    f"prim::{name}" for name in ("CallFunction", "CallMethod", "PythonOp", "IgnoredPythonOp", "fork")
-)
+_CALLS: Final = CALLS | {"prim::fork"}
 """Operators without a schema that tells what they compute."""
 
 

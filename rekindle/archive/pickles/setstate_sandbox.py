@@ -10,6 +10,7 @@ import copy
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rekindle.analysis.effects import CASTS
 from rekindle.archive.budget import Budget, TensorCosts, cost_of, refusal, size_of
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.errors import ArchiveLimitError, RekindleError, UnsafeArchiveError
@@ -17,9 +18,11 @@ from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operation
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import AnyType, ClassType, DictType, InterfaceType, ListType, TupleType, Type, UnionBase
 from rekindle.ir.types.named import LIBRARY_CLASSES
 from rekindle.ops.registration.declare import declared_operators
+from rekindle.ops.registration.traits import kinds_with, queries_of
 from rekindle.runtime.calls.conversion import class_of
 
 _REFUSED: Final = frozenset(
@@ -169,14 +172,7 @@ def _is_allowed(node: Node) -> bool:
     return not name.startswith("_") or bool(declared_operators(kind))
 
 
-_CARRIES: Final = frozenset(
-    {
-        *("aten::append", "aten::extend", "aten::insert", "aten::__getitem__", "aten::_set_item", "aten::len"),
-        *("aten::keys", "aten::values", "aten::items", "aten::pop", "aten::clear", "aten::list", "aten::dict"),
-        *("aten::__is__", "aten::__isnot__", "aten::_unwrap_optional", "aten::slice", "aten::reverse", "aten::copy"),
-        *("aten::get", "aten::setdefault", "aten::update", "aten::__contains__"),
-    }
-)
+_CARRIES: Final = kinds_with(Trait.CARRIES_ELEMENTS) | queries_of(Trait.READS_IDENTITY) | CASTS
 """Operators that pass on what a container holds without a look at it; the keys of dicts are no objects."""
 
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Final
 
 from rekindle.analysis.constants import attribute_key, is_constant
-from rekindle.analysis.effects import has_side_effects, may_write
+from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, has_side_effects, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.analysis.uninitialized import may_be_uninitialized
 from rekindle.autodiff.residuals.min_cut import min_cut_saved_values
@@ -48,12 +48,7 @@ CLEANUP: Final[tuple[Pass, ...]] = (
 )
 """Passes over backward graphs."""
 
-_RESTRUCTURING: Final = frozenset(
-    {
-        *("prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::TupleUnpack"),
-        *("prim::ConstantChunk", "prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::__getitem__"),
-    }
-)
+_RESTRUCTURING: Final = CONSTRUCTS | UNPACKS | CASTS | {"prim::ConstantChunk", "aten::__getitem__"}
 """Kinds that only take lists and tuples apart and put them together, which costs next to nothing, as views do."""
 
 

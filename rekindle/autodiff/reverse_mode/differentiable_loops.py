@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.analysis.effects import has_side_effects
+from rekindle.analysis.effects import CALLS, DEFERRED_SUBGRAPH_KINDS, has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of
 from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
@@ -23,11 +23,8 @@ def nodes_within(node: Node) -> Iterator[Node]:
             yield from nodes_within(inner)
 
 
-_CHANGE_ATTRIBUTES: Final = frozenset(
-    {
-        *("prim::SetAttr", "prim::CallMethod", "prim::CallFunction", "prim::PythonOp", "prim::IgnoredPythonOp"),
-        *("prim::fork", "prim::awaitable", "prim::Enter", "prim::Exit", "prim::With"),
-    }
+_CHANGE_ATTRIBUTES: Final = (
+    CALLS | DEFERRED_SUBGRAPH_KINDS | {"prim::SetAttr", "prim::Enter", "prim::Exit", "prim::With"}
 )
 
 

@@ -42,8 +42,6 @@ from rekindle.ir.types import ClassType
 from rekindle.runtime.interpreter.lowering import is_writable
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
-_LEFT_OUT: Final = frozenset({"prim::Print", "archive::Print", "aten::save", "aten::manual_seed", "aten::seed"})
-_REFUSED: Final = frozenset({"prim::PythonOp", "aten::backward", "aten::grad"})
 
 _KNOWN_SOONER: Final = (
     "take it from a shape or an argument instead of the elements of a tensor, or give its range with an assert before"
@@ -228,7 +226,7 @@ class ExportInterpreter(SymbolicInterpreter):
             if not self.session.dry_run_depth:
                 warnings.warn(str(args[0]), UserWarning, stacklevel=2)
             return ()
-        if kind in _LEFT_OUT or kind in _REFUSED:
+        if static_problem(node) is not None:
             self.refuse(frame, node)
             return ()
         operator = node.operator

@@ -11,6 +11,7 @@ from torch import SymInt, Tensor
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 
+from rekindle.analysis.effects import CONSTRUCTS, UNPACKS
 from rekindle.exporting.interpreter.values import (
     SYMBOLS,
     CompletedFuture,
@@ -25,9 +26,11 @@ from rekindle.exporting.scalars import scalar_operands, scalar_ops
 from rekindle.exporting.scalars.unbacked_arithmetic import negative, unbacked_arithmetic
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operator
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
 from rekindle.ir.types import ClassType
 from rekindle.ops.python.values import value_matches
+from rekindle.ops.registration.traits import kinds_with
 
 Handler = Callable[[Sequence[Any]], Any]
 
@@ -256,23 +259,7 @@ HANDLERS: Final[dict[str, Handler]] = {
 }
 """Operators that numbers known only at run time need another form of, by qualified name."""
 
-KEEPS_LATE: Final = frozenset(
-    {
-        *("prim::TupleConstruct", "prim::ListConstruct", "prim::DictConstruct", "prim::TupleUnpack"),
-        *("prim::ListUnpack", "prim::TupleIndex", "prim::TupleSlice", "aten::__getitem__", "aten::_set_item"),
-        *("aten::append", "aten::list", "aten::copy", "aten::slice", "aten::extend", "aten::insert", "aten::pop"),
-        *("aten::add_", "aten::keys", "aten::values", "aten::items", "aten::__contains__", "aten::get"),
-        *(
-            "aten::dict",
-            "aten::update",
-            "aten::setdefault",
-            "aten::reverse",
-            "aten::clear",
-            "aten::len",
-            "aten::Delete",
-        ),
-    }
-)
+KEEPS_LATE: Final = CONSTRUCTS | UNPACKS | kinds_with(Trait.CARRIES_ELEMENTS)
 """Kinds that hand values on without looking at them: numbers may stay late."""
 
 for _kind, _function in (

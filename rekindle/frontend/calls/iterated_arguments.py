@@ -15,7 +15,8 @@ from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NUMBER, STRING
 
 _OF_ONE: Final = frozenset({"aten::sorted", "aten::any", "aten::all"})
-_ITERATES: Final = frozenset({*_OF_ONE, "aten::sum", "prim::min", "prim::max"})
+ITERATES: Final = _OF_ONE | {"aten::sum", "prim::min", "prim::max"}
+"""Python's builtins that iterate over their only argument."""
 _NUMBERS: Final = frozenset({INT, FLOAT, BOOL, COMPLEX, NUMBER})
 
 
@@ -32,7 +33,7 @@ def with_iterated(range: SourceRange, graph: Graph, kind: str, args: Sequence[Na
         raise TypeMismatchError(f"object of type '{class_name(first.type)}' has no len()", range)
     if kind in _OF_ONE and len(args) > 1 and (first.type in _NUMBERS or first.type == STRING):
         raise TypeMismatchError(f"{kind.partition('::')[2]} takes one argument, got {len(args)}", range)
-    return with_items(range, graph, args) if kind in _ITERATES and len(args) == 1 else args
+    return with_items(range, graph, args) if kind in ITERATES and len(args) == 1 else args
 
 
 def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> Sequence[NamedValue]:

@@ -7,6 +7,7 @@ from string import Formatter
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, UndefinedNameError, UnsupportedError
+from rekindle.frontend.calls.iterated_arguments import ITERATES
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
@@ -18,12 +19,10 @@ SET_METHODS: Final = frozenset(
     | {"symmetric_difference", "symmetric_difference_update"}
 )
 
-_CONSUMES_ITERABLE: Final = frozenset({"aten::sorted", "prim::min", "prim::max", "aten::sum", "aten::any", "aten::all"})
-
 _FORMATS: Final = frozenset({"aten::str", "aten::format", "aten::percentFormat", "aten::hash", "prim::Print"})
 
 
-SET_AWARE_KINDS: Final = _CONSUMES_ITERABLE | _FORMATS | {"aten::len"}
+SET_AWARE_KINDS: Final = ITERATES | _FORMATS | {"aten::len"}
 """The operators whose arguments :func:`convert_set_arguments` looks at."""
 
 
@@ -197,7 +196,7 @@ def convert_set_arguments(
         keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
         return [NamedValue(keys, range=args[0].range)]  # a list of one dict would do for the operator
     args = shown(kind, args, graph, range)
-    if len(args) != 1 or kind not in _CONSUMES_ITERABLE or not isinstance(types[0], DictType) or not types[0].is_set:
+    if len(args) != 1 or kind not in ITERATES or not isinstance(types[0], DictType) or not types[0].is_set:
         return args
     if kind == "aten::sum":
         check_sum(types[0].key, range)

@@ -175,21 +175,17 @@ def among_generated(emitter: Emitter, expr: BinOp, generator: GeneratorExpr) -> 
     return until_true(emitter, generator, lambda: emit_condition(emitter, equal).value)
 
 
-_DEEDS: Final = frozenset(
-    {"prim::Print", "prim::SetAttr", "prim::RaiseException", "prim::CallMethod", "prim::PythonOp"}
-)
-
-
 def has_effects(node: Node, result: Value) -> bool:
-    """Whether a node does more than compute values, as far as is known. Writing to ``result`` does not count."""
-    if node.kind in _DEEDS:
+    """Whether a node does more than compute values, as far as is known. Writing to ``result`` does not count, and a
+    warning may come early."""
+    operator = node.operator
+    if node.kind == "prim::CallMethod" or (operator and operator.has_side_effects and node.kind != "aten::warn"):
         return True
     if node.kind == "prim::CallFunction":
         callee = called_function(node)
         return callee is None or not callee.is_defined or _block_has_effects(callee.graph.block, result)
-    schema = node.schema
-    if schema is not None and schema.is_mutable:
-        for value, argument in zip(node.inputs, schema.arguments, strict=False):
+    if operator is not None and operator.schema.is_mutable:
+        for value, argument in zip(node.inputs, operator.schema.arguments, strict=False):
             if argument.alias is not None and argument.alias.is_write and value is not result:
                 return True
     return any(_block_has_effects(block, result) for block in node.blocks)

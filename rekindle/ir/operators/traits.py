@@ -57,13 +57,25 @@ class Trait(Enum):
     ANY_LAYOUT = "any_layout"
     """The values of the result do not depend on the order of the operands in memory."""
 
+    ABOUT_AS_LARGE = "about_as_large"
+    """Results are not much larger than operands, of whatever layout these are. Only operators that cannot run on meta
+    tensors, or not on those of special layouts, have it: of the others a meta kernel determines the sizes."""
+
+    ADDRESSES_STORAGE = "addresses_storage"
+    """The result depends on where in its storage an operand is."""
+
+    CARRIES_ELEMENTS = "carries_elements"
+    """The operator moves elements of containers, and does not look at them, though it may at keys."""
+    INSPECTS_ELEMENTS = "inspects_elements"
+    """The operator looks at the elements of containers, of whatever type they are."""
+
     # Property queries: the result is no tensor, and follows from metadata of the operands, never from their elements.
     READS_DTYPE = "reads_dtype"
     READS_RANK = "reads_rank"
     READS_SIZES = "reads_sizes"
     """The lengths of dimensions, and so their number too; for lists, the number of elements."""
     READS_STRIDES = "reads_strides"
-    """Strides, contiguity, and the place in the storage."""
+    """Strides, and with them contiguity; the offset in the storage."""
     READS_DEVICE = "reads_device"
     READS_LAYOUT = "reads_layout"
     """How elements are represented: strided, sparse, nested, named; conjugated or negated when they are read."""

@@ -11,28 +11,45 @@ from typing import Final
 
 TABLE: Final = """
 Bool                                     data_dependent
+Complex                                  data_dependent
+ComplexImplicit                          data_dependent
+Delete                                   carries_elements
 Float                                    data_dependent
+FloatImplicit                            data_dependent
 Int                                      data_dependent
+IntImplicit                              data_dependent
+ScalarImplicit                           data_dependent
 __and__                                  commutative fresh
+__contains__                             carries_elements
+__getitem__                              carries_elements
 __is__                                   reads_identity total
 __isnot__                                reads_identity total
 __or__                                   commutative fresh
 __xor__                                  commutative fresh
+_coalesce                                about_as_large
 _convolution                             fresh library
 _grad_sum_to_size                        view_or_copy
+_indices                                 about_as_large
+_local_scalar_dense                      about_as_large
+_make_per_tensor_quantized_tensor        about_as_large
 _nested_tensor_from_tensor_list          aliases_operands
 _resize_output                           aliases_operands
 _resize_output_                          reshapes
+_set_item                                carries_elements
 _sparse_compressed_tensor_with_dims      aliases_operands
 _sparse_coo_tensor_with_dims_and_tensors aliases_operands
 _to_copy                                 converts linear_cost
+_to_dense                                about_as_large
+_unique2                                 about_as_large
 _unsafe_view                             aliases_operands
+_values                                  about_as_large
 abs                                      same_rank makes_real promoting_gradient recomputable
 absolute                                 fresh makes_real
 adaptive_avg_pool1d                      fresh same_rank
 adaptive_avg_pool2d                      fresh same_rank any_layout
 adaptive_avg_pool3d                      fresh same_rank
 add                                      promoting_gradient recomputable any_layout
+add_                                     carries_elements
 addbmm                                   one_dtype library
 addbmm_                                  reshapes
 addcdiv                                  recomputable
@@ -40,16 +57,22 @@ addcmul                                  recomputable
 addmm                                    one_dtype matrix_product library
 addmv                                    one_dtype matrix_product library
 adjoint                                  moves_data
+alias                                    about_as_large
 all                                      linear_cost
 alpha_dropout                            same_rank
 amax                                     linear_cost
 amin                                     linear_cost
 angle                                    makes_real
 any                                      linear_cost
+append                                   carries_elements
 arange                                   linear_cost
 argmax                                   linear_cost
 argmin                                   linear_cost
-as_strided_                              reshapes
+as_strided                               addresses_storage
+as_strided_                              reshapes addresses_storage
+as_strided_copy                          addresses_storage
+as_strided_scatter                       addresses_storage
+as_tensor                                inspects_elements
 avg_pool1d                               fresh same_rank
 avg_pool2d                               same_rank any_layout
 avg_pool3d                               same_rank
@@ -74,7 +97,9 @@ chunk                                    view moves_data
 clamp                                    same_rank recomputable
 clamp_max                                same_rank recomputable
 clamp_min                                same_rank recomputable
-clone                                    moves_data same_rank promoting_gradient linear_cost
+clear                                    carries_elements
+clone                                    moves_data same_rank promoting_gradient linear_cost about_as_large
+coalesce                                 about_as_large
 complex                                  makes_complex
 conj_physical                            same_dtype
 constant_pad_nd                          same_rank linear_cost
@@ -87,13 +112,16 @@ conv_transpose2d                         fresh same_rank one_dtype library
 conv_transpose3d                         fresh same_rank one_dtype library
 convolution                              one_dtype library
 convolution_backward                     library
-copy_                                    linear_cost
+copy                                     carries_elements
+copy_                                    linear_cost about_as_large
 copy_sparse_to_sparse_                   reshapes
 cos                                      promoting_gradient recomputable
 cross                                    fresh one_dtype
 cumprod                                  linear_cost
 cumsum                                   linear_cost
-detach                                   same_rank
+dequantize                               about_as_large
+detach                                   same_rank about_as_large
+dict                                     carries_elements
 dim                                      reads_rank total
 div                                      promoting_gradient recomputable
 dot                                      one_dtype matrix_product library
@@ -108,10 +136,12 @@ empty                                    linear_cost
 empty_like                               linear_cost
 empty_strided                            linear_cost
 eq                                       commutative recomputable
+equal                                    about_as_large
 erf                                      recomputable
 exp                                      same_rank promoting_gradient recomputable
 expand_as                                view moves_data
 expm1                                    promoting_gradient recomputable
+extend                                   carries_elements
 eye                                      linear_cost
 feature_alpha_dropout                    same_rank
 feature_dropout                          same_rank
@@ -146,6 +176,7 @@ gather                                   one_dtype linear_cost
 ge                                       recomputable
 gelu                                     same_rank recomputable
 ger                                      fresh one_dtype
+get                                      carries_elements
 get_device                               reads_device total
 grid_sampler                             fresh one_dtype
 group_norm                               fresh same_rank
@@ -157,6 +188,7 @@ hardswish                                pointwise same_rank promoting_gradient 
 hardswish_                               any_layout
 hardtanh                                 same_rank promoting_gradient recomputable any_layout
 hardtanh_                                any_layout
+hash                                     inspects_elements
 histc                                    data_dependent
 hsplit                                   moves_data
 imag                                     makes_real
@@ -165,27 +197,32 @@ index_add                                one_dtype
 index_copy                               one_dtype
 index_put_                               linear_cost
 index_select                             one_dtype linear_cost
+indices                                  about_as_large
 inner                                    fresh one_dtype
+insert                                   carries_elements
 instance_norm                            fresh same_rank
+int_repr                                 about_as_large
 is_complex                               reads_dtype total
 is_conj                                  reads_layout total
 is_contiguous                            reads_strides
 is_floating_point                        reads_dtype total
 is_neg                                   reads_layout total
 is_non_overlapping_and_dense             reads_strides
-is_nonzero                               data_dependent
+is_nonzero                               data_dependent about_as_large
 is_same_size                             reads_sizes
 is_signed                                reads_dtype
 is_strides_like_format                   reads_strides
 istft                                    fresh makes_real
+items                                    carries_elements
+keys                                     carries_elements
 kron                                     fresh one_dtype
 layer_norm                               fresh same_rank
 le                                       recomputable
 leaky_relu                               same_rank promoting_gradient recomputable
-len                                      reads_sizes
+len                                      reads_sizes carries_elements
 lerp                                     recomputable
 lift                                     aliases_operands
-lift_fresh                               aliases_operands
+lift_fresh                               aliases_operands about_as_large
 linalg_eig                               makes_complex
 linalg_eigvals                           makes_complex
 linalg_eigvalsh                          makes_real
@@ -195,6 +232,7 @@ linalg_norm                              fresh makes_real
 linalg_vector_norm                       makes_real
 linear                                   fresh one_dtype matrix_product library
 linspace                                 linear_cost
+list                                     carries_elements
 log                                      same_rank promoting_gradient recomputable
 log1p                                    promoting_gradient recomputable
 log_softmax                              fresh same_rank
@@ -209,7 +247,7 @@ mH                                       moves_data
 mT                                       moves_data
 masked_fill                              recomputable linear_cost
 masked_fill_                             linear_cost
-masked_select                            one_dtype
+masked_select                            one_dtype about_as_large
 matmul                                   fresh one_dtype matrix_product library
 max                                      fresh linear_cost
 max_pool1d                               fresh same_rank
@@ -217,6 +255,7 @@ max_pool2d                               fresh same_rank any_layout
 max_pool3d                               fresh same_rank
 maximum                                  commutative promoting_gradient recomputable
 mean                                     promoting_gradient linear_cost
+meshgrid                                 moves_data
 min                                      fresh linear_cost
 minimum                                  commutative promoting_gradient recomputable
 mish                                     same_rank recomputable
@@ -232,6 +271,7 @@ new_empty                                linear_cost
 new_full                                 linear_cost
 new_ones                                 linear_cost
 new_zeros                                linear_cost
+nonzero                                  about_as_large
 norm                                     makes_real linear_cost
 normal_                                  linear_cost
 numel                                    reads_sizes total
@@ -240,11 +280,23 @@ ones                                     linear_cost
 ones_like                                linear_cost
 outer                                    fresh one_dtype matrix_product
 pad                                      same_rank
+permute                                  about_as_large
 pixel_shuffle                            same_rank
 polar                                    makes_complex
+pop                                      carries_elements
+popitem                                  carries_elements
 pow                                      promoting_gradient recomputable
 prelu                                    fresh same_rank one_dtype
 prod                                     linear_cost
+q_per_channel_axis                       about_as_large
+q_per_channel_scales                     about_as_large
+q_per_channel_zero_points                about_as_large
+q_scale                                  about_as_large
+q_zero_point                             about_as_large
+qscheme                                  about_as_large
+quantize_per_channel                     about_as_large
+quantize_per_tensor                      about_as_large
+quantize_per_tensor_dynamic              about_as_large
 rand                                     linear_cost
 randint                                  linear_cost
 randn                                    linear_cost
@@ -261,12 +313,14 @@ reshape_as                               view_or_copy moves_data
 resize_                                  reshapes
 resize_as_                               reshapes
 result_type                              reads_dtype reads_rank
+reverse                                  carries_elements
 rms_norm                                 fresh one_dtype
 rnn_relu                                 fresh one_dtype
 rnn_tanh                                 fresh one_dtype
 roll                                     linear_cost
 rsqrt                                    same_rank promoting_gradient recomputable
 rsub                                     promoting_gradient recomputable
+save                                     inspects_elements
 scalar_tensor                            linear_cost
 scaled_dot_product_attention             fresh one_dtype library
 scatter                                  one_dtype linear_cost
@@ -275,26 +329,30 @@ scatter_add                              one_dtype
 selu                                     fresh same_rank
 set_                                     reshapes
 set_data                                 reshapes
+setdefault                               carries_elements
 sigmoid                                  same_rank promoting_gradient recomputable any_layout
 sign                                     same_dtype recomputable
 silu                                     same_rank promoting_gradient recomputable any_layout
 silu_                                    any_layout
 sin                                      promoting_gradient recomputable
 size                                     reads_sizes
+slice                                    carries_elements
 softmax                                  fresh same_rank
 softplus                                 same_rank promoting_gradient recomputable
-sort                                     linear_cost
+sort                                     linear_cost inspects_elements
+sorted                                   inspects_elements
 sparse_resize_                           reshapes
 sparse_resize_and_clear_                 reshapes
 split                                    moves_data
 sqrt                                     same_rank promoting_gradient recomputable
 square                                   fresh promoting_gradient recomputable
-squeeze                                  moves_data
+squeeze                                  moves_data about_as_large
 squeeze_                                 reshapes
 stack                                    linear_cost
 std                                      fresh makes_real linear_cost
 stft                                     fresh makes_complex
-storage_offset                           reads_strides
+storage_offset                           reads_strides addresses_storage
+str                                      inspects_elements
 stride                                   reads_strides
 sub                                      promoting_gradient recomputable any_layout
 sum                                      promoting_gradient linear_cost
@@ -306,17 +364,21 @@ swapdims_                                reshapes
 sym_is_contiguous                        reads_strides
 sym_numel                                reads_sizes
 sym_size                                 reads_sizes
-sym_storage_offset                       reads_strides
+sym_storage_offset                       reads_strides addresses_storage
 sym_stride                               reads_strides
+t                                        about_as_large
 t_                                       reshapes
 take                                     one_dtype
 take_along_dim                           fresh one_dtype
 tanh                                     same_rank promoting_gradient recomputable
+tensor                                   inspects_elements
 tensor_split                             moves_data data_dependent
 tensordot                                fresh one_dtype
 threshold                                same_rank
 to                                       view_or_copy moves_data same_rank converts
+to_dense                                 about_as_large
 topk                                     linear_cost
+transpose                                about_as_large
 transpose_                               reshapes
 tril                                     same_sizes linear_cost
 triu                                     same_sizes linear_cost
@@ -324,12 +386,18 @@ trunc                                    same_dtype
 type_as                                  view_or_copy moves_data converts
 unflatten                                view moves_data
 uniform_                                 linear_cost
+unique_consecutive                       about_as_large
+unique_dim                               about_as_large
 unsafe_chunk                             view
 unsafe_split                             view aliases_operands
 unsafe_split_with_sizes                  aliases_operands
+unsqueeze                                about_as_large
 unsqueeze_                               reshapes
+update                                   carries_elements
+values                                   about_as_large carries_elements
 var                                      fresh makes_real linear_cost
 vdot                                     one_dtype
+view                                     about_as_large
 view_as                                  view moves_data
 view_as_complex                          makes_complex
 view_as_complex_copy                     makes_complex
@@ -340,6 +408,8 @@ where                                    fresh promoting_gradient recomputable l
 zero_                                    linear_cost
 zeros                                    linear_cost
 zeros_like                               linear_cost
+archive::str                             inspects_elements
+autodiff::added                          inspects_elements
 autodiff::dtype_of                       reads_dtype total
 autodiff::matmul_other                   library
 autodiff::matmul_self                    library
@@ -372,6 +442,14 @@ prim::packed_convolution                 library any_layout
 prim::packed_convolution_add             library any_layout
 prim::packed_linear                      library
 prim::requires_grad                      reads_requires_grad total
+python::__contains__                     inspects_elements
+python::all                              inspects_elements
+python::any                              inspects_elements
+python::count                            inspects_elements
+python::eq                               inspects_elements
+python::index                            inspects_elements
+python::ne                               inspects_elements
+python::remove                           inspects_elements
 """
 
 FRESH_COMPOSITES: Final = """

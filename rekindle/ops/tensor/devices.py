@@ -32,7 +32,11 @@ def seed_default(seed: int) -> None:
     torch.manual_seed(seed)
 
 
-declare(torch.Generator.manual_seed, "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)")
+declare(
+    torch.Generator.manual_seed,
+    "aten::manual_seed.generator(Generator(a!) self, int seed) -> Generator(a!)",
+    side_effects=True,
+)
 declare(torch.Generator.initial_seed, "aten::initial_seed(Generator self) -> int")
 declare(torch.Generator.seed, "aten::seed(Generator(a!) self) -> int", nondeterministic=True)
 

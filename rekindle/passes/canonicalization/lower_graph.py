@@ -16,13 +16,12 @@ is not known, for it may write to them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import ClassVar
 
+from rekindle.analysis.effects import CALLS
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import ClassType, InterfaceType
 from rekindle.rewriting.changes import may_change
-
-_UNKNOWN: Final = frozenset({"prim::CallFunction", "prim::CallMethod", "prim::PythonOp", "prim::IgnoredPythonOp"})
 
 
 @dataclass(slots=True)
@@ -34,7 +33,7 @@ class LowerGraph:
 
     def run(self, graph: Graph) -> bool:
         changed = False
-        if any(node.kind in _UNKNOWN for node in graph.all_nodes()):
+        if any(node.kind in CALLS for node in graph.all_nodes()):
             return False
         for index in reversed(range(len(graph.inputs))):
             value = graph.inputs[index]

@@ -23,6 +23,8 @@ from typing import ClassVar, Final
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.operators.traits import Trait
+from rekindle.ops.registration.traits import kinds_with
 from rekindle.rewriting.changes import may_change
 
 
@@ -140,7 +142,7 @@ def _replace(root: Node, new: Node) -> None:
 _SIDES: Final = (1, 0)
 """Which factor is shared, the weight of a layer before what a weight is given to."""
 
-_TELL_VIEWS: Final = frozenset({"aten::as_strided", "aten::storage_offset", "aten::data_ptr", "aten::_is_view"})
+_TELL_VIEWS: Final = kinds_with(Trait.ADDRESSES_STORAGE)
 """Kinds that can tell a part of a tensor from a tensor of its own."""
 
 

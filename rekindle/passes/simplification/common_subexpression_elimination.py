@@ -22,7 +22,14 @@ import torch
 
 from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.constants import attribute_key
-from rekindle.analysis.effects import FORWARDING_KINDS, is_immutable, is_nondeterministic, reads_modes, writes_modes
+from rekindle.analysis.effects import (
+    FORWARDING_KINDS,
+    FRESH_VALUE_KINDS,
+    is_immutable,
+    is_nondeterministic,
+    reads_modes,
+    writes_modes,
+)
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import AliasAnalysisKind
 from rekindle.ir.operators.traits import Trait
@@ -40,7 +47,7 @@ class CommonSubexpressionElimination:
         return _Elimination(graph).block(graph.block, [])
 
 
-_LEFT_ALONE: Final = frozenset({"prim::Constant", "prim::Uninitialized", "prim::CreateObject", "prim::profile"})
+_LEFT_ALONE: Final = FRESH_VALUE_KINDS | {"prim::profile"}
 _TELLS_APART: Final = queries_of(Trait.READS_IDENTITY)
 
 _Scope = dict[Hashable, Node]

@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.constants import constant_bool, constant_int, constant_key, is_constant, value_of
-from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic
+from rekindle.analysis.effects import FRESH_VALUE_KINDS, GUARDS, has_side_effects, is_immutable, is_nondeterministic
 from rekindle.errors import GraphError
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -35,9 +35,7 @@ from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination, remove_carried
 from rekindle.rewriting.changes import may_change
 
-_LEFT_ALONE = frozenset(
-    {"prim::Constant", "prim::Uninitialized", "prim::Guard", "prim::BailOut", "prim::unchecked_unwrap_optional"}
-)
+_LEFT_ALONE = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
 
 
 @dataclass(slots=True)

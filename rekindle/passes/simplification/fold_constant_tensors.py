@@ -23,12 +23,22 @@ import torch
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import value_of
-from rekindle.analysis.effects import has_side_effects, is_immutable, is_nondeterministic, may_write
+from rekindle.analysis.effects import (
+    FORWARDING_KINDS,
+    FRESH_VALUE_KINDS,
+    UNPACKS,
+    has_side_effects,
+    is_immutable,
+    is_nondeterministic,
+    may_write,
+)
 from rekindle.errors import GraphError
 from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.registry import is_foreign
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import DictType, FunctionType, ListType, TensorType, TupleType, Type
+from rekindle.ops.registration.traits import queries_of
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
 from rekindle.rewriting.changes import may_change
@@ -64,14 +74,7 @@ def _sets_modes(graph: Graph) -> bool:
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
 
-_LEFT_ALONE: Final = frozenset(
-    {
-        *("prim::Constant", "prim::ListConstruct", "prim::DictConstruct", "prim::TupleConstruct"),
-        *("prim::Uninitialized", "prim::CreateObject", "prim::GetAttr", "prim::profile", "prim::Guard"),
-        *("prim::unchecked_cast", "aten::_unwrap_optional", "prim::unchecked_unwrap_optional"),
-        *("aten::__is__", "aten::__isnot__", "prim::id", "prim::If", "prim::Loop"),
-    }
-)
+_LEFT_ALONE: Final = (FORWARDING_KINDS - UNPACKS) | FRESH_VALUE_KINDS | queries_of(Trait.READS_IDENTITY)
 
 
 class _Work:

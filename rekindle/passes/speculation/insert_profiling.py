@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from rekindle.analysis.effects import CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS
+from rekindle.analysis.effects import CONSTRUCTS, CONTROL_FLOW, DEFERRED_SUBGRAPH_KINDS, GUARDS
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import OptionalType, TensorType, Type
 from rekindle.rewriting.changes import may_change
@@ -25,14 +25,12 @@ PROFILE: Final = "prim::profile"
 PROFILED_TYPE: Final = "profiled_type"
 """The attribute of a ``prim::profile`` that tells what has flowed through it, where anything has."""
 
-_NO_USES: Final = frozenset(
-    {
-        *("prim::TupleConstruct", "prim::ListConstruct", "prim::DictConstruct", "prim::SetAttr"),
-        *("prim::Enter", "prim::Exit"),
-        *(PROFILE, "prim::Guard", "prim::BailOut"),
-    }
+_NO_USES: Final = (
+    CONSTRUCTS
+    | GUARDS
     | CONTROL_FLOW
     | DEFERRED_SUBGRAPH_KINDS
+    | {PROFILE, "prim::SetAttr", "prim::Enter", "prim::Exit"}
 )
 
 

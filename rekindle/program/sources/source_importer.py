@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from rekindle.analysis.effects import CONSTRUCTS
 from rekindle.errors import CompileError, Source, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.archive_resolver import ArchiveResolver, no_functions, no_schemas
 from rekindle.frontend.emitter import SelfBinding
@@ -267,7 +268,7 @@ _CLASSES: Final[dict[str, Callable[[SourceImporter, str, ClassDef], None]]] = {
 """What a class is, by what it derives from."""
 
 
-_CONSTANTS: Final = frozenset({"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::DictConstruct"})
+_CONSTANTS: Final = CONSTRUCTS | {"prim::Constant"}
 """What graphs of constants are made of, once they are folded."""
 
 _QUANTIZED: Final = re.compile(r"__torch__\.torch\.nn\.(?:intrinsic\.)?quantized\.")

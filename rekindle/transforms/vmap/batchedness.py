@@ -11,36 +11,27 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.analysis.effects import is_nondeterministic, is_write, may_write
+from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, is_nondeterministic, is_write, may_write
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.ir.control_flow import LoopView, incoming_values
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TENSOR, has_free_variables
 from rekindle.transforms.vmap.batched_scalars import is_number
 from rekindle.transforms.vmap.batching_rule import rule_of
 from rekindle.transforms.vmap.rules.metadata import UNCHANGED
 
-STRUCTURAL_KINDS: Final = frozenset(
-    {
-        *("prim::TupleConstruct", "prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"),
-        *("prim::ListConstruct", "prim::ListUnpack", "prim::DictConstruct", "prim::Uninitialized"),
-        *("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"),
-    }
-)
-"""Kinds that only take values apart and put them together."""
-
-_LOOKS: Final = frozenset({"aten::remove", "aten::index", "aten::count", "aten::sort", "aten::sorted"})
-"""Operators of containers that look at what is in them."""
+_STRUCTURAL: Final = CONSTRUCTS | UNPACKS | CASTS | {"prim::Uninitialized"}
 
 
 def is_structural(node: Node) -> bool:
     """Whether ``node`` hands on what is in containers without a look at it."""
-    if node.kind in STRUCTURAL_KINDS:
+    if node.kind in _STRUCTURAL:
         return True
-    schema = node.schema
-    if schema is None or node.kind in _LOOKS or node.kind in UNCHANGED or node.blocks:
+    operator = node.operator
+    if operator is None or Trait.INSPECTS_ELEMENTS in operator.traits or node.kind in UNCHANGED or node.blocks:
         return False
-    return any(has_free_variables(argument.type) for argument in schema.arguments)
+    return any(has_free_variables(argument.type) for argument in operator.schema.arguments)
 
 
 def written_by(node: Node) -> list[Value]:
@@ -82,16 +73,7 @@ def is_data_dependent(node: Node) -> bool:
     rule = rule_of(node)
     if rule is None:
         return True
-    return rule.takes_numbers or node.kind in _NUMBERS
-
-
-_NUMBERS: Final = frozenset(
-    {
-        *("aten::Int", "aten::Float", "aten::Bool", "aten::IntImplicit", "aten::FloatImplicit", "aten::is_nonzero"),
-        "aten::equal",
-    }
-)
-"""Operators whose rules return a number for each example."""
+    return rule.takes_numbers or node.has_trait(Trait.DATA_DEPENDENT)
 
 
 @dataclass(slots=True)

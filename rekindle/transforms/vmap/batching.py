@@ -33,7 +33,9 @@ from rekindle.analysis.type_propagation import propagate_types
 from rekindle.errors import BatchingError, SourceRange
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import INT, NONE, STRING, TENSOR, DictType, ListType, OptionalType, TensorType, Type
+from rekindle.ops.registration.traits import queried_properties
 from rekindle.transforms.vmap.batched_scalars import is_number, word_of
 from rekindle.transforms.vmap.batchedness import (
     BatchednessAnalysis,
@@ -220,7 +222,7 @@ class Batcher:
 
     def _by_rule_or_loop(self, node: Node, batch: Batch) -> None:
         rule = rule_of(node)
-        if node.kind in _READS_MEMORY:
+        if node.has_trait(Trait.ADDRESSES_STORAGE) and not queried_properties(node.kind):
             raise BatchingError(
                 f"{node.kind} reads memory by strides, which are others in a batch",
                 node.range,
@@ -576,11 +578,6 @@ class Batcher:
         new.add_output(TENSOR)
         for output in node.outputs:
             batch.values[output] = new.add_output(TENSOR)
-
-
-_READS_MEMORY: Final = frozenset(
-    {"aten::as_strided", "aten::as_strided_", "aten::as_strided_copy", "aten::as_strided_scatter"}
-)
 
 
 _DECIDES_SIZES: Final = {

@@ -56,6 +56,14 @@ def test_examples_may_lie_in_any_dimension(in_dim: int, out_dim: int) -> None:
     torch.testing.assert_close(rekindle.vmap(f, in_dim, out_dim)(x), expected)
 
 
+def test_texts_are_those_of_the_examples() -> None:
+    def f(x: Tensor) -> Tensor:
+        return x * len(str(x)) + len(str([x, x + 1]))
+
+    x = torch.tensor([1.0, 22.0, 333.0])
+    torch.testing.assert_close(rekindle.vmap(f)(x), torch.stack([f(each) for each in x]))
+
+
 def test_nested() -> None:
     def f(x: Tensor, y: Tensor) -> Tensor:
         return (x * y).sum() + x.max()
