@@ -239,7 +239,7 @@ def test_what_may_cross_a_bailout(node: str, can_cross: bool) -> None:
     ("reader", "can_cross"),
     [("aten::str", False), ("archive::str", False), ("aten::hash", False), ("aten::len", True), ("aten::list", True)],
 )
-def test_who_looks_at_elements_stays_behind_who_writes_to_them(reader: str, can_cross: bool) -> None:
+def test_reads_of_elements_conflict_with_writes_to_them(reader: str, can_cross: bool) -> None:
     result = {"aten::len": "int", "aten::hash": "int", "aten::list": "int[][]"}.get(reader, "str")
     named = Named(f"""
 graph(%rows : int[][]):

@@ -72,7 +72,7 @@ def test_only_what_is_heavy_enough(least: int, forks: int, inputs: tuple[Tensor,
     assert len(graph_of(joined, *inputs, least=least).find_nodes("prim::fork")) == forks
 
 
-def test_products_that_are_read_by_their_place_in_memory_are_not_joined() -> None:
+def test_products_whose_storage_is_addressed_are_not_joined() -> None:
     def reads(x: list[Tensor], w: Tensor) -> Tensor:
         a, b, c, d = x[0].mm(w), x[1].mm(w), x[2].mm(w), x[3].mm(w)
         return torch.as_strided_copy(b, [4], [1], 0) + (a + b + c + d).sum()

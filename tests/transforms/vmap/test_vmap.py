@@ -56,7 +56,7 @@ def test_examples_may_lie_in_any_dimension(in_dim: int, out_dim: int) -> None:
     torch.testing.assert_close(rekindle.vmap(f, in_dim, out_dim)(x), expected)
 
 
-def test_texts_are_those_of_the_examples() -> None:
+def test_str_is_computed_for_each_example() -> None:
     def f(x: Tensor) -> Tensor:
         return x * len(str(x)) + len(str([x, x + 1]))
 
