@@ -6,8 +6,8 @@ from collections.abc import Hashable
 
 import torch
 
-from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_value
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
 from rekindle.ir.types import FunctionType, Type
 
 
@@ -18,7 +18,7 @@ def is_constant(value: Value) -> bool:
 
 def value_of(node: Node) -> object:
     """The Python value of a ``prim::Constant``."""
-    return constant_value(node.attributes.get("value"), node.output.type)
+    return node.output.to_python()
 
 
 def constant_bool(value: Value) -> bool | None:

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from rekindle.analysis.effects import DEFERRED_SUBGRAPH_KINDS, INLINE_SUBGRAPH_KINDS, may_write
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import TensorType
@@ -152,7 +151,7 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
     asked, number = condition.inputs
     if asked.node.kind != "aten::dim":
         return
-    rank = constant_of(number)
+    rank = number.to_python()
     if isinstance(rank, int) and any(node.kind == "prim::RaiseException" for node in check.blocks[raising].nodes):
         ranks.learn(asked.node.input, rank)
 
@@ -170,13 +169,5 @@ def _narrowed(found: Range, value: Value) -> Range:
 
 def _flattened(node: Node) -> Range:
     """From the second dimension to the last: two are left."""
-    ends = [constant_of(value) for value in node.inputs[1:]]
+    ends = [value.to_python() for value in node.inputs[1:]]
     return (2, 2) if ends == [1, -1] else ANY_RANK
-
-
-def constant_of(value: Value) -> object:
-    """What a constant holds; None where ``value`` is none."""
-    node = value.node
-    if node.kind != "prim::Constant":
-        return None
-    return constant_value(node.attributes.get("value"), value.type)

@@ -34,7 +34,6 @@ from rekindle.analysis.effects import (
     is_conservative,
     writes_modes,
 )
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.registry import Operator, is_foreign
@@ -402,9 +401,8 @@ def _type_of(declared: Type, fact: Fact) -> Type:
 
 
 def _constant(node: Node) -> Fact:
-    value = node.attributes.get("value")
     try:
-        found = constant_value(value, node.output.type)
+        found = node.output.to_python()
     except Exception:
         return None  # its value is not in the text
     return _fact_of_value(found)

@@ -19,8 +19,7 @@ from rekindle.frontend.scopes.refinement import KNOWN_NONE, CondValue, Refinemen
 from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import SimpleValue
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Block, Graph, Node, Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import (
     BOOL,

@@ -1,35 +1,19 @@
-"""What can be attached to a node: the fixed kinds of attributes, and how a constant is kept in them."""
+"""Constants as attributes of nodes, and their types."""
 
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 
 from rekindle.errors import GraphError
 from rekindle.ir.constants import OpaqueConstant
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.types import (
-    ANY,
-    BOOL,
-    COMPLEX,
-    DEVICE,
-    FLOAT,
-    GENERATOR,
-    INT,
-    NONE,
-    STRING,
-    TENSOR,
-    DictType,
-    ListType,
-    TupleType,
-    Type,
-    unify_all,
-)
-
-if TYPE_CHECKING:
-    from rekindle.ir.graph import Graph
+from rekindle.ir.types.base import ANY, BOOL, COMPLEX, DEVICE, FLOAT, GENERATOR, INT, NONE, STRING, Type
+from rekindle.ir.types.containers import DictType, ListType, TupleType
+from rekindle.ir.types.tensor import TENSOR
+from rekindle.ir.types.unify import unify_all
 
 
 class ConstantObject:
@@ -54,13 +38,9 @@ KEYWORDS: Final = "keywords"
 """The attribute of a node, of an operator of which nothing is known, that names its last inputs: those that are given
 by name."""
 
-AttributeValue: TypeAlias = (
-    "int | float | complex | str | torch.Tensor | Graph | Type | ConstantObject"
-    " | list[int] | list[float] | list[complex] | list[str] | list[torch.Tensor] | list[Graph] | list[Type]"
-)
-"""int, float, complex, string, Tensor, Graph, Type, an object, and lists of all but the last. A bool is kept as an
-int: the type of the constant says that it is one.
-"""
+ConstantAttribute: TypeAlias = int | float | complex | str | torch.Tensor | ConstantObject
+"""The attribute ``value`` of a ``prim::Constant``. A bool is an int there: the type of the constant says that it is a
+bool."""
 
 
 def infer_type(value: object) -> Type | None:
@@ -109,7 +89,7 @@ def _common(values: list[object]) -> Type | None:
     return unify_all(type for type in types if type is not None)
 
 
-def constant_attribute(value: object) -> tuple[AttributeValue | None, Type]:
+def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
     """The attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
     attribute.
 
@@ -137,7 +117,7 @@ def type_name(value: object) -> str:
     return type(value).__qualname__
 
 
-def constant_value(attribute: AttributeValue | None, type: Type) -> object:
+def constant_value(attribute: object, type: Type) -> object:
     """The Python value of a ``prim::Constant`` with this attribute and type.
 
     Raises:

@@ -23,11 +23,13 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir import graph as _graph
-from rekindle.ir.attributes import AttributeValue, constant_attribute
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.attributes import constant_attribute
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
 from rekindle.ir.node import AnyValue, value_of
-from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import ListType, TupleType, Type, unify_all
+from rekindle.ir.operators.named_value import NamedValue
+from rekindle.ir.types.base import Type
+from rekindle.ir.types.containers import ListType, TupleType
+from rekindle.ir.types.unify import unify_all
 
 Arguments = Sequence[NamedValue]
 Proxies: TypeAlias = "tuple[Proxy, ...]"

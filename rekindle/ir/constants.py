@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rekindle.ir.types import EnumType
+from rekindle.ir.types.enums import EnumType
 
 
 @dataclass(slots=True, frozen=True)

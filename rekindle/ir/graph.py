@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakMethod
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
-from rekindle.ir.attributes import AttributeValue, constant_attribute
+from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.node import (
     FIRST_POSITION,
     POSITION_GAP,
     AnyValue as AnyValue,
+    AttributeValue as AttributeValue,
     Node as Node,
     Use as Use,
     Value as Value,
 )
-from rekindle.ir.types import NONE, TENSOR, Type
+from rekindle.ir.types.base import NONE, Type
+from rekindle.ir.types.tensor import TENSOR
 
 if TYPE_CHECKING:
     from rekindle.ir.building import Builder

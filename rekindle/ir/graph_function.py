@@ -19,7 +19,7 @@ from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.redefinition import Redefinition, ResultSlot, being_defined, inherit_reliance, users_of
-from rekindle.ir.types import ClassType, FunctionType
+from rekindle.ir.types.named import ClassType, FunctionType
 
 COMPILING = threading.RLock()
 """Held while functions are compiled or optimised: one thread at a time, since functions share what they call."""

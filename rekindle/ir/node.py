@@ -9,15 +9,25 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+import torch
+
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
-from rekindle.ir.attributes import AttributeValue, constant_value
-from rekindle.ir.types import TENSOR, Type
+from rekindle.ir.attributes import ConstantAttribute, constant_value
+from rekindle.ir.types.base import Type
+from rekindle.ir.types.tensor import TENSOR
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Block, Graph
     from rekindle.ir.operators.registry import Operator
     from rekindle.ir.operators.schema import FunctionSchema
     from rekindle.ir.operators.traits import Trait
+
+
+AttributeValue: TypeAlias = (
+    "ConstantAttribute | Graph | Type | list[int] | list[float] | list[complex] | list[str] | list[torch.Tensor]"
+    " | list[Graph] | list[Type]"
+)
+"""int, float, complex, string, Tensor, an object, Graph, Type, and lists of all but an object."""
 
 
 class HasValue(Protocol):

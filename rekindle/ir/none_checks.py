@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rekindle.errors import SourceRange
     from rekindle.ir.graph import Value
     from rekindle.ir.operators.schema import Argument, FunctionSchema
-    from rekindle.ir.types import Type
+    from rekindle.ir.types.base import Type
 
 
 class NoneChecks(Protocol):

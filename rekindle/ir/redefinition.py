@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakSet
 
 from rekindle.errors import forget_failures
-from rekindle.ir.types import ClassType, DictType, ListType, Type, join_contents, unshaped
+from rekindle.ir.types.base import Type
+from rekindle.ir.types.containers import DictType, ListType
+from rekindle.ir.types.named import ClassType
+from rekindle.ir.types.unify import join_contents, unshaped
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Value

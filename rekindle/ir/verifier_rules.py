@@ -7,8 +7,8 @@ from typing import Final
 
 import torch
 
-from rekindle.ir.attributes import KEYWORDS, AttributeValue, ConstantObject
-from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.attributes import KEYWORDS, ConstantObject
+from rekindle.ir.graph import AttributeValue, Block, Node, Value
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.types import (
     BOOL,

@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 import torch
 
 from rekindle.analysis.constants import attribute_key, constant_key, is_constant, value_of
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
 from rekindle.ir.types import Type
 from rekindle.rewriting.pattern import Pattern, commutes
 

@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
 from rekindle.ir.types import TENSOR, TensorType, Type
 from rekindle.rewriting.changes import may_change
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import rekindle.ops  # noqa: F401  (registers the operators)
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph import AttributeValue, Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, Operation, Operator
 from rekindle.ir.types import TENSOR, Type
 from rekindle.ops.python.values import type_of_value

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import torch
 
 from rekindle.frontend.python_printer import named_types_in
-from rekindle.ir.attributes import constant_attribute, constant_value
+from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, FunctionType, Type
@@ -62,7 +62,7 @@ def _functions(types: Iterable[Type]) -> Iterator[GraphFunction]:
 def _map_constants(graph: Graph, to: DeviceMap) -> None:
     for node in graph.all_nodes():
         if node.kind == "prim::Constant" and "value" in node.attributes:
-            value = constant_value(node.attributes["value"], node.output.type)
+            value = node.output.to_python()
             mapped = _mapped(value, to)
             if mapped is not value:
                 attribute, _ = constant_attribute(mapped)

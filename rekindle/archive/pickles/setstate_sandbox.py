@@ -14,7 +14,6 @@ from rekindle.analysis.effects import CASTS
 from rekindle.archive.budget import Budget, TensorCosts, cost_of, refusal, size_of
 from rekindle.archive.limits import ArchiveLimits
 from rekindle.errors import ArchiveLimitError, RekindleError, UnsafeArchiveError
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operation
@@ -101,7 +100,7 @@ class SetStateSandbox:
             self._budget.step()
             match node.kind:
                 case "prim::Constant":
-                    constant = constant_value(node.attributes.get("value"), node.output.type)
+                    constant = node.output.to_python()
                     scope[node.output] = copy.deepcopy(constant) if isinstance(constant, (list, dict)) else constant
                 case "prim::If":
                     chosen = node.blocks[0 if scope[node.input] else 1]

@@ -24,7 +24,6 @@ import rekindle.codegen.native.strings  # noqa: F401 (adds to what is native)
 from rekindle.codegen.native.lists import is_native
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.codegen.native.writer import raises
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.rewriting.changes import may_change
@@ -120,11 +119,11 @@ def _is_known(value: Value) -> bool:
 def _is_plain_constant(value: Value) -> bool:
     """Whether a constant can be written into code: a number of 64 bits, a character."""
     if value.type.kind == "StringType":
-        text = constant_value(value.node.attributes.get("value"), value.type)
+        text = value.to_python()
         return isinstance(text, str) and len(text) == 1
     if value.type.kind not in ("IntType", "FloatType", "BoolType"):
         return False
-    number = constant_value(value.node.attributes.get("value"), value.type)
+    number = value.to_python()
     return not isinstance(number, int) or -(2**63) <= number < 2**63
 
 

@@ -12,7 +12,6 @@ from typing import Final, NamedTuple
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.native_types import NativeType, native_type_of
 from rekindle.errors import InternalError
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 
@@ -101,7 +100,7 @@ class RegionWriter:
             return known
         if value.node.kind != "prim::Constant":
             raise InternalError(f"{value.name} is not known in native code")
-        return literal(constant_value(value.node.attributes.get("value"), value.type))
+        return literal(value.to_python())
 
     # -------------------------------------------------------------------------------------------------------- registers
 
@@ -118,7 +117,7 @@ class RegionWriter:
             return known
         kind = known_kind(value)
         if kind is NativeType.NUMBER and value.node.kind == "prim::Constant":
-            constant = constant_value(value.node.attributes.get("value"), value.type)
+            constant = value.to_python()
             return self.number_of(
                 literal(constant), NativeType.FLOAT if isinstance(constant, float) else NativeType.INT
             )

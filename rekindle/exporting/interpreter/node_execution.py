@@ -34,7 +34,6 @@ from rekindle.exporting.interpreter.values import (
 )
 from rekindle.exporting.scalars import unbacked_math
 from rekindle.exporting.static_checks import static_problem
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operator
@@ -158,7 +157,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
     def constant(self, node: Node) -> Any:
         """A constant; a new one each time where the program can write to it."""
-        value = constant_value(node.attributes.get("value"), node.output.type)
+        value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
         return _copied(value) if is_writable(value) else value

@@ -17,7 +17,6 @@ from typing import Final
 
 from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import Argument
@@ -220,9 +219,4 @@ def _list(graph: Graph, items: Sequence[Value], type: Type, range: SourceRange) 
 
 def _constant(given: NamedValue) -> object:
     """The value of an argument that is a constant; None for others."""
-    if given.value is None:
-        return given.constant
-    node = given.value.node
-    if node.kind != "prim::Constant" or given.value.type == NONE:
-        return None
-    return constant_value(node.attributes.get("value"), given.value.type)
+    return given.constant if given.value is None else given.value.to_python()

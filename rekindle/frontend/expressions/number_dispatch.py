@@ -20,9 +20,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rekindle.errors import SourceRange
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Value
-from rekindle.ir.operators.named_value import NamedValue, can_check
+from rekindle.ir.graph import AttributeValue, Graph, Value
+from rekindle.ir.operators.named_value import NamedValue
+from rekindle.ir.operators.none_checking import can_check
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.schema_matching import SchemaMismatch, try_match_schema
 from rekindle.ir.types import (

@@ -26,9 +26,8 @@ from rekindle.frontend.inference.none_error_messages import TYPE_ERROR, none_arg
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.scopes.environment import Environment
 from rekindle.frontend.sugared_values.values import SimpleValue
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.operators.named_value import takes_number
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
+from rekindle.ir.operators.none_checking import takes_number
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     BOOL,

@@ -29,7 +29,6 @@ from rekindle.frontend.sugared_values.infinite_iterators import (
 from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
 from rekindle.frontend.sugared_values.special_forms import SpecialForm
 from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.graph import Value
 from rekindle.ir.types import NoneType, Type
 from rekindle.syntax.views import Apply
@@ -300,7 +299,7 @@ def _method_caller(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredV
 def _constant(emitter: Emitter, value: Value, call: Apply) -> object:
     if value.node.kind != "prim::Constant":
         raise UnsupportedError(f"what {call.callee.range.text} is given must be constants", call.range)
-    return constant_value(value.node.attributes.get("value"), value.type)
+    return value.to_python()
 
 
 FORMS: Final[dict[str, FormHandler]] = {

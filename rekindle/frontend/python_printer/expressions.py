@@ -10,7 +10,7 @@ from rekindle.frontend.python_printer.constants import is_told_by_members
 from rekindle.frontend.python_printer.library_operators import LIBRARY_OPERATORS
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.frontend.python_printer.tagged_text import TaggedText
-from rekindle.ir.attributes import KEYWORDS, ConstantObject, constant_value
+from rekindle.ir.attributes import KEYWORDS, ConstantObject
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.graph_function import called_function
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -131,11 +131,9 @@ def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrin
 
 
 def _is_default(argument: Argument, value: Value) -> bool:
-    node = value.node
-    if not argument.has_default or node.kind != "prim::Constant" or isinstance(value.type, FunctionType):
+    if not argument.has_default or value.node.kind != "prim::Constant" or isinstance(value.type, FunctionType):
         return False
-    actual = constant_value(node.attributes.get("value"), value.type)
-    return _equal(argument.default, actual)
+    return _equal(argument.default, value.to_python())
 
 
 def _equal(default: object, actual: object) -> bool:

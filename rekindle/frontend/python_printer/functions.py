@@ -11,7 +11,6 @@ from rekindle.frontend.python_printer.expression_inlining import inlined_nodes, 
 from rekindle.frontend.python_printer.expressions import write_expression
 from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifier, spell
 from rekindle.frontend.python_printer.tagged_text import TaggedText
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
@@ -75,7 +74,7 @@ class FunctionPrinter:
         type = node.output.type
         if isinstance(type, FunctionType):
             return self.type(type)
-        value = constant_value(node.attributes.get("value"), type)
+        value = node.output.to_python()
         return format_constant(value, type, self.type, self.table)
 
     # --------------------------------------------------------------------------------------------------- statements

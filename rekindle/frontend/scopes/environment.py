@@ -31,8 +31,7 @@ from rekindle.frontend.statements.cells import TryBody
 from rekindle.frontend.statements.error_recovery import assigned_names, deleted_names, tries_that_assign
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Block, Graph, Value
+from rekindle.ir.graph import AttributeValue, Block, Graph, Value
 from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
 from rekindle.ir.types import (
     BOOL,

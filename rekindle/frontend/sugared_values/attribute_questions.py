@@ -7,8 +7,7 @@ from typing import Final
 import torch
 
 from rekindle.errors import SourceRange
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph import AttributeValue, Graph, Value
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type, UnionBase, union_members
 
 _CLASSES: Final[dict[str, type]] = {

@@ -12,8 +12,7 @@ from rekindle.frontend.inference.type_inference import RestartEmission
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import SpecialForm
 from rekindle.frontend.sugared_values.values import FunctionValue, MethodValue, SimpleValue
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Value
+from rekindle.ir.graph import AttributeValue, Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, ClassType, Type, unshaped
 

@@ -1,4 +1,4 @@
-"""The arguments of a call that is being matched, and those that may be None where something else is wanted."""
+"""The arguments of a call that is being matched."""
 
 from __future__ import annotations
 
@@ -7,17 +7,7 @@ from dataclasses import dataclass
 from rekindle.errors import UNKNOWN_RANGE, SourceRange
 from rekindle.ir.attributes import infer_type
 from rekindle.ir.graph import Graph, Value
-from rekindle.ir.operators.schema import Argument, FunctionSchema
-from rekindle.ir.types import (
-    NONE,
-    ListType,
-    Type,
-    has_free_variables,
-    number_beside_tensor,
-    number_members,
-    present,
-    without_none,
-)
+from rekindle.ir.types.base import NONE, Type
 
 
 @dataclass(slots=True)
@@ -39,111 +29,3 @@ class NamedValue:
         if self.value is None:
             self.value = graph.insert_constant(self.constant, range=self.range)
         return self.value
-
-
-class _PresentArgument(NamedValue):
-    """An argument that may be None, as what it is else: whoever makes a value of it has a check inserted."""
-
-    __slots__ = ("call", "formal", "made")
-
-    def __init__(self, given: NamedValue, call: NoneCheckingCall, formal: Argument) -> None:
-        super().__init__(given.value, given.constant, given.range, given.name)
-        self.call = call
-        self.formal = formal
-        self.made: Value | None = None
-
-    @property
-    def type(self) -> Type:
-        assert self.value is not None
-        number = number_beside_tensor(self.value.type)
-        return number if number is not None and takes_number(self.formal) else present(self.value.type)
-
-    def materialise(self, graph: Graph) -> Value:
-        if self.made is None:
-            call = self.call
-            assert self.value is not None
-            assert graph.none_checks is not None
-            self.made = graph.none_checks.check_argument(
-                self.value, self.range, call.name, call.schema, self.formal, call.is_method
-            )
-        return self.made
-
-
-def takes_number(formal: Argument) -> bool:
-    """Return whether a parameter is declared a number."""
-    return number_members(without_none(formal.type)) is not None
-
-
-class _PresentItems(NamedValue):
-    """A list or a tuple, made on the spot, of which items may be None: as one of what they are else."""
-
-    __slots__ = ("made", "position")
-
-    def __init__(self, given: NamedValue, position: int) -> None:
-        super().__init__(given.value, given.constant, given.range, given.name)
-        self.position = position
-        self.made: Value | None = None
-
-    @property
-    def type(self) -> Type:
-        assert self.value is not None
-        return self.value.type.with_contained([present(part) for part in self.value.type.contained])
-
-    def materialise(self, graph: Graph) -> Value:
-        if self.made is None:
-            assert self.value is not None
-            assert graph.none_checks is not None
-            items = list(self.value.node.inputs)
-            for index, item in enumerate(items):
-                if can_check(item):
-                    what = f"expected {present(item.type).annotation} as element {index} in argument"
-                    message = f"{what} {self.position}, but got NoneType"
-                    items[index] = graph.none_checks.check(item, self.range, "builtins.TypeError", message)
-            node = graph.create(self.value.node.kind, items, types=[self.type], range=self.range)
-            self.made = graph.insert_node(node).output
-        return self.made
-
-
-@dataclass(slots=True, frozen=True)
-class NoneCheckingCall:
-    """A call in which arguments may be checked not to be None, all of them under ``everywhere``: to find out what is
-    wrong."""
-
-    name: str
-    schema: FunctionSchema
-    is_method: bool
-    everywhere: bool = False
-
-    def present(self, formal: Argument, actual: NamedValue) -> NamedValue | None:
-        """``actual`` without None; None where it cannot be taken so."""
-        value = actual.value
-        if value is not None and _may_lack_items(value, formal.type):
-            return _PresentItems(actual, self.schema.arguments.index(formal))
-        if value is None or not can_check(value):
-            return None
-        checks = value.node.graph.none_checks
-        assert checks is not None
-        takes_none = number_beside_tensor(value.type) is None and checks.takes_none(self.schema, formal)
-        if takes_none and not self.everywhere:
-            return None
-        return _PresentArgument(actual, self, formal)
-
-
-def _may_lack_items(value: Value, wanted: Type) -> bool:
-    """Whether the value is a literal with items that may be None, where a list of something else is wanted."""
-    wanted = without_none(wanted)
-    if not isinstance(wanted, ListType) or has_free_variables(wanted) or wanted.element.is_optional:
-        return False
-    return has_lacking_items(value)
-
-
-def has_lacking_items(value: Value) -> bool:
-    """Whether the value is a list or a tuple, made on the spot, with items that may be None."""
-    is_literal = value.node.kind in ("prim::ListConstruct", "prim::TupleConstruct")
-    return is_literal and any(can_check(item) for item in value.node.inputs)
-
-
-def can_check(value: Value) -> bool:
-    """Whether the value may be None, and the program may have that checked."""
-    checks = value.node.graph.none_checks
-    return checks is not None and checks.can_check(value)

@@ -15,16 +15,9 @@ from rekindle.ir import node as _node
 from rekindle.ir.node import Node
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import (
-    NONE,
-    Bindings,
-    ListType,
-    OptionalType,
-    Type,
-    has_free_variables,
-    match_variables,
-    substitute,
-)
+from rekindle.ir.types.base import NONE, Type, has_free_variables
+from rekindle.ir.types.containers import ListType, OptionalType
+from rekindle.ir.types.unify import Bindings, match_variables, substitute
 
 Operation = Callable[..., object]
 """What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""

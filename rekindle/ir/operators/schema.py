@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rekindle.ir.text.literals import format_complex, format_schema_float, format_string
-from rekindle.ir.types import ListType, OptionalType, Type
+from rekindle.ir.types.base import Type
+from rekindle.ir.types.containers import ListType, OptionalType
 
 
 class Missing:

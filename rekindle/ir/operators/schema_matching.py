@@ -25,7 +25,8 @@ from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir import graph as _graph
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.container_literals import can_be_made_as, make_as
-from rekindle.ir.operators.named_value import NamedValue as NamedValue, NoneCheckingCall, can_check, has_lacking_items
+from rekindle.ir.operators.named_value import NamedValue as NamedValue
+from rekindle.ir.operators.none_checking import NoneCheckingCall, can_check, has_lacking_items
 from rekindle.ir.operators.registry import REGISTRY, Operator, is_foreign
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (

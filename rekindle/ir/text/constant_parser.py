@@ -13,8 +13,9 @@ from typing import Final
 import torch
 
 from rekindle.errors import ParseError
-from rekindle.ir.attributes import AttributeValue, ConstantObject, constant_attribute
+from rekindle.ir.attributes import ConstantObject, constant_attribute
 from rekindle.ir.constants import EnumMember, OpaqueConstant
+from rekindle.ir.graph import AttributeValue
 from rekindle.ir.text.literals import read_number, read_string
 from rekindle.ir.text.tensor_printer import format_tensor, is_tensor_text
 from rekindle.ir.text.type_parser import MAX_DEPTH, TypeReader

@@ -27,8 +27,7 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn
 
 from rekindle.errors import UNKNOWN_RANGE, ParseError, Source, SourceRange
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.text.constant_parser import ConstantReader, GivenTensors
 from rekindle.ir.text.printer import CONSTANT_ARGUMENTS, PYTHON_CALL, SUBGRAPH

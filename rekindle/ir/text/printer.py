@@ -28,9 +28,9 @@ from dataclasses import replace
 import torch
 
 from rekindle.ir import graph as _graph, node as _node
-from rekindle.ir.attributes import AttributeValue, ConstantObject, infer_type, type_name
+from rekindle.ir.attributes import ConstantObject, infer_type, type_name
 from rekindle.ir.constants import EnumMember, OpaqueConstant
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.text.literals import format_complex, format_float, format_string
 from rekindle.ir.text.tensor_printer import TENSOR_LIST, format_tensor, is_tensor_text

@@ -1,4 +1,8 @@
-"""The types of values, their subtyping, and their unification."""
+"""The types of values, their subtyping, and their unification.
+
+Modules that the class types depend on (:mod:`rekindle.ir.graph_function` and what it imports) import from the modules
+of this folder directly: from here, they would depend on the class types in turn.
+"""
 
 from rekindle.ir.types.base import (
     ANY as ANY,
@@ -55,12 +59,12 @@ from rekindle.ir.types.containers import (
     union_members as union_members,
     without_none as without_none,
 )
+from rekindle.ir.types.enums import EnumType as EnumType
 from rekindle.ir.types.mismatch import mismatch_note as mismatch_note
 from rekindle.ir.types.named import (
     LIBRARY_CLASSES as LIBRARY_CLASSES,
     ClassAttribute as ClassAttribute,
     ClassType as ClassType,
-    EnumType as EnumType,
     FunctionType as FunctionType,
     InterfaceType as InterfaceType,
     Property as Property,

@@ -1,4 +1,4 @@
-"""Types with names: classes (modules among them), interfaces, enums and functions. They compare by identity."""
+"""Types that know functions: classes (modules among them), interfaces and functions. They compare by identity."""
 
 from __future__ import annotations
 
@@ -182,24 +182,6 @@ class InterfaceType(Type):
                     f"the method '{method}' of '{own}' does not fit the interface '{name}'\n"
                     f"  it is    {found.bound}\n  wanted   {wanted.bound}"
                 )
-
-
-@dataclass(slots=True, eq=False)
-class EnumType(Type):
-    """An enum: its members by name, all of one type."""
-
-    kind: ClassVar[str] = "EnumType"
-    name: str
-    value_type: Type
-    members: dict[str, object] = field(default_factory=dict, repr=False)
-    python_class: type | None = field(default=None, repr=False)
-
-    def __str__(self) -> str:
-        return f"Enum<{self.name}>"
-
-    @property
-    def annotation(self) -> str:
-        return self.name
 
 
 _KEPT: Final = "__rekindle_type__"

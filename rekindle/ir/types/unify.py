@@ -20,7 +20,7 @@ from rekindle.ir.types.containers import (
     union_members,
     without_none,
 )
-from rekindle.ir.types.named import EnumType
+from rekindle.ir.types.enums import EnumType
 from rekindle.ir.types.tensor import TENSOR, TensorType
 
 

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.ir.attributes import constant_value
-from rekindle.ir.graph import Node, Value
+from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Invocation, Operation, Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
@@ -96,7 +95,7 @@ def _maker(
         wanted = _wanted(schema, node)
         bound: dict[str, object] = {}
         for argument, value, is_wanted in zip(schema.arguments, node.inputs, wanted, strict=True):
-            constant = _constant(value)
+            constant = value.to_python(_UNKNOWN)
             if argument.kwarg_only and constant is not _UNKNOWN and is_wanted:
                 bound[argument.name] = constant
         return positional_call(call, schema, wanted, bound, direct)
@@ -107,7 +106,7 @@ def _maker(
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
     """For each argument whether it must be passed: what is constant and equal to its default need not."""
     return [
-        not (argument.has_default and _is_same(_constant(value), argument.default))
+        not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))
         for argument, value in zip(schema.arguments, node.inputs, strict=True)
     ]
 
@@ -129,14 +128,6 @@ def _invocation(
 
 
 _UNKNOWN: Final = object()
-
-
-def _constant(value: Value) -> object:
-    """The Python value of a constant; ``_UNKNOWN`` for what is known at run time only."""
-    node = value.node
-    if node.kind != "prim::Constant":
-        return _UNKNOWN
-    return constant_value(node.attributes.get("value"), value.type)
 
 
 def _is_same(constant: object, default: object) -> bool:

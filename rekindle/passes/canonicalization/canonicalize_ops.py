@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.constants import constant_int
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph import AttributeValue, Graph, Node
 from rekindle.rewriting.node_rules import NodeRules, RewriteSite, apply_node_rules
 
 

@@ -35,8 +35,7 @@ import torch
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int, is_constant, value_of
 from rekindle.analysis.effects import may_write
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Graph, Node, Use, Value
+from rekindle.ir.graph import AttributeValue, Graph, Node, Use, Value
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types import NoneType
 from rekindle.passes.frozen_modules.foldable import fixed_tensor

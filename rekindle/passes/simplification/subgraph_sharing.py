@@ -15,8 +15,7 @@ import torch
 
 from rekindle.analysis.constants import attribute_key
 from rekindle.errors import SourceRange
-from rekindle.ir.attributes import AttributeValue
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import AttributeValue, Block, Graph, Node, Value
 
 _Made = TypeVar("_Made")
 

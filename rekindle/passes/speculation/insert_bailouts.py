@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.errors import GraphError
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, Type
@@ -155,7 +154,7 @@ def is_captured(value: Value) -> bool:
     if "value" not in node.attributes:
         return False
     try:
-        return _is_writable(constant_value(node.attributes["value"], value.type))
+        return _is_writable(value.to_python())
     except GraphError:
         return False  # a text that does not tell
 

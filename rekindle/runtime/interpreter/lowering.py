@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 
 from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.errors import InternalError, SchemaError
-from rekindle.ir.attributes import constant_value
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
@@ -70,9 +69,7 @@ def lower(graph: Graph) -> LoweredCode:
 
 def is_true(value: Value) -> bool:
     """Whether ``value`` is the constant true."""
-    node = value.node
-    is_bool = node.kind == "prim::Constant" and value.type.kind == "BoolType"
-    return is_bool and constant_value(node.attributes.get("value"), value.type) is True
+    return value.to_python() is True
 
 
 class _Lowering:
@@ -218,7 +215,7 @@ class _Lowering:
     def constant(self, node: Node) -> None:
         """A constant is in its register from the start, unless it can be written to: then there is a new one each
         time."""
-        value = constant_value(node.attributes.get("value"), node.output.type)
+        value = node.output.to_python()
         if is_writable(value):
             self.emit(Opcode.CONSTANT, node, (), self.define_outputs(node)).constant = value
             return
