@@ -7,8 +7,8 @@ import enum
 import functools
 import inspect
 import types
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ from rekindle.errors import NotScriptableError, SchemaError, SourceRange, Undefi
 from rekindle.frontend.calls.generic import inherits
 from rekindle.frontend.calls.python_signatures import fitted_to
 from rekindle.frontend.python.higher_order import PartialValue
-from rekindle.frontend.sugared_values.base import CallSite, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
@@ -29,25 +29,24 @@ from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_no
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded
+from rekindle.scripting import resolver as _resolver
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
 from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of
 from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, records_of, underlying_function
+from rekindle.scripting.callables.generic_functions import call_generic, may_be_generic, needs_call_types
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
+from rekindle.scripting.class_values import class_value
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
-from rekindle.scripting.library_values import python_objects
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject, is_known
 from rekindle.scripting.library_values.special_names import SPECIAL
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
-
-ClassHook = Callable[[type, SourceRange], SugaredValue | None]
-CLASS_VALUE_HOOKS: list[ClassHook] = []
-"""Asked in turn what a Python class means as a value, after the classes that this file knows. Others add to it."""
+from rekindle.scripting.resolver import PythonResolver
 
 
 def sugared_value(
-    obj: Any, range: SourceRange, graph: Graph, resolver: Resolver, name: str | None = None
+    obj: Any, range: SourceRange, graph: Graph, resolver: PythonResolver, name: str | None = None
 ) -> SugaredValue:
     """What the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused when it
     is used."""
@@ -104,16 +103,16 @@ def _elements(obj: set[Any] | frozenset[Any], range: SourceRange, graph: Graph) 
     return SimpleValue(construct("prim::DictConstruct", pairs, DictType(key, BOOL, "frozenset"), range, graph))
 
 
-def _partial(obj: functools.partial[Any], range: SourceRange, graph: Graph, resolver: Resolver) -> SugaredValue:
+def _partial(obj: functools.partial[Any], range: SourceRange, graph: Graph, resolver: PythonResolver) -> SugaredValue:
     args = [sugared_value(item, range, graph, resolver) for item in obj.args]
     kwargs = {name: sugared_value(item, range, graph, resolver, name) for name, item in obj.keywords.items()}
     return PartialValue(sugared_value(obj.func, range, graph, resolver), args, kwargs)
 
 
-python_objects.meaning = sugared_value
+_resolver.sugared_object = sugared_value
 
 
-def function_value(function: types.FunctionType, resolver: Resolver) -> SugaredValue:
+def function_value(function: types.FunctionType, resolver: PythonResolver) -> SugaredValue:
     """What a function written in Python means: a compiled function, one of two, or a call of Python."""
     if is_left_to_python(function):
         return PythonFunctionValue(function, resolver)
@@ -121,19 +120,6 @@ def function_value(function: types.FunctionType, resolver: Resolver) -> SugaredV
     if dispatch is not None:
         return BooleanDispatchValue(function.__name__, dispatch, resolver)
     return CompiledFunctionValue(function)
-
-
-@dataclass(slots=True, frozen=True)
-class Generic:
-    """What :mod:`rekindle.scripting.callables.generic_functions` knows."""
-
-    may_be: Callable[[types.FunctionType], bool]
-    is_asked: Callable[[types.FunctionType, Sequence[NamedValue], Sequence[NamedValue], int], bool]
-    call: Callable[[types.FunctionType, SourceRange, Graph, Sequence[SugaredValue], Keywords], SugaredValue]
-
-
-generic: Generic | None = None
-"""A slot: how functions are compiled for what calls give them."""
 
 
 class CompiledFunctionValue(FunctionValue):
@@ -152,24 +138,20 @@ class CompiledFunctionValue(FunctionValue):
 
     @property
     def accepts_sugared_args(self) -> bool:
-        return generic is not None and generic.may_be(self.function)
+        return may_be_generic(self.function)
 
     def call(self, call: CallSite) -> SugaredValue:
-        if (
-            generic is not None
-            and self.accepts_sugared_args
-            and generic.is_asked(self.function, call.args, call.kwargs, 0)
-        ):
+        if self.accepts_sugared_args and needs_call_types(self.function, call.args, call.kwargs):
             values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
             named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-            return generic.call(self.function, call.range, call.graph, values, named)
+            return call_generic(self.function, call.range, call.graph, values, named)
         try:
             return super().call(call)
         except SchemaError:
-            if generic is not None and self._is_given_derived(call):
+            if self._is_given_derived(call):
                 values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
                 named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-                return generic.call(self.function, call.range, call.graph, values, named)
+                return call_generic(self.function, call.range, call.graph, values, named)
             if not self.function.__module__.startswith("torch."):
                 raise  # what takes floats may show that it was given an int
             positional, keywords = fitted_to(call.graph, self.functions[0].schema.arguments, call.args, call.kwargs)
@@ -189,8 +171,8 @@ class CompiledFunctionValue(FunctionValue):
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
-        if generic is not None and any(item.is_passed_sugared for item in (*args, *kwargs.values())):
-            return generic.call(self.function, range, graph, args, kwargs)
+        if any(item.is_passed_sugared for item in (*args, *kwargs.values())):
+            return call_generic(self.function, range, graph, args, kwargs)
         return super().call_with(range, graph, args, kwargs, targets)
 
 
@@ -200,7 +182,7 @@ class CompiledFunctionValue(FunctionValue):
 class PythonModuleValue(StaticValue):
     """A module of Python, such as ``torch`` or ``math``."""
 
-    def __init__(self, module: types.ModuleType, resolver: Resolver) -> None:
+    def __init__(self, module: types.ModuleType, resolver: PythonResolver) -> None:
         self.module = module
         self.resolver = resolver
 
@@ -232,7 +214,7 @@ class PythonModuleValue(StaticValue):
 class BooleanDispatchValue(StaticValue):
     """A function that is one of two, by an argument that the compiler must know."""
 
-    def __init__(self, name: str, dispatch: BooleanDispatch, resolver: Resolver) -> None:
+    def __init__(self, name: str, dispatch: BooleanDispatch, resolver: PythonResolver) -> None:
         self.name = name
         self.dispatch = dispatch
         self.resolver = resolver
@@ -304,7 +286,7 @@ class OverloadFunction(BuiltinFunction):
 # -------------------------------------------------------------------------------------------------------------- classes
 
 
-def _class_value(cls: type, range: SourceRange, resolver: Resolver) -> SugaredValue:
+def _class_value(cls: type, range: SourceRange, resolver: PythonResolver) -> SugaredValue:
     builtin = GLOBALS.get(cls.__name__)
     if builtin is not None and getattr(builtins, cls.__name__, None) is cls:
         return builtin
@@ -325,19 +307,10 @@ def _is_exception_class(obj: object) -> bool:
     return isinstance(obj, type) and issubclass(obj, BaseException)
 
 
-def class_value(cls: type, range: SourceRange) -> SugaredValue | None:
-    """What the hooks say that a class means."""
-    for hook in CLASS_VALUE_HOOKS:
-        found = hook(cls, range)
-        if found is not None:
-            return found
-    return None
-
-
 class ClassValue(StaticValue):
     """A Python class that a program cannot make objects of. It may still be a type, and hold constants."""
 
-    def __init__(self, cls: type, resolver: Resolver) -> None:
+    def __init__(self, cls: type, resolver: PythonResolver) -> None:
         self.cls = cls
         self.resolver = resolver
 

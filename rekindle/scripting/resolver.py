@@ -6,7 +6,7 @@ import __future__
 import ast
 import importlib
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
@@ -14,10 +14,18 @@ from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 from rekindle.scripting.annotations import annotations_of, find_type
-from rekindle.scripting.python_values import sugared_value
 from rekindle.syntax.views import LocalClass, LocalImport
 
 _MISSING: Final = object()
+
+SugaredObject = Callable[[Any, SourceRange, Graph, "PythonResolver", "str | None"], SugaredValue]
+
+sugared_object: SugaredObject | None = None
+"""A slot: the sugared value of a Python object. :mod:`rekindle.scripting.python_values` fills it.
+
+It closes a recursion: a name resolves to an object, the object may be a function, and to compile the function is to
+resolve the names in it.
+"""
 
 
 class PythonResolver:
@@ -93,6 +101,11 @@ class PythonResolver:
         """Whether ``name`` means something here."""
         return self.find(name) is not _MISSING
 
+    def sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None = None) -> SugaredValue:
+        """Return the sugared value of the Python object ``obj``, found under ``name``."""
+        assert sugared_object is not None, "rekindle.scripting.python_values was not imported"
+        return sugared_object(obj, range, graph, self, name)
+
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
         form = self.forms.get(name)
         if form is not None:
@@ -100,7 +113,7 @@ class PythonResolver:
         found = self.find(name)
         if found is _MISSING:
             return None
-        return sugared_value(found, range, graph, self, name)
+        return self.sugared(found, range, graph, name)
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
         first, *rest = name.split(".")
@@ -124,12 +137,12 @@ class PythonResolver:
                 found = getattr(found, statement.attribute)
         except ImportError as error:
             raise UndefinedNameError(f"this import fails: {error}", statement.range) from error
-        return sugared_value(found, statement.range, graph, self, statement.name)
+        return self.sugared(found, statement.range, graph, statement.name)
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue:
         """What a class within a function means: Python makes it when the function is compiled."""
         cls = self.local_class(statement)
-        return sugared_value(cls, statement.range, graph, self, statement.name)
+        return self.sugared(cls, statement.range, graph, statement.name)
 
 
 def _part_of(package: Any, name: str) -> Any:

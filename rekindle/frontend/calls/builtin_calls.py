@@ -16,7 +16,11 @@ from rekindle.ir.types import FunctionType
 
 find_builtin_functions: Callable[[str], Sequence[GraphFunction]] = lambda kind: ()  # noqa: E731
 """A slot: the functions written in TorchScript that extend an operator.
-:mod:`rekindle.frontend.calls.torchscript_builtins` fills it."""
+:mod:`rekindle.frontend.calls.torchscript_builtins` fills it.
+
+It closes a recursion: a call of a builtin may be one of such a function, which is compiled then, and its body calls
+builtins.
+"""
 
 
 def insert_builtin_call(

@@ -149,4 +149,7 @@ def inherits(type: Type, base: Type) -> bool:
 
 instantiate_generic: Callable[[GenericFunction, FlattenedArguments], GraphFunction] | None = None
 """A slot: a record, still to be compiled, of a function that is given such things.
-:mod:`rekindle.frontend.calls.monomorphization` fills it."""
+:mod:`rekindle.frontend.calls.monomorphization` fills it.
+
+It closes a recursion: to emit a call is to compile the callee, with the handlers of all expressions, calls among them.
+"""

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.errors import SourceRange
-from rekindle.frontend.sugared_values import values
 from rekindle.frontend.sugared_values.base import StaticValue, SugaredValue
-from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import DictType
 
@@ -24,18 +22,15 @@ def number_of_factory(factory: SugaredValue) -> int:
     return _NUMBERS[identity]
 
 
-def item_or_made(range: SourceRange, graph: Graph, found: Value, key: Value) -> SugaredValue:
-    """``d[key]`` of a dict whose factory makes what is not there: it runs where it is needed only."""
-    type = found.type
+def insert_item_or_default(range: SourceRange, graph: Graph, table: Value, key: Value) -> Value:
+    """Insert ``table[key]`` of a ``defaultdict`` with a factory of the program, which runs for a missing key only."""
+    type = table.type
     assert isinstance(type, DictType)
     factory = _FACTORIES[int(type.python.partition(":")[2])]
-    is_there = graph.insert("aten::__contains__", [found, key], range=range)
+    is_there = graph.insert("aten::__contains__", [table, key], range=range)
     node = graph.insert_node(graph.create("prim::If", [is_there], outputs=0, range=range))
     node.add_block()
     with graph.inserting_at_end(node.add_block()):
-        made = factory.call_with(range, graph, [], {}).as_value(range, graph)
-        graph.insert("aten::_set_item", [found, key, made], range=range)
-    return SimpleValue(graph.insert("aten::__getitem__", [found, key], range=range))
-
-
-values.item_or_made = item_or_made
+        default = factory.call_with(range, graph, [], {}).as_value(range, graph)
+        graph.insert("aten::_set_item", [table, key, default], range=range)
+    return graph.insert("aten::__getitem__", [table, key], range=range)

@@ -29,6 +29,7 @@ from rekindle.frontend.calls.insertion import (
     is_prim_method,
 )
 from rekindle.frontend.calls.python_signatures import call_as_python_does, takes_other_default
+from rekindle.frontend.containers.default_factories import insert_item_or_default
 from rekindle.frontend.containers.number_containers import NUMBER_KINDS, as_containers_of_numbers
 from rekindle.frontend.containers.set_values import SET_AWARE_KINDS, convert_set_arguments, refuse_order, set_attribute
 from rekindle.frontend.inference.none_error_messages import ATTRIBUTE_ERROR, TYPE_ERROR
@@ -328,8 +329,7 @@ class SimpleValue(SugaredValue):
         if isinstance(type, DictType) and (is_python_key(type.key) or is_open_number(index.type)):
             return self._by_operator("aten::__getitem__", range, graph, key)
         if isinstance(type, DictType) and type.python.startswith("defaultdict:"):
-            assert item_or_made is not None
-            return item_or_made(range, graph, self.value, index)
+            return SimpleValue(insert_item_or_default(range, graph, self.value, index))
         if isinstance(type, (ListType, StringType, DictType)):
             return SimpleValue(graph.insert("aten::__getitem__", [self.value, index], range=range))
         if isinstance(type, TensorType):
@@ -439,12 +439,11 @@ python_method: Final = LayerHook[PythonMethod]("rekindle.scripting", lambda valu
 """A method that a Python class leaves to Python (``@ignore``), bound to an object; None where it has no such method."""
 
 
-item_or_made: Callable[[SourceRange, Graph, Value, Value], SugaredValue] | None = None
-"""A slot: an item of a dict whose factory the program has. :mod:`rekindle.frontend.containers.default_factories` fills
-it."""
-
 python_attribute: Callable[[SourceRange, Graph, Value, str], SugaredValue | None] | None = None
-"""A slot: what Python's values have that is no operator. :mod:`rekindle.frontend.python.methods` fills it."""
+"""A slot: attributes of values that are functions of the prelude. :mod:`rekindle.frontend.python.methods` fills it.
+
+It closes a recursion: a method of a value may be a generic function, and the parameters of that are values.
+"""
 
 
 def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue | None:

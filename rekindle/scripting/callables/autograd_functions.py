@@ -16,7 +16,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import SourceRange, UnsupportedError
-from rekindle.frontend.sugared_values.base import CallSite, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
@@ -24,6 +24,7 @@ from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TENSOR, TupleType, Type
 from rekindle.scripting.annotations import annotations_of, find_type
 from rekindle.scripting.library_values.python_objects import PythonObject
+from rekindle.scripting.resolver import PythonResolver
 
 _GIVEN: Final = object()
 """Stands for an argument that the program computes."""
@@ -40,7 +41,7 @@ def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
 class AppliedFunction(StaticValue):
     """``F.apply`` of a subclass ``F`` of ``torch.autograd.Function``."""
 
-    def __init__(self, cls: type[torch.autograd.Function], resolver: Resolver) -> None:
+    def __init__(self, cls: type[torch.autograd.Function], resolver: PythonResolver) -> None:
         self.cls = cls
         self.resolver = resolver
 
@@ -175,7 +176,7 @@ def _own_returns(tree: ast.AST) -> list[ast.expr]:
 class FunctionClass(StaticValue):
     """A subclass of ``torch.autograd.Function``. Programs use its ``apply``; its other attributes are constants."""
 
-    def __init__(self, cls: type[torch.autograd.Function], resolver: Resolver) -> None:
+    def __init__(self, cls: type[torch.autograd.Function], resolver: PythonResolver) -> None:
         self.cls = cls
         self.resolver = resolver
 

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any, Final
 
 import torch.utils._contextlib
 
-from rekindle.errors import NotScriptableError, SourceRange
-from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
-from rekindle.ir.graph import Graph
+from rekindle.errors import NotScriptableError
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.scripting import python_values
-from rekindle.scripting.python_values import class_value
+from rekindle.scripting.class_values import class_value
 from rekindle.scripting.resolver import closure_of
-from rekindle.syntax.python_ast import function_def
-from rekindle.syntax.views import Apply, Attribute, Def, Expr, Ident, Return, Starred, Var, With, WithItem
+from rekindle.syntax.views import Apply, Def, Ident, Var, With, WithItem
 
 
 def unwrapped(function: types.FunctionType) -> tuple[list[Any], types.FunctionType]:
@@ -52,74 +48,6 @@ _BOOKKEEPING: Final = frozenset({"transformers.utils.deprecation"})
 def _is_looked_through(wrapper: types.FunctionType) -> bool:
     module = str(wrapper.__globals__.get("__name__", ""))
     return module.partition(".")[0] in _LOOKED_THROUGH or module in _BOOKKEEPING
-
-
-@dataclass(slots=True, frozen=True)
-class Forwarding:
-    """A wrapper that takes whatever it is given, ``wrapper(*args, **kwargs)``, around a function that says what."""
-
-    wrapper: types.FunctionType
-    function: types.FunctionType
-    """The function within, whose parameters are meant."""
-
-    def definition(self, name: str) -> Def:
-        """``def name(parameters): return wrapper(parameters)``"""
-        inner = function_def(self.function, name)
-        range = inner.range
-        args: list[Expr] = []
-        named: list[Attribute] = []
-        for param in inner.params:
-            value = Var.create(param.range, param.name)
-            if param.takes_positional:
-                args.append(Starred.create(param.range, value))
-            elif param.takes_keywords:
-                named.append(Attribute.create(param.range, Ident.create(param.range, "**"), value))
-            elif param.kwarg_only:
-                named.append(Attribute.create(param.range, param.name, value))
-            else:
-                args.append(value)
-        call = Apply.create(range, Var.create(range, Ident.create(range, _WRAPPER)), args, named)
-        return Def.create(range, inner.name, inner.params, inner.return_type, [Return.create(range, call)])
-
-    def names(self, forms: Mapping[str, SugaredValue] | None) -> dict[str, SugaredValue]:
-        return {**(forms or {}), _WRAPPER: Wrapper(self.wrapper)}
-
-
-_WRAPPER: Final = "$wrapper"
-
-
-class Wrapper(StaticValue):
-    """A wrapper, called with what the function within it takes."""
-
-    def __init__(self, function: types.FunctionType) -> None:
-        self.function = function
-
-    @property
-    def description(self) -> str:
-        return f"the wrapper of '{self.function.__name__}'"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
-
-    def call_with(
-        self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
-    ) -> SugaredValue:
-        assert python_values.generic is not None
-        return python_values.generic.call(self.function, range, graph, args, kwargs)
-
-
-def forwarding(function: types.FunctionType) -> Forwarding | None:
-    """How ``function`` forwards, where it is a wrapper that takes any arguments; None for others."""
-    inner: Any = vars(function).get("__wrapped__")
-    if not isinstance(inner, types.FunctionType):
-        return None
-    code = function.__code__
-    if not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
-        return None
-    while isinstance(vars(inner).get("__wrapped__"), types.FunctionType):
-        inner = vars(inner)["__wrapped__"]
-    return Forwarding(function, inner)
 
 
 def _manager_of(function: types.FunctionType) -> Any:

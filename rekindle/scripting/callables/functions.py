@@ -7,31 +7,21 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias, cast
+from typing import Any, Final, cast
 
 import torch
 import torch._jit_internal as _marks
 import torch.nn.functional as F
 
-from rekindle.errors import InternalError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program.names import qualified_name, unique_name
-from rekindle.scripting.callables.overloads import overloads_of
+from rekindle.scripting.callables.overloads import Declaration, overloads_of
+from rekindle.scripting.compilation import compile_function
 
 _KEPT = "__rekindle_records__"
-
-Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
-"""How an overload differs from what the function itself says: a declaration to take the signature from, or types of
-parameters."""
-
-Definer = Callable[[GraphFunction, types.FunctionType, Declaration], None]
-
-define_python_function: Definer | None = None
-"""A slot: compiles the function, with the signature of an overload if any, into the record.
-:mod:`rekindle.scripting.compilation` fills it."""
 
 
 @dataclass(slots=True)
@@ -62,9 +52,7 @@ def record_of(function: types.FunctionType) -> GraphFunction:
 
 def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
     def define(record: GraphFunction) -> None:
-        if define_python_function is None:
-            raise InternalError("rekindle.scripting.compilation was not imported")
-        define_python_function(record, function, declaration)
+        compile_function(record, function, declaration)
 
     return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)
 

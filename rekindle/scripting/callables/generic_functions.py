@@ -6,7 +6,7 @@ import inspect
 import types
 import weakref
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.calls.generic import GenericFunction
@@ -16,13 +16,12 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import TENSOR, unshaped
 from rekindle.program.names import qualified_name
-from rekindle.scripting import python_values
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.decorators import unwrapped, within_managers
 from rekindle.scripting.callables.overloads import overloads_of
 from rekindle.scripting.callables.untyped_parameters import open_parameters, without_open
-from rekindle.scripting.compilation import annotated_types, default_arguments
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.signatures import annotated_types, default_arguments
 from rekindle.syntax.python_ast import function_def
 
 _KEPT: Final = "__rekindle_generic__"
@@ -149,11 +148,8 @@ def call_bound(
     kwargs: Keywords,
 ) -> SugaredValue:
     """Call what was made of ``function``, whose defaults count."""
-    given: dict[str, Any] = default_arguments(unwrapped(function)[1])
-    defaults = {
-        name: python_values.sugared_value(value, range, graph, generic.resolver, name) for name, value in given.items()
-    }
+    resolver = generic.resolver
+    assert isinstance(resolver, PythonResolver)
+    given = default_arguments(unwrapped(function)[1])
+    defaults = {name: resolver.sugared(value, range, graph, name) for name, value in given.items()}
     return generic.call_compiled(range, graph, generic.bind(range, graph, args, kwargs, defaults))
-
-
-python_values.generic = python_values.Generic(may_be_generic, needs_call_types, call_generic)

@@ -25,12 +25,17 @@ import inspect
 import linecache
 import re
 import types
-from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
 import torch._jit_internal as _marks
 
+from rekindle.ir.types import Type
 from rekindle.program.names import qualified_name
+
+Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
+"""How an overload differs from what the function itself says: a declaration to take the signature from, or types of
+parameters."""
 
 _declared: dict[str, list[Any]] = {}
 """Declarations that were seen, by the name of the function."""

@@ -26,7 +26,6 @@ from rekindle.frontend.sugared_values.values import SugaredTuple
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import NONE, Type
 from rekindle.scripting.annotations import annotations_of, find_type
-from rekindle.scripting.python_values import sugared_value
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.syntax.parser import parse_expression
 from rekindle.syntax.views import Def, Param
@@ -155,4 +154,4 @@ def closed(
 
 
 def _default(value: Any, resolver: PythonResolver, name: str) -> Known:
-    return lambda range, graph: sugared_value(value, range, graph, resolver, name)
+    return lambda range, graph: resolver.sugared(value, range, graph, name)

@@ -17,9 +17,9 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import InterfaceType, Type, keep_type, kept_type
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import CLASS_HOOKS, annotations_of
-from rekindle.scripting.compilation import annotated_types, default_arguments
-from rekindle.scripting.python_values import CLASS_VALUE_HOOKS
+from rekindle.scripting.class_values import CLASS_VALUE_HOOKS
 from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.signatures import annotated_types, default_arguments
 from rekindle.syntax.python_ast import function_def
 
 T = TypeVar("T", bound=type)

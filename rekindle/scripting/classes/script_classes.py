@@ -55,6 +55,7 @@ from rekindle.scripting.callables.generic_methods import MethodOfObject
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.callables.untyped_parameters import open_parameters
+from rekindle.scripting.class_values import CLASS_VALUE_HOOKS
 from rekindle.scripting.classes.dataclass_methods import (
     check_dataclass,
     define_generated,
@@ -66,7 +67,7 @@ from rekindle.scripting.classes.interfaces import check_implements, is_interface
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
 from rekindle.scripting.modules.init_parameters import learn_parameters, shown_parameters
-from rekindle.scripting.python_values import CLASS_VALUE_HOOKS, ClassValue
+from rekindle.scripting.python_values import ClassValue
 from rekindle.scripting.resolver import PythonResolver, closure_of
 
 _NO_SCRIPT_CLASSES: Final = (

@@ -26,8 +26,8 @@ from rekindle.ir.types import ANY, BOOL, NONE, ClassType, Type
 from rekindle.program.modules.module import ObjectBinding
 from rekindle.program.names import qualified_name
 from rekindle.program.sources.source_importer import SourceImporter
+from rekindle.scripting.class_values import CLASS_VALUE_HOOKS
 from rekindle.scripting.compilation import compile_function
-from rekindle.scripting.python_values import CLASS_VALUE_HOOKS
 
 _COMPILED: Final[dict[type, dict[str, Type]]] = {
     torch.no_grad: {"prev": BOOL},

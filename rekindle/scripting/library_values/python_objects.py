@@ -16,13 +16,14 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
-from rekindle.frontend.sugared_values.base import CallSite, Keywords, Resolver, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.runtime_dispatch import RuntimeDispatch
 from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import STRING, ListType, Type
 from rekindle.scripting.annotations import spell_annotation
 from rekindle.scripting.library_values.unusable_values import UnusableValue, did_you_mean
+from rekindle.scripting.resolver import PythonResolver
 
 _ABSENT: Final = object()
 
@@ -55,7 +56,7 @@ class PythonObject(StaticValue):
         self,
         obj: Any,
         name: str | None,
-        resolver: Resolver,
+        resolver: PythonResolver,
         refusal: Callable[[], CompileError] | None = None,
     ) -> None:
         self.obj = obj
@@ -91,9 +92,9 @@ class PythonObject(StaticValue):
         cls = type(self.obj)
         defined = inspect.getattr_static(cls, name, _ABSENT)
         if isinstance(defined, FunctionType) and name not in getattr(self.obj, "__dict__", {}):
-            return BoundFunction(self._sugared(defined, range, graph, name), self)
+            return BoundFunction(self.resolver.sugared(defined, range, graph, name), self)
         if name == "__class__":
-            return self._sugared(cls, range, graph, name)
+            return self.resolver.sugared(cls, range, graph, name)
         try:
             found = getattr(self.obj, name)
         except AttributeError:
@@ -101,12 +102,8 @@ class PythonObject(StaticValue):
             raise UndefinedNameError(f"{self.description} has no attribute '{name}'", range, hint=hint) from None
         if isinstance(found, MethodType) and isinstance(found.__func__, FunctionType):
             owner = PythonObject(found.__self__, None, self.resolver)
-            return BoundFunction(self._sugared(found.__func__, range, graph, name), owner)
-        return self._sugared(found, range, graph, name)
-
-    def _sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None) -> SugaredValue:
-        assert meaning is not None
-        return meaning(obj, range, graph, self.resolver, name)
+            return BoundFunction(self.resolver.sugared(found.__func__, range, graph, name), owner)
+        return self.resolver.sugared(found, range, graph, name)
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
         return hasattr(self.obj, name)
@@ -157,14 +154,14 @@ class PythonObject(StaticValue):
             raise UndefinedNameError(
                 f"'{self.name or 'the table'}' has no item {key!r}", range, hint=f"its items are {known}"
             ) from None
-        return self._sugared(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
+        return self.resolver.sugared(found, range, graph, f"{self.name}[{key!r}]" if self.name else None)
 
     def _choice(self, range: SourceRange, graph: Graph, index: Value) -> SugaredValue:
         """The item of a name that only the run knows: one of all."""
         if index.type != STRING or not self.obj or not all(type(key) is str for key in self.obj):
             raise self._refuse(range)
         what = f"'{self.name}'" if self.name else "a table"
-        makes = [partial(self._sugared, found, range, graph, None) for found in self.obj.values()]
+        makes = [partial(self.resolver.sugared, found, range, graph, None) for found in self.obj.values()]
         return RuntimeDispatch(what, index, list(self.obj), makes)
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
@@ -178,7 +175,7 @@ class PythonObject(StaticValue):
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if not isinstance(self.obj, Mapping):
             raise self._refuse(range)
-        return [self._sugared(key, range, graph, None) for key in self.obj]
+        return [self.resolver.sugared(key, range, graph, None) for key in self.obj]
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return SugaredTuple(self.as_tuple(range, graph))
@@ -211,9 +208,3 @@ class BoundFunction(StaticValue):
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
         named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
         return self.call_with(call.range, call.graph, values, named, call.targets)
-
-
-Meaning = Callable[[Any, SourceRange, Graph, Resolver, "str | None"], SugaredValue]
-
-meaning: Meaning | None = None
-"""A slot: what a Python object means. :mod:`rekindle.scripting.python_values` fills it."""

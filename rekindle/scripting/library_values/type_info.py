@@ -16,7 +16,7 @@ from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import match_schemas
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, DTYPES
 from rekindle.ir.types import ANY, FLOAT, INT, Type
-from rekindle.scripting.python_values import CLASS_VALUE_HOOKS
+from rekindle.scripting.class_values import CLASS_VALUE_HOOKS
 
 _FIELDS: Final[dict[Any, dict[str, Type]]] = {
     torch.finfo: {

@@ -18,7 +18,7 @@ import torch._jit_internal as _marks
 from torch.nn.parameter import is_lazy
 from torch.nn.utils.parametrize import is_parametrized
 
-from rekindle.errors import Cause, CompileError, InternalError, NotScriptableError
+from rekindle.errors import Cause, CompileError, NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import FLOAT, NONE, ClassType, InterfaceType, ListType, Type
@@ -123,7 +123,6 @@ class ConcreteModuleType:
         for name, part in facts.submodules.items():
             self.type.add_attribute(name, part.type if isinstance(part, ConcreteModuleType) else part)
         self.type.constants.update(facts.constants)
-        self.type.method_finder = self._find_method
         self.hooks: dict[FunctionType, GraphFunction] = {}
         """The hooks of such modules that programs call."""
         self.is_compiled = False
@@ -132,11 +131,6 @@ class ConcreteModuleType:
         """The attributes that were left empty and are used, with how they are refused unless a method fills them."""
         self.asked: dict[str, Graph] = {}
         """The attributes that were read or asked for before any method had made them, and in which method."""
-
-    def _find_method(self, name: str) -> GraphFunction | None:
-        if find_method is None:
-            raise InternalError("rekindle.scripting.modules.module_values was not imported")
-        return find_method(self, name)
 
     @property
     def python_class(self) -> type:
@@ -147,10 +141,6 @@ class ConcreteModuleType:
         """The name of the Python class."""
         return self.facts.python_class.__name__
 
-
-find_method: Callable[[ConcreteModuleType, str], GraphFunction | None] | None = None
-"""A slot: the method of a module, compiled when it is looked at. :mod:`rekindle.scripting.modules.module_values` fills
-it."""
 
 _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakValueDictionary()
 """The types that some compiled module has, by the key of their facts."""

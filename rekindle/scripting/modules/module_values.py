@@ -45,7 +45,6 @@ from rekindle.scripting.constants import constant_value
 from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.library_values.unusable_values import correction, did_you_mean
-from rekindle.scripting.modules import module_types
 from rekindle.scripting.modules.dynamic_attributes import (
     ask,
     dynamic_slot,
@@ -114,7 +113,7 @@ def _generic_method(concrete: ConcreteModuleType, name: str) -> FunctionType | N
     return function if function is not None and may_be_generic(function) else None
 
 
-def _method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
+def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
     """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
     call through an interface would not run."""
     if name == "forward" and (concrete.facts.hooks or concrete.facts.pre_hooks):
@@ -124,9 +123,6 @@ def _method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFuncti
         )
     records = method_records(concrete, name)
     return records[0] if len(records) == 1 else None
-
-
-module_types.find_method = _method_of_interface
 
 
 def _class_function(cls: type, name: str) -> FunctionType | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -36,6 +37,7 @@ from rekindle.scripting.modules.module_types import (
 from rekindle.scripting.modules.module_values import (
     ModuleBinding,
     compile_method,
+    method_of_interface,
     method_records,
     property_of,
     python_method,
@@ -93,6 +95,7 @@ def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _M
     cls = ScriptContainer if is_container else ScriptModule
     result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
     made.modules[id(module)] = result
+    concrete.type.method_finder = partial(method_of_interface, concrete)
     if not concrete.type.pre_hooks and not concrete.type.hooks:
         declare_hooks(concrete, compile_method)
     _fill(result, module, concrete, made)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from rekindle.errors import GraphError, SourceRange
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
-from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, SugaredValue
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue
 from rekindle.ir import building
@@ -29,6 +29,7 @@ from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.overloads import overloads_of
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.python_values import sugared_value
+from rekindle.scripting.resolver import PythonResolver
 from rekindle.transforms.editing.from_graph import create_function
 
 
@@ -82,7 +83,7 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
             f"build(module).{function.name}(…)"
         )
     if isinstance(function, (Function, Overloaded)):
-        return sugared_value(function, range, graph, EmptyResolver())
+        return sugared_value(function, range, graph, PythonResolver())
     python = underlying_function(function) or function
     if isinstance(python, types.FunctionType) and not overloads_of(python):
         told = _told_by_arguments(python, args, kwargs)
@@ -90,7 +91,7 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
             return FunctionValue(_record_for(python, told))
     if not callable(function):
         raise GraphError(f"a {type(function).__qualname__} cannot be called")
-    return sugared_value(function, range, graph, EmptyResolver(), getattr(function, "__name__", None))
+    return sugared_value(function, range, graph, PythonResolver(), getattr(function, "__name__", None))
 
 
 def _told_by_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:

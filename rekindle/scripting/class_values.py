@@ -1,0 +1,21 @@
+"""Python classes as values of programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rekindle.errors import SourceRange
+from rekindle.frontend.sugared_values.base import SugaredValue
+
+ClassHook = Callable[[type, SourceRange], SugaredValue | None]
+CLASS_VALUE_HOOKS: list[ClassHook] = []
+"""Queried in order for the sugared value of a Python class. The modules that define such values add to it."""
+
+
+def class_value(cls: type, range: SourceRange) -> SugaredValue | None:
+    """Return the first sugared value that a hook has for the class."""
+    for hook in CLASS_VALUE_HOOKS:
+        found = hook(cls, range)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,129 @@
+"""What a Python function says of its parameters and result: default arguments and annotations."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+import re
+import types
+from typing import Any, Final, ForwardRef
+
+from rekindle.errors import CompileError, UndefinedNameError
+from rekindle.frontend.signatures import TypeOrError
+from rekindle.frontend.sugared_values.base import Resolver
+from rekindle.frontend.type_expressions import parse_type_expression
+from rekindle.ir.types import Type
+from rekindle.program.calling import fit_value
+from rekindle.scripting.annotations import annotations_of, find_type, type_of_annotation
+from rekindle.scripting.constants import plain
+from rekindle.syntax.views import Def, Expr, Param
+
+
+def default_arguments(function: types.FunctionType) -> dict[str, object]:
+    """The values of the default arguments."""
+    return {
+        name: parameter.default if _takes_member(parameter) else plain(parameter.default)
+        for name, parameter in inspect.signature(function, follow_wrapped=False).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
+
+
+_BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
+
+
+def _takes_member(parameter: inspect.Parameter) -> bool:
+    """Whether the default is a member of an enum and is told to be one, not the number or string that it is too."""
+    if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
+        return False
+    annotation = parameter.annotation
+    told = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return _BUILTINS.isdisjoint(re.findall(r"\w+", told))
+
+
+def fits(value: object, type: TypeOrError | None) -> bool:
+    """Whether a default can stand for a parameter of the type, which may not be known."""
+    if type is None or isinstance(type, CompileError):
+        return True
+    try:
+        fit_value(value, type, "")
+    except TypeError:
+        return False
+    return True
+
+
+def without_defaults(definition: Def, names: set[str]) -> Def:
+    """The definition in which the parameters called so have no default."""
+    if not names:
+        return definition
+    params = [
+        Param.create(param.range, param.name, param.annotation, None, param.kwarg_only)
+        if param.name.name in names
+        else param
+        for param in definition.params
+    ]
+    return Def.create(definition.range, definition.name, params, definition.return_type, definition.body)
+
+
+def annotated_types(
+    function: types.FunctionType, definition: Def, resolver: Resolver
+) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
+    """The types of parameters and result that only the annotation objects tell, not the names in the source: names may
+    have been imported differently, or be out of reach by now."""
+    found: dict[str, TypeOrError] = {}
+    for parameter in definition.params:
+        if parameter.annotation is not None:
+            type = _rescued(parameter.annotation, function, parameter.name.name, resolver)
+            if type is not None:
+                found[parameter.name.name] = type
+    result = None
+    if definition.return_type is not None:
+        result = _rescued(definition.return_type, function, "return", resolver)
+    return found, result
+
+
+def _rescued(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> TypeOrError | None:
+    try:
+        return _rescue(expr, function, name, resolver)
+    except CompileError as error:
+        return error
+
+
+def _rescue(expr: Expr, function: types.FunctionType, name: str, resolver: Resolver) -> Type | None:
+    try:
+        parse_type_expression(expr, resolver)
+    except CompileError as error:
+        annotation = _annotation(function, name)
+        if annotation is None or isinstance(annotation, (str, ForwardRef)):
+            raise
+        if isinstance(error, UndefinedNameError):
+            return type_of_annotation(annotation, expr.range, resolver)
+        found = find_type(annotation, expr.range, resolver)
+        if found is None:
+            raise
+        return found
+    return None
+
+
+def _annotation(function: types.FunctionType, name: str) -> Any:
+    return annotations_of(function).get(name)
+
+
+def declared_types(
+    declaration: types.FunctionType, definition: Def, resolver: Resolver
+) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
+    """All the types that the declaration of an overload tells."""
+    rescued, result = annotated_types(declaration, definition, resolver)
+    for parameter in definition.params:
+        name = parameter.name.name
+        if parameter.annotation is not None and name not in rescued:
+            rescued[name] = _declared(parameter.annotation, resolver)
+    if result is None and definition.return_type is not None:
+        result = _declared(definition.return_type, resolver)
+    return rescued, result
+
+
+def _declared(expr: Expr, resolver: Resolver) -> TypeOrError:
+    try:
+        return parse_type_expression(expr, resolver)
+    except CompileError as error:
+        return error
