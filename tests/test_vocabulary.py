@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -18,30 +19,39 @@ INSTEAD: Final = {
     r"_?(MOST|FEWEST|LEAST)(_[A-Z]\w*)?|_?(DEEPEST|LONGEST|FEW)": "MAX_…, MIN_…",
     r"_?(ENDLESS|FOREVER)": "MAX_TRIP_COUNT",
     r"\w*_behind": "…_after for a position, underlying_… for what is wrapped",
-    r"\w*_told|told_\w*|TOLD": "declared, reported, or describe",
-    r"\w*_meanings?|takes_meanings": "sugared value",
+    r"(\w*_)?told(_\w*)?|TOLD": "declared, reported, or describe",
+    r"_?(is_)?asked(_\w*)?|_?(is_|un)?watched(_\w*)?|touched|_?apart": "queried, tested, observed, reachable, distinct",
+    r"(\w*_)?meanings?(_\w*)?|_?MEANINGS?": "sugared value, or what a table maps to",
     r"_?stands_\w+|\w*_stands_\w+": "is_…, occurs_…",
     r"\w*_anew": "re…, restart",
-    r"turns_of|number_of_turns|through_turns": "iterations, trip_count",
+    r"(\w*_)?turns?(_\w*)?": "iteration, trip_count",
     r"passes_on|stays_itself|heeds_\w+": "may_alias_inputs, is_passed_sugared, reads_… or depends_on_…",
     r"let_go|go_apart|go_on_\w+": "escapes, split_paths, follow_…",
-    r"taken_apart|put_together": "flatten, unflatten",
+    r"_?taken_apart|put_together|_?make_again": "flatten, unflatten, recompile",
     r"hand_out|way_back": "stash, backward",
     r"is_calm|is_secret|no_place": "is_effect_free, is_unaliased, is_opaque",
+    r"_?(LEFT_ALONE|TELLS_APART|TELL_VIEWS|ANSWERS|DEEDS|OWN)": "what the kinds are: _NOT_FOLDED, _IDENTITY_TESTS",
+    r"_?(KEEPS_LATE|LATE_USES)": "unbacked",
+    r"check_initialised|was_specialised": "…ized",
 }
 """What an identifier may not be, as a whole, and what it is called instead."""
+
+
+@cache
+def _term_for(word: str) -> str | None:
+    """Return what to write for an identifier of :data:`INSTEAD`; None for others."""
+    return next((term for pattern, term in INSTEAD.items() if re.fullmatch(pattern, word)), None)
 
 
 def _banned(path: Path) -> Iterator[str]:
     """Where a file has an identifier of :data:`INSTEAD`, and what to write; words in texts and comments may stay."""
     text = path.read_text(encoding="utf-8")
-    if not any(re.search(rf"\b({pattern})\b", text) for pattern in INSTEAD):
+    if not any(map(_term_for, set(re.findall(r"\w+", text)))):
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.NAME:
-            for pattern, term in INSTEAD.items():
-                if re.fullmatch(pattern, token.string):
-                    yield f"{path.relative_to(PACKAGE.parent)}:{token.start[0]}: {token.string}: use {term}"
+        term = _term_for(token.string) if token.type == tokenize.NAME else None
+        if term is not None:
+            yield f"{path.relative_to(PACKAGE.parent)}:{token.start[0]}: {token.string}: use {term}"
 
 
 def test_identifiers() -> None:

@@ -36,8 +36,8 @@ def may_raise(node: Node) -> bool:
     """Whether a node that works on Python's values may raise for some of them."""
     if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
-    asked = _RAISING.get(node.kind.replace("python::", "aten::", 1))
-    return asked is not None and asked(node)
+    condition = _RAISING.get(node.kind.replace("python::", "aten::", 1))
+    return condition is not None and condition(node)
 
 
 def _always(node: Node) -> bool:

@@ -148,12 +148,12 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
     raising = {"aten::ne": 0, "aten::eq": 1}.get(condition.kind)
     if raising is None:
         return
-    asked, number = condition.inputs
-    if asked.node.kind != "aten::dim":
+    queried, number = condition.inputs
+    if queried.node.kind != "aten::dim":
         return
     rank = number.to_python()
     if isinstance(rank, int) and any(node.kind == "prim::RaiseException" for node in check.blocks[raising].nodes):
-        ranks.learn(asked.node.input, rank)
+        ranks.learn(queried.node.input, rank)
 
 
 def _narrowed(found: Range, value: Value) -> Range:

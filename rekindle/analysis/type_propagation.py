@@ -255,7 +255,7 @@ class _Propagation:
             self.set_outputs(node, [])
             return
         carried = [self.fact(value) for value in view.initial]
-        for turn in range(_MAX_ITERATIONS + 1):
+        for attempt in range(_MAX_ITERATIONS + 1):
             self.set(view.iteration, None)
             for parameter, fact in zip(view.parameters, carried, strict=True):
                 self.set(parameter, fact)
@@ -263,7 +263,7 @@ class _Propagation:
             joined = [join(a, b) for a, b in zip(carried, results, strict=True)]
             if joined == carried:
                 break
-            carried = joined if turn + 1 < _MAX_ITERATIONS else [None] * len(joined)
+            carried = joined if attempt + 1 < _MAX_ITERATIONS else [None] * len(joined)
         self.set_outputs(node, carried)
 
     # -------------------------------------------------------------------------------------------------------- operators

@@ -65,11 +65,11 @@ def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mappi
             Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
             for name, graph, diff in _on_the_way(subject.record.graph, passes)
         ]
-        told = (seconds or {}).get
+        seconds_of = (seconds or {}).get
         numbered = _numbered(kernels)
         for name, graph in _versions(subject.record):
             small = _is_small(graph)
-            picture = picture_of(graph, files=files, kernels_of=numbered, aliases=small, seconds_of=told)
+            picture = picture_of(graph, files=files, kernels_of=numbered, aliases=small, seconds_of=seconds_of)
             shown.append(Shown(name, picture))
     return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
 

@@ -150,8 +150,8 @@ class _SubgraphPartitioner:
         lists = [value for value in node.inputs if _has_no_place(value.type)]
         if not all(_lists_views(value.node) for value in lists):
             return False
-        watched = [*node.outputs, *lists] if _makes_views(node) else lists
-        return not any(self.aliases.has_writers(value) for value in watched)
+        tracked = [*node.outputs, *lists] if _makes_views(node) else lists
+        return not any(self.aliases.has_writers(value) for value in tracked)
 
     def _is_read_only(self, value: Value) -> bool:
         """Whether nobody sees if ``value`` has memory of its own: what uses it computes something new."""

@@ -172,13 +172,13 @@ class DerivativeExecutor:
         values = {
             index: results[index] for index in self._numbers if can_be_bound(self.gradient, index, results[index])
         }
-        told = repr(values)
-        plan = self._by_numbers.get(told)
+        text = repr(values)
+        plan = self._by_numbers.get(text)
         if plan is None:
             if len(self._by_numbers) >= _MAX_PLANS:
                 return
             graph = drop_forward_outputs(self.gradient, list(values))
-            plan = self._by_numbers[told] = _SizeSpecialization(self.gradient, graph, values)
+            plan = self._by_numbers[text] = _SizeSpecialization(self.gradient, graph, values)
         if len(self._by_sizes) < _MAX_KEYS:
             self._by_sizes[key] = plan
 
@@ -200,9 +200,9 @@ class _SizeSpecialization:
         "constants",
         "forward",
         "gradient",
-        "kept",
         "lists",
         "places",
+        "saved",
         "several",
     )
 
@@ -214,7 +214,7 @@ class _SizeSpecialization:
         """Where the outputs of the gradient's forward are found among those of the plan's."""
         self.several = len(outputs) != 1
         self.constants = tuple(place for place, index in enumerate(outputs) if index not in gradient.roots)
-        self.kept = tuple(
+        self.saved = tuple(
             (number, source if source < 0 else self.places[source])
             for number, source in enumerate(gradient.captures)
             if source not in values
@@ -252,7 +252,7 @@ class _SizeSpecialization:
             made = self.gradient.backward_for(defined)
             if self._values:
                 made = bind_backward_constants(self.gradient, made, self._values)
-            numbers = {number: place for place, (number, _) in enumerate(self.kept)}
+            numbers = {number: place for place, (number, _) in enumerate(self.saved)}
             captures = tuple(numbers[number] for number in made.captures)
             run = callable_of(made.graph, "backward of a differentiable graph", optimized=True)
             found = self._backward[defined] = _Backward(run, captures, len(made.graph.outputs) != 1)
@@ -267,15 +267,15 @@ class DifferentiableGraph(torch.autograd.Function):
         results = plan.forward(*inputs)
         if not plan.several:
             results = (results,)
-        kept = [results[source] if source >= 0 else inputs[~source] for _, source in plan.kept]
+        saved = [results[source] if source >= 0 else inputs[~source] for _, source in plan.saved]
         ctx.others = None
         if plan.lists:
             tensors: list[Tensor] = []
-            ctx.others = [_flatten(value, tensors) for value in kept]
+            ctx.others = [_flatten(value, tensors) for value in saved]
         else:
-            tensors = [value for value in kept if isinstance(value, Tensor)]
-            if len(tensors) != len(kept):
-                ctx.others = [None if isinstance(value, Tensor) else (value,) for value in kept]
+            tensors = [value for value in saved if isinstance(value, Tensor)]
+            if len(tensors) != len(saved):
+                ctx.others = [None if isinstance(value, Tensor) else (value,) for value in saved]
         ctx.save_for_backward(*tensors)
         if not plan.gradient.is_straight_line:
             ctx.inputs = [
@@ -296,15 +296,15 @@ class DifferentiableGraph(torch.autograd.Function):
         gradient = plan.gradient
         places = plan.places
         roots = [gradients[places[root]] for root in gradient.roots]
-        kept = ctx.saved_tensors
+        saved = ctx.saved_tensors
         if ctx.others is not None:
-            saved = iter(kept)
-            kept = [_unflatten(other, saved) for other in ctx.others]
+            leaves = iter(saved)
+            saved = [_unflatten(other, leaves) for other in ctx.others]
         if not gradient.is_straight_line and torch.is_grad_enabled():
-            known = {source: kept[place] for place, (_, source) in enumerate(plan.kept)}
+            known = {source: saved[place] for place, (_, source) in enumerate(plan.saved)}
             return (None, *plan.recompute_with_autograd(_inputs(ctx.inputs, known), gradients))
         backward = plan.backward(tuple([root is not None for root in roots]))
-        found = backward.run(*[root for root in roots if root is not None], *[kept[i] for i in backward.captures])
+        found = backward.run(*[root for root in roots if root is not None], *[saved[i] for i in backward.captures])
         each = iter(found if backward.several else (found,))
         return (None, *[next(each) if wanted else None for wanted in gradient.requires_grad])
 

@@ -154,8 +154,8 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
         read = _required_residuals(analysis, roots)
         analysis.captures = {value: index for index, value in enumerate(read)}
     sources = [_source(forward, value) for value in read]
-    kept = range(results, len(forward.outputs)) if isinstance(analysis, _StraightLine) else ()
-    also = [index for index in kept if forward.outputs[index] in needed]
+    saved = range(results, len(forward.outputs)) if isinstance(analysis, _StraightLine) else ()
+    also = [index for index in saved if forward.outputs[index] in needed]
     final = forward.copy()
     run_passes(final, (ConstantPooling(), DeadCodeElimination()))
     return Gradient(final, tuple(requires_grad), results, tuple(sources), (*roots, *also), analysis)

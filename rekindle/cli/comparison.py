@@ -95,10 +95,10 @@ def compare_values(
     """How values differ; numbers within ``tolerance`` of each other do not. Calls ``step`` after each of ``a``."""
     yield from one_sided(kind, a, b)
     for name, value in a.items():
-        told = difference_of(value, b[name], tolerance) if name in b else None
+        difference = difference_of(value, b[name], tolerance) if name in b else None
         step()
-        if told is not None:
-            yield Difference(kind, name, [told])
+        if difference is not None:
+            yield Difference(kind, name, [difference])
 
 
 def difference_of(a: Any, b: Any, tolerance: float = 0.0) -> str | None:
@@ -117,8 +117,8 @@ def difference_of(a: Any, b: Any, tolerance: float = 0.0) -> str | None:
         return f"{len(parts)} items became {len(others)}"
     if parts.keys() != others.keys():
         return f"the keys {list(parts)} became {list(others)}"
-    told = ((key, difference_of(parts[key], others[key], tolerance)) for key in parts)
-    return next((f"{key}: {text}" for key, text in told if text is not None), None)
+    differences = ((key, difference_of(parts[key], others[key], tolerance)) for key in parts)
+    return next((f"{key}: {text}" for key, text in differences if text is not None), None)
 
 
 def _kind(value: Any) -> str:

@@ -80,10 +80,10 @@ def export(
     if not check:
         return OK
     with working("Running both"):
-        told = _differences(callee, output, inputs, sizes, bounds, tolerance)
-    for line in told:
+        lines = _differences(callee, output, inputs, sizes, bounds, tolerance)
+    for line in lines:
         click.echo(line)
-    return NO if any(not line.endswith("agree") for line in told) else OK
+    return NO if any(not line.endswith("agree") for line in lines) else OK
 
 
 @contextmanager
@@ -163,8 +163,8 @@ def _differences(
             _result(each, pytree.tree_map_only(torch.Tensor, torch.clone, args)) for each in (callee, exported)
         )
         difference = difference_of(ours, theirs, tolerance)
-        told = ", ".join(f"{name}={size}" for name, size in chosen.items())
-        called = f"call {number + 1}" + (f" ({told})" if told else "")
+        sizes_text = ", ".join(f"{name}={size}" for name, size in chosen.items())
+        called = f"call {number + 1}" + (f" ({sizes_text})" if sizes_text else "")
         lines.append(f"{called}: {'agree' if difference is None else difference}")
     return lines
 

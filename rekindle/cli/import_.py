@@ -63,10 +63,10 @@ def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, 
         return OK
     if exported.example_inputs is None:
         raise click.UsageError(f"{program} holds no example of its arguments to run it with")
-    told = list(_differences(exported, output, tolerance))
-    for line in told:
+    lines = list(_differences(exported, output, tolerance))
+    for line in lines:
         click.echo(line)
-    return NO if any(not line.endswith("agree") for line in told) else OK
+    return NO if any(not line.endswith("agree") for line in lines) else OK
 
 
 def _import_libraries(names: tuple[str, ...]) -> None:

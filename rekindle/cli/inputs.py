@@ -111,10 +111,10 @@ def _read_file(path: Path) -> Any:
         raise
     except Exception as error:  # the readers raise anything for a broken file
         if isinstance(error, pickle.UnpicklingError) or "weights_only" in str(error):
-            told = "no file of tensors, numbers, lists, tuples and dicts alone"
+            reason = "no file of tensors, numbers, lists, tuples and dicts alone"
         else:
-            told = first_line(error)
-        raise Trouble(f"{path}: {told}") from None
+            reason = first_line(error)
+        raise Trouble(f"{path}: {reason}") from None
 
 
 def _tensor(text: str, name: str, sizes: list[int], filling: str | None) -> torch.Tensor:

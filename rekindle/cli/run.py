@@ -91,8 +91,8 @@ def summary(value: Any, name: str) -> list[dict[str, Any]]:
         return [row for index, item in enumerate(value) for row in summary(item, f"{name}[{index}]")]
     if isinstance(value, dict) and value:
         return [row for key, item in value.items() for row in summary(item, f"{name}[{key!r}]")]
-    told = value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
-    return [{"name": name, "type": "None" if value is None else type(value).__name__, "value": told}]
+    shown = value if value is None or isinstance(value, (bool, int, float, str)) else repr(value)
+    return [{"name": name, "type": "None" if value is None else type(value).__name__, "value": shown}]
 
 
 def _of_tensor(tensor: torch.Tensor, name: str) -> dict[str, Any]:

@@ -187,7 +187,7 @@ class FusionExecutor(PatchableOperation):
                 key += (each.shape, each.stride(), each.dtype)
             else:
                 key.append(type(each))
-        return "modes, transforms or autocasting have to see each operator" if _is_watched() else tuple(key)
+        return "modes, transforms or autocasting have to see each operator" if _is_intercepted() else tuple(key)
 
     def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
         """Find or make the launch for a key, and remember it."""
@@ -259,7 +259,7 @@ def _taken(*inputs: Any) -> Any:
     raise AssertionError("the function belongs to whoever asked for it")
 
 
-def _is_watched() -> bool:
+def _is_intercepted() -> bool:
     """Whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
     differentiation, autocasting."""
     return (

@@ -105,7 +105,7 @@ class _NestSequence:
         self.nests: list[LoopNest | nodes.MatmulNest] = []
         self.parameters: list[int] = []
         self.temporaries: list[Layout] = []
-        self.kept: dict[Tensor, Input] = {}
+        self.materialized: dict[Tensor, Input] = {}
 
     def write(self, targets: Sequence[StoreTarget]) -> None:
         """Write ``targets``, which are laid out alike, and before them what they need in memory."""
@@ -113,21 +113,21 @@ class _NestSequence:
             for part in targets[0].parts():
                 self._nest([part])
         else:
-            self._nest([target.by_groups(self.kept) for target in targets])
+            self._nest([target.by_groups(self.materialized) for target in targets])
         for target in targets:
             if isinstance(target.value, Pointwise | RowOpResult | Concat | MergedGroups | Matmul | Gather):
-                self.kept[target.value] = Input(target.layout, target.buffer)
+                self.materialized[target.value] = Input(target.layout, target.buffer)
 
     def _nest(self, targets: Sequence[StoreTarget]) -> None:
         first = targets[0]
-        if isinstance(first.value, Matmul) and first.value not in self.kept:
+        if isinstance(first.value, Matmul) and first.value not in self.materialized:
             if first.layout.strides[-1] == 1:
-                product, numbers = self._retried(targets, lambda: product_nest(first, self.kept))
+                product, numbers = self._retried(targets, lambda: product_nest(first, self.materialized))
                 self.nests.append(product)
                 self.parameters += numbers
                 return
             self._keep(first.value)
-        builder = self._retried(targets, lambda: nest_of(targets, self.kept))
+        builder = self._retried(targets, lambda: nest_of(targets, self.materialized))
         nest, numbers = builder.nest()
         if 0 not in builder.layout.sizes:
             self.nests.append(nest)
@@ -140,7 +140,7 @@ class _NestSequence:
                 return make()
             except NeedsMaterialization as error:
                 value = error.value
-                if value in self.kept or any(value is target.value for target in targets):
+                if value in self.materialized or any(value is target.value for target in targets):
                     raise
                 self._keep(value)
 
@@ -294,8 +294,8 @@ class _Lowering:
             raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
         sizes = layout.sizes
         if rule.is_folded:
-            kept = ((dim, size) for dim, size in enumerate(layout.sizes))
-            sizes = tuple(1 if dim in dims else size for dim, size in kept if keeps or dim not in dims)
+            numbered = ((dim, size) for dim, size in enumerate(layout.sizes))
+            sizes = tuple(1 if dim in dims else size for dim, size in numbered if keeps or dim not in dims)
         computed = self._row_dtype(rule, layout.dtype, given)
         dtype = torch.int64 if rule.result is ResultDtype.INDEX else computed
         if rule.result is ResultDtype.TRUTH and dtype is not torch.uint8:  # whose truth PyTorch gives as what it is

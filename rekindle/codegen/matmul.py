@@ -13,7 +13,7 @@ from rekindle.codegen.operators.views import compose, identity
 from rekindle.codegen.value_descriptors import Input, Matmul, Tensor, ViewValue, scalar_of
 
 
-def product_nest(target: StoreTarget, kept: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
+def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
     """The nest that writes a product, whose columns follow one another in memory, and its parameters.
 
     Raises:
@@ -22,7 +22,7 @@ def product_nest(target: StoreTarget, kept: Mapping[Tensor, Input]) -> tuple[nod
     """
     product, layout = target.value, target.layout
     assert isinstance(product, Matmul)
-    a, b = _Factor(product.a, kept), _Factor(product.b, kept)
+    a, b = _Factor(product.a, materialized), _Factor(product.b, materialized)
     batch = layout.rank - 2
     sizes = [*layout.sizes, product.a.layout.sizes[-1]]
     # Of each loop, how far it goes in a, b and the result.
@@ -57,14 +57,14 @@ def product_nest(target: StoreTarget, kept: Mapping[Tensor, Input]) -> tuple[nod
 class _Factor:
     """Where the elements of ``value`` stand: in which buffer, from which element on, with which strides."""
 
-    def __init__(self, value: Tensor, kept: Mapping[Tensor, Input]) -> None:
+    def __init__(self, value: Tensor, materialized: Mapping[Tensor, Input]) -> None:
         self.sizes = value.layout.sizes
         rank = len(self.sizes)
         places = identity(rank)
-        while isinstance(value, ViewValue) and value not in kept:
+        while isinstance(value, ViewValue) and value not in materialized:
             places = compose(value.places, places, rank)
             value = value.base
-        base = kept.get(value, value)
+        base = materialized.get(value, value)
         if not isinstance(base, Input):
             raise NeedsMaterialization(value)
         own = base.layout.strides

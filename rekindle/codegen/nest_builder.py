@@ -67,11 +67,11 @@ class StoreTarget:
     layout: Layout
     offset: int = 0
 
-    def by_groups(self, kept: Container[Tensor]) -> StoreTarget:
+    def by_groups(self, materialized: Container[Tensor]) -> StoreTarget:
         """The same with the groups of channels that ``value`` is made by as a dimension of its own, if it is made so:
         then groups are loops, along which their rows can be folded."""
         sizes, strides, dtype = self.layout.sizes, self.layout.strides, self.layout.dtype
-        for each in producers_of(self.value, kept):
+        for each in producers_of(self.value, materialized):
             if isinstance(each, MergedGroups) and each.layout.rank == len(sizes) and each.layout.sizes[1] == sizes[1]:
                 inner = each.channels
                 split = Layout(
@@ -98,7 +98,7 @@ class StoreTarget:
         return found
 
 
-def nest_of(targets: Sequence[StoreTarget], kept: Mapping[Tensor, Input]) -> NestBuilder:
+def nest_of(targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input]) -> NestBuilder:
     """The builder of the nest that writes ``targets``, which are laid out alike. Values that are ``materialized`` are
     loaded from where they are.
 
@@ -107,17 +107,17 @@ def nest_of(targets: Sequence[StoreTarget], kept: Mapping[Tensor, Input]) -> Nes
         Unsupported: there is none.
     """
     layout = targets[0].layout
-    folds = [fold for target in targets for fold in row_ops_of(target.value, kept)]
+    folds = [fold for target in targets for fold in row_ops_of(target.value, materialized)]
     if not folds:
-        return NestBuilder(layout, kept).written(targets)
+        return NestBuilder(layout, materialized).written(targets)
     main = folds[0]
     rows = ReductionRows(main, all(not fold.rule.is_ordered for fold in folds))
     if main.rule.is_folded and math.prod(layout.sizes) <= main.rows:
-        return _with_rows(NestBuilder(layout, kept, rows), targets)
+        return _with_rows(NestBuilder(layout, materialized, rows), targets)
     for dims in dict.fromkeys([main.dims, tuple(range(layout.rank - len(main.dims), layout.rank))]):
         if dims[0] >= 0 and dims[-1] < layout.rank and tuple(layout.sizes[dim] for dim in dims) == main.lengths:
             try:
-                return _with_rows(NestBuilder(layout, kept, rows, dims), targets)
+                return _with_rows(NestBuilder(layout, materialized, rows, dims), targets)
             except NeedsMaterialization as error:
                 if error.value is not main:
                     raise
@@ -187,8 +187,8 @@ class NestBuilder:
     def _places(self) -> AffineMap:
         """Choose the loops; tells where they stand in what is written."""
         sizes, strides = self.layout.sizes, self.layout.strides
-        kept = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
-        order = sorted(kept, key=lambda dim: (-strides[dim], dim))
+        long_dims = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
+        order = sorted(long_dims, key=lambda dim: (-strides[dim], dim))
         self.sizes = [sizes[dim] for dim in order]
         if self.rows is not None:
             self.sizes += [self.rows.lengths[row] for row in self.rows.order]

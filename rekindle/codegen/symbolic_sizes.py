@@ -36,7 +36,7 @@ class ShapeOp(IntEnum):
     NOT_LESS = 7
 
 
-_MEANING: Final[tuple[Callable[[int, int], int], ...]] = (
+_FUNCTIONS: Final[tuple[Callable[[int, int], int], ...]] = (
     *(operator.add, operator.sub, operator.mul, operator.floordiv),
     *(operator.eq, operator.ne, operator.lt, operator.ge),
 )
@@ -62,7 +62,7 @@ class ShapeProgram:
         """The results for other numbers; None where what was worked out does not hold."""
         words = [*given, *self.constants]
         for step, a, b in self.steps:
-            found = _MEANING[step](words[a], words[b])
+            found = _FUNCTIONS[step](words[a], words[b])
             if step < ShapeOp.EQUAL:
                 words.append(found)
             elif not found:
@@ -97,14 +97,14 @@ class ShapeEnv:
         """The number that a step makes."""
         key = (step, id(a), id(b))
         if key not in self._steps:
-            self._steps[key] = a, b, SymbolicSize(self, _MEANING[step](a.value, b.value))
+            self._steps[key] = a, b, SymbolicSize(self, _FUNCTIONS[step](a.value, b.value))
         made = self._steps[key][2]
         assert made is not None
         return made
 
     def answer(self, step: ShapeOp, a: SymbolicSize, b: SymbolicSize) -> bool:
         """Whether ``EQUAL`` or ``LESS`` holds."""
-        holds = bool(_MEANING[step](a.value, b.value))
+        holds = bool(_FUNCTIONS[step](a.value, b.value))
         if a is not b:
             self._steps.setdefault((step if holds else _OPPOSITE[step], id(a), id(b)), (a, b, None))
         return holds

@@ -146,21 +146,21 @@ def scalar_of(dtype: torch.dtype) -> ScalarType:
     return scalar
 
 
-def row_ops_of(value: Tensor, kept: Container[Tensor]) -> list[RowOpResult]:
-    """The operators on rows that ``value`` is made by, the nearest first; not those behind what is ``kept``."""
-    return [each for each in producers_of(value, kept) if isinstance(each, RowOpResult)]
+def row_ops_of(value: Tensor, materialized: Container[Tensor]) -> list[RowOpResult]:
+    """The operators on rows that ``value`` is made by, the nearest first; not those before what is ``materialized``."""
+    return [each for each in producers_of(value, materialized) if isinstance(each, RowOpResult)]
 
 
-def producers_of(value: Tensor, kept: Container[Tensor]) -> Iterator[Tensor]:
-    """All that ``value`` is made of, itself first, the nearest first; not what is ``kept``, nor what is behind that or
-    behind a product."""
+def producers_of(value: Tensor, materialized: Container[Tensor]) -> Iterator[Tensor]:
+    """All that ``value`` is made of, itself first, the nearest first; not what is ``materialized``, nor what is before
+    that or behind a product."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:
         each = pending.popleft()
         if isinstance(each, Tensor) and each not in seen:
             seen.add(each)
-            if each not in kept:
+            if each not in materialized:
                 yield each
                 pending.extend(_made_of(each))
 

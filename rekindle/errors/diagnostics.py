@@ -110,9 +110,9 @@ class Diagnostics:
         else:
             self.problems.append(error)
 
-    def forget_since(self, told: list[CompileError]) -> None:
-        """Go back to the problems that were ``told`` before something was begun that begins anew."""
-        self.problems[:] = told
+    def forget_since(self, reported: list[CompileError]) -> None:
+        """Forget the problems since those that were ``reported`` when an emission began that is restarted."""
+        self.problems[:] = reported
         self._given_up = None
 
     def raise_all(self) -> None:

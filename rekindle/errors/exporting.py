@@ -68,10 +68,10 @@ class ExportError(RekindleError, RuntimeError):
 
     def __str__(self) -> str:
         count = len(self.problems)
-        told = f"'{self.name}' cannot be exported" + (", not even as a draft" if self.is_draft else "")
+        summary = f"'{self.name}' cannot be exported" + (", not even as a draft" if self.is_draft else "")
         if count == 1:
-            return f"{told}: {self.problems[0]}"
-        return "\n\n".join([f"{told}, for {count} reasons.", *_numbered(self.problems)])
+            return f"{summary}: {self.problems[0]}"
+        return "\n\n".join([f"{summary}, for {count} reasons.", *_numbered(self.problems)])
 
 
 class DraftWarning(UserWarning):
@@ -86,9 +86,9 @@ class DraftWarning(UserWarning):
     def __str__(self) -> str:
         count = len(self.problems)
         places = "one place" if count == 1 else f"{count} places"
-        told = [f"{problem}\nIn the draft: {problem.in_draft}" for problem in self.problems]
+        texts = [f"{problem}\nIn the draft: {problem.in_draft}" for problem in self.problems]
         return "\n\n".join(
-            [f"the exported program is a draft, which differs from '{self.name}' in {places}.", *_numbered(told)]
+            [f"the exported program is a draft, which differs from '{self.name}' in {places}.", *_numbered(texts)]
         )
 
 

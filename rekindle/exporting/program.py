@@ -207,10 +207,10 @@ class _Exporter:
 
     def refusal(self, problems: Iterable[ExportProblem]) -> ExportError:
         """The error that tells of ``problems``."""
-        told = _distinct(problems)
+        reported = _distinct(problems)
         if self.is_draft:
-            told = [problem for problem in told if problem.in_draft is None]
-        return ExportError(self.call.record.basename, told, is_draft=self.is_draft)
+            reported = [problem for problem in reported if problem.in_draft is None]
+        return ExportError(self.call.record.basename, reported, is_draft=self.is_draft)
 
 
 _UNTRACKED: Final = "is not tracked with proxy"
@@ -221,8 +221,8 @@ def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
     found: dict[object, ExportProblem] = {}
     for problem in problems:
         found.setdefault(problem.key, problem)
-    told = list(found.values())
-    return [problem for problem in told if _UNTRACKED not in problem.message] or told
+    reported = list(found.values())
+    return [problem for problem in reported if _UNTRACKED not in problem.message] or reported
 
 
 class _Stopped(BaseException):
@@ -260,8 +260,8 @@ class _Run:
             if any(problem.in_draft is None for problem in session.problems):
                 raise self.exporter.refusal(session.problems) from error  # what stood for results was no result
             # Behind what has no form the tracer has seen the example's numbers: it complains of that alone.
-            told = session.problems or _unknown_arguments(self.exporter.call, args, kwargs) or [_of_exporter(error)]
-            raise self.exporter.refusal(told) from error
+            reported = session.problems or _unknown_arguments(self.exporter.call, args, kwargs) or [_of_exporter(error)]
+            raise self.exporter.refusal(reported) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
         """The program in functional form, with the places of its source.
@@ -339,7 +339,7 @@ def _each_by_itself(
     """An example in which no tensor stands twice: PyTorch's exporter takes those for one input in all calls."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
-    def apart(leaf: Any) -> Any:
+    def distinct(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
         if id(leaf) in seen:
@@ -347,7 +347,7 @@ def _each_by_itself(
         seen.add(id(leaf))
         return leaf
 
-    found: tuple[tuple[Any, ...], dict[str, Any]] = torch.utils._pytree.tree_map(apart, (args, kwargs))
+    found: tuple[tuple[Any, ...], dict[str, Any]] = torch.utils._pytree.tree_map(distinct, (args, kwargs))
     return found
 
 

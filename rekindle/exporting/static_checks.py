@@ -54,10 +54,10 @@ def static_problem(node: Node, callers: Sequence[tuple[str, SourceRange]] = ()) 
         type = node.output.type
         if not isinstance(type, ClassType) or not type.is_torchbind_class:
             return None
-    told = _NEVER.get(kind)
-    if told is None:
+    entry = _NEVER.get(kind)
+    if entry is None:
         return None
-    message, hint, in_draft = told
+    message, hint, in_draft = entry
     return ExportProblem(message, node.range, hint=hint, callers=callers, in_draft=in_draft)
 
 

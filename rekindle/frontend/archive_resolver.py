@@ -66,7 +66,7 @@ _NUMBERS: Final = {
 }
 
 
-_MEANINGS: Final = {"format": "archive::format", "percentFormat": "archive::percentFormat"}
+_KINDS: Final = {"format": "archive::format", "percentFormat": "archive::percentFormat"}
 """Text that archives make is text as C++ has it; ``ops.aten.format`` is how rekindle writes what Python means."""
 
 
@@ -99,7 +99,7 @@ class ArchiveResolver(EmptyResolver):
         self._preferred = preferred
         self._missing_operator = missing_operator
         self._roots: dict[str, SugaredValue] = {
-            "torch": _Operators(self, "aten", _MEANINGS),
+            "torch": _Operators(self, "aten", _KINDS),
             "ops": _Libraries(self),
             "CONSTANTS": _Constants(constants),
             "__torch__": _Names(self, "__torch__"),

@@ -317,10 +317,10 @@ class Emitter:
 
         if not rest:
             return self.to_bool(cast(first), range)
-        asked = self.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [first]}).output
+        is_first = self.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [first]}).output
         node, _, _ = self.branch(
             range,
-            asked,
+            is_first,
             RefinementSet(),
             lambda: self.to_bool(cast(first), range),
             lambda: self._truth_of_each(value, rest, range),

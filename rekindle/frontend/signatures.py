@@ -88,9 +88,9 @@ def read_signature(
             unresolved.add(name_of_param)
             arguments.append(made)
             continue
-        told = (parameter_types or {}).get(name_of_param)
+        declared = (parameter_types or {}).get(name_of_param)
         try:
-            made = _declare_parameter(param, told, resolver, defaults)
+            made = _declare_parameter(param, declared, resolver, defaults)
         except CompileError as error:
             diagnostics.add(error)
             unresolved.add(name_of_param)
@@ -106,9 +106,9 @@ def read_signature(
 
 
 def _declare_parameter(
-    param: Param, told: TypeOrError | None, resolver: Resolver, defaults: Mapping[str, object] | None
+    param: Param, declared: TypeOrError | None, resolver: Resolver, defaults: Mapping[str, object] | None
 ) -> Argument:
-    type = _declared(told, param.annotation, resolver)
+    type = _declared(declared, param.annotation, resolver)
     default = _default_of(param, defaults)
     if type is None and default is not MISSING:
         type = optional(TENSOR) if default is None else infer_type(default)
@@ -116,12 +116,12 @@ def _declare_parameter(
     return Argument(param.name.name, type or TENSOR, default, param.kwarg_only, size=size, assumed=type is None)
 
 
-def _declared(told: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
+def _declared(declared: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
     """The type that is told from elsewhere, or that an annotation tells; None where neither does."""
-    if isinstance(told, CompileError):
-        raise told
-    if told is not None or annotation is None:
-        return told
+    if isinstance(declared, CompileError):
+        raise declared
+    if declared is not None or annotation is None:
+        return declared
     return parse_type_expression(annotation, resolver)
 
 

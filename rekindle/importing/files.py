@@ -28,17 +28,17 @@ def load_exported(file: str | os.PathLike[str] | IO[bytes]) -> ExportedProgram:
         ValueError: it is no such file.
         OSError: it cannot be read.
     """
-    told: list[BaseException] = []
+    logged: list[BaseException] = []
     try:
-        with _logged_errors(told):
+        with _logged_errors(logged):
             return torch.export.load(file)
     except Exception as error:
-        for each in (error, *told):
+        for each in (error, *logged):
             if (found := _UNKNOWN_CLASS.search(str(each))) is not None:
                 raise _unknown_class(found[1]) from error
         if isinstance(error, OSError):
             raise
-        raise ValueError(_reason(told[0] if told else error)) from error
+        raise ValueError(_reason(logged[0] if logged else error)) from error
 
 
 def _unknown_class(name: str) -> CaptureError:

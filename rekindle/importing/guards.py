@@ -116,8 +116,8 @@ class _Guards:
             elif missing:
                 continue
             wanted = value_of_expression(self.reader, expression, self.symbols)
-            told = sympy.sstr(expression.subs({key: sympy.Symbol(text) for key, text in self.places.items()}))
-            check(self.reader, self.reader.insert("aten::eq", value, wanted), f"{place} must be {told}")
+            expected = sympy.sstr(expression.subs({key: sympy.Symbol(text) for key, text in self.places.items()}))
+            check(self.reader, self.reader.insert("aten::eq", value, wanted), f"{place} must be {expected}")
 
     def _solve(self, symbol: sympy.Symbol, place: str, expression: sympy.Expr, value: Value) -> None:
         """Find ``symbol`` from a size that is computed from it."""

@@ -137,20 +137,20 @@ class _Import:
             raise _all_of(self.reader.problems)
         return self.results([_looked_up(item, env) for item in as_list(output.args[0])], env)
 
-    def results(self, meanings: Sequence[ImportedValue], env: Mapping[fx.Node, ImportedValue]) -> Value:
+    def results(self, outputs: Sequence[ImportedValue], env: Mapping[fx.Node, ImportedValue]) -> Value:
         """Write back what the program changes; returns the result that is put together."""
         returned: list[ImportedValue] = []
-        by_name = {node.name: meaning for node, meaning in env.items() if node.op == "placeholder"}
-        for meaning, spec in zip(meanings, self.signature.output_specs, strict=True):
+        by_name = {node.name: imported for node, imported in env.items() if node.op == "placeholder"}
+        for imported, spec in zip(outputs, self.signature.output_specs, strict=True):
             match spec.kind:
                 case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
                     assert spec.target is not None
-                    self.write(self.recorder.attribute(tuple(spec.target.split("."))), meaning)
+                    self.write(self.recorder.attribute(tuple(spec.target.split("."))), imported)
                 case OutputKind.USER_INPUT_MUTATION:
-                    self.write(by_name[spec.target or ""], meaning)
+                    self.write(by_name[spec.target or ""], imported)
                 case OutputKind.USER_OUTPUT | OutputKind.LOSS_OUTPUT:
                     is_constant = isinstance(spec.arg, ConstantArgument)
-                    returned.append(spec.arg.value if is_constant and meaning is None else meaning)
+                    returned.append(spec.arg.value if is_constant and imported is None else imported)
                 case _:
                     self.reader.problems.append(
                         CaptureError(f"the program returns a {spec.kind.name.lower().replace('_', ' ')}")
@@ -159,22 +159,22 @@ class _Import:
         assert spec_of_results is not None
         return unflatten(self.reader, spec_of_results, iter(returned))
 
-    def write(self, held: ImportedValue, meaning: ImportedValue) -> None:
+    def write(self, held: ImportedValue, imported: ImportedValue) -> None:
         """Write what a tensor is by the end of a call into it."""
-        if not _is_same(meaning, held):
-            self.reader.insert("aten::copy_", held, meaning)
+        if not _is_same(imported, held):
+            self.reader.insert("aten::copy_", held, imported)
 
 
-def _is_same(meaning: ImportedValue, held: ImportedValue) -> bool:
+def _is_same(imported: ImportedValue, held: ImportedValue) -> bool:
     """Whether a value is ``held`` itself, or what operators gave that write to it in place."""
-    while isinstance(meaning, Value) and meaning is not held:
-        node = meaning.node
+    while isinstance(imported, Value) and imported is not held:
+        node = imported.node
         schema = node.schema
         alias = None if schema is None or not schema.arguments else schema.arguments[0].alias
-        if alias is None or not alias.is_write or meaning.offset:
+        if alias is None or not alias.is_write or imported.offset:
             return False
-        meaning, *_ = node.inputs
-    return meaning is held
+        imported, *_ = node.inputs
+    return imported is held
 
 
 def _looked_up(item: Any, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:

@@ -75,7 +75,7 @@ def _check_if(node: Node) -> None:
 def _check_loop(node: Node) -> None:
     _require(len(node.inputs) >= 2, f"it has {_count(len(node.inputs), 'input')}, at least 2 are needed")
     trip_count, condition, *carried = node.inputs
-    _check_fits(trip_count, INT, "its number of turns")
+    _check_fits(trip_count, INT, "its trip count")
     _check_fits(condition, BOOL, "its condition")
     _check_count(node.blocks, 1, "block")
     block = node.blocks[0]

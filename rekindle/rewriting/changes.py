@@ -68,8 +68,8 @@ def may_change(what: str, subject: object) -> bool:
         return False
     logger = logger_of(name)
     if logger.isEnabledFor(GRAPH_UPDATE):
-        told = print_head(subject, verbosity=settings().verbosity) if isinstance(subject, Node) else repr(subject)
-        logger.log(GRAPH_UPDATE, "%s %s", what, told)
+        text = print_head(subject, verbosity=settings().verbosity) if isinstance(subject, Node) else repr(subject)
+        logger.log(GRAPH_UPDATE, "%s %s", what, text)
     return True
 
 

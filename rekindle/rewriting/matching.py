@@ -186,11 +186,11 @@ class Matcher:
         """Note a difference."""
         reached = len(match.nodes)
         if self.closest is None or reached > self.closest.reached:
-            self.closest = PatternMismatch(reached, *_told_places(match, wanted, found), why)
+            self.closest = PatternMismatch(reached, *_reported_sites(match, wanted, found), why)
         return None
 
 
-def _told_places(match: Match, wanted: Value, found: Value) -> tuple[Node | Value, Node | Value]:
+def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | Value, Node | Value]:
     """What a difference is shown at. Equal constants are one, which stands at the first: show who uses it here."""
     if wanted.node.kind == "prim::Constant":
         for user, offset in wanted.uses:

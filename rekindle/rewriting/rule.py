@@ -80,10 +80,10 @@ class PatternRewrite:
     def refusal(self, match: Match, facts: GraphFacts) -> RewriteBlocker | None:
         """Why this match stays."""
         if self.when is not None:
-            told = self.when(match)
-            if isinstance(told, str):
-                return RewriteBlocker(f"the condition says: {told}")
-            if told is False:
+            outcome = self.when(match)
+            if isinstance(outcome, str):
+                return RewriteBlocker(f"the condition says: {outcome}")
+            if outcome is False:
                 return RewriteBlocker("the condition is not met")
         place = insertion_point_for(match, facts)
         if isinstance(place, RewriteBlocker):

@@ -36,8 +36,8 @@ def _takes_member(parameter: inspect.Parameter) -> bool:
     if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
         return False
     annotation = parameter.annotation
-    told = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
-    return _BUILTINS.isdisjoint(re.findall(r"\w+", told))
+    spelling = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", str(annotation))
+    return _BUILTINS.isdisjoint(re.findall(r"\w+", spelling))
 
 
 def fits(value: object, type: TypeOrError | None) -> bool:

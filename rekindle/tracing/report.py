@@ -17,7 +17,7 @@ class Baked(Enum):
     BRANCH = "branch"
     """A truth value that the code may have branched on: ``if x.sum() > 0``, ``if x.size(0) > 3``."""
     LOOP = "loop"
-    """The number of turns of a loop over a tensor."""
+    """The trip count of a loop over a tensor."""
     SIZE = "size"
     """Sizes that code of PyTorch's gave to an operator, where the trace cannot see what they are computed from."""
     CONSTANT = "constant"

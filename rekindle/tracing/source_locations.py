@@ -14,7 +14,7 @@ import torch
 
 from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange
 
-_OWN: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_PACKAGE: Final = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARY: Final = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 _SITE: Final = os.path.join(_LIBRARY, "site-packages") + os.sep
 _TORCH: Final = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
@@ -25,30 +25,30 @@ _FUNCTORCH: Final = os.path.join(_TORCH, "_functorch") + os.sep
 
 def current_place() -> SourceRange:
     """The line that runs, in the innermost frame that is not ours."""
-    return _place(_innermost((_OWN,)))
+    return _place(_innermost((_PACKAGE,)))
 
 
 def users_place() -> SourceRange:
     """The line that runs, in the innermost frame that belongs neither to us, nor to PyTorch or Python's own library."""
-    frame = _innermost((_OWN, _TORCH))
+    frame = _innermost((_PACKAGE, _TORCH))
     while frame is not None and _is_of_library(frame.f_code.co_filename):
         frame = frame.f_back
     return _place(frame)
 
 
 def _is_of_library(filename: str) -> bool:
-    return filename.startswith((_OWN, _TORCH)) or (filename.startswith(_LIBRARY) and not filename.startswith(_SITE))
+    return filename.startswith((_PACKAGE, _TORCH)) or (filename.startswith(_LIBRARY) and not filename.startswith(_SITE))
 
 
 def innermost_frame() -> FrameType | None:
     """The innermost frame that is not ours."""
-    return _innermost((_OWN,))
+    return _innermost((_PACKAGE,))
 
 
 def module_in_torch() -> str | None:
     """The name of the module of PyTorch whose code runs; None where the innermost frame that is not ours is not
     PyTorch's."""
-    frame = _innermost((_OWN,))
+    frame = _innermost((_PACKAGE,))
     if frame is None or not frame.f_code.co_filename.startswith(_TORCH):
         return None
     return str(frame.f_globals.get("__name__", "torch"))
@@ -58,7 +58,7 @@ def is_foreign_code() -> bool:
     """Whether the innermost frame that is not ours has called something that is neither Python's nor PyTorch's own: a
     function that ``torch.jit`` compiled, or an extension. Attributes of tensors can be set by PyTorch alone, and what
     is transformed by ``torch.func`` is PyTorch's."""
-    frame = _innermost((_OWN, _TESTING))
+    frame = _innermost((_PACKAGE, _TESTING))
     if frame is None or frame.f_code.co_filename.startswith(_TORCH):
         return False
     if dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_ATTR":

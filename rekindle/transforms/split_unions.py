@@ -105,10 +105,10 @@ class _Splitting:
                 answer = parts.is_tensor
             else:
                 is_number = self.graph.insert("aten::__not__", [parts.is_tensor], range=node.range)
-                asked = self.graph.create(
+                test = self.graph.create(
                     node.kind, [parts.number], types=[BOOL], attributes={"types": types}, range=node.range
                 )
-                among = self.graph.insert_node(asked).output
+                among = self.graph.insert_node(test).output
                 answer = self.graph.insert("aten::__and__", [is_number, among], range=node.range)
                 if TENSOR in types:
                     answer = self.graph.insert("aten::__or__", [answer, parts.is_tensor], range=node.range)
@@ -143,10 +143,10 @@ class _Splitting:
         graph = self.graph
         self.takes_whole = value.node
         types: list[Type] = [TENSOR]
-        asked = graph.create(
+        test = graph.create(
             "prim::isinstance", [value], types=[BOOL], attributes={"types": types}, range=value.node.range
         )
-        is_tensor = graph.insert_node(asked).output
+        is_tensor = graph.insert_node(test).output
         node = graph.insert_node(graph.create("prim::If", [is_tensor], outputs=0, range=value.node.range))
         with graph.inserting_at_end(node.add_block()):
             for part in (self._cast(value, TENSOR), self._any_number(number)):

@@ -267,7 +267,7 @@ def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int
         several |= places & once
     numbers: dict[int, int] = {}
 
-    def told(places: MemoryLocations) -> tuple[int, ...]:
+    def numbers_of(places: MemoryLocations) -> tuple[int, ...]:
         found, places = [], places & several
         while places:
             bit = places & -places
@@ -276,7 +276,7 @@ def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int
         return tuple(found)
 
     for box in root.walk():
-        box.memory, box.writes = told(memory.get(box.id, 0)), told(writes.get(box.id, 0))
+        box.memory, box.writes = numbers_of(memory.get(box.id, 0)), numbers_of(writes.get(box.id, 0))
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> int:

@@ -67,8 +67,8 @@ def page(title: str, stages: Sequence[PageStage], files: Sequence[Source], kerne
         "kernels": list(kernels),
     }
     # Within a script, no text may look like its end, or like the beginning of a comment.
-    told = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    parts = {"title": html.escape(title), "data": told}
+    payload = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {"title": html.escape(title), "data": payload}
     for name in ("page.css", "dagre.min.js", "dagre.LICENSE", "page.js"):
         parts[name] = (_ASSETS / name).read_text(encoding="utf-8")
     text = (_ASSETS / "page.html").read_text(encoding="utf-8")

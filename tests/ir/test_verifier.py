@@ -394,7 +394,7 @@ def edit(name: str, change: Callable[[Graph, Node], object]) -> Callable[[Graph]
         (edit("Loop", lambda g, n: n.remove_all_inputs()), "prim::Loop: it has 0 inputs, at least 2 are needed"),
         (
             edit("Loop", lambda g, n: n.replace_input(0, value(g, "y"))),
-            "prim::Loop: its number of turns is %y : Tensor, not int",
+            "prim::Loop: its trip count is %y : Tensor, not int",
         ),
         (
             edit("Loop", lambda g, n: n.replace_input(1, value(g, "n"))),

@@ -158,7 +158,7 @@ def test_every_guard_may_fail(program: Callable[..., object], guarding: tuple[An
         assert_same_outcome(outcome(compiled, inputs()), expected, "the first call")
         faults.begin()
         assert_same_outcome(outcome(compiled, inputs()), expected, "guarded")
-        count = faults.asked
+        count = faults.queries
         assert count > 0
         for guard in range(count):
             faults.begin(guard)

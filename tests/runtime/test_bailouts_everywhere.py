@@ -35,7 +35,7 @@ def test_every_guard_may_fail(program: Program) -> None:
                 assert_same_outcome(outcome(copy.deepcopy(compiled), inputs), expected, f"{where}, watched")
                 faults.begin()
                 assert_same_outcome(outcome(copy.deepcopy(compiled), inputs), expected, f"{where}, guarded")
-                for guard in _some(faults.asked):
+                for guard in _some(faults.queries):
                     faults.begin(guard)
                     found = outcome(copy.deepcopy(compiled), inputs)
                     assert_same_outcome(found, expected, f"{where}, guard {guard} fails")

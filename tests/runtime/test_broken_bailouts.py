@@ -54,7 +54,7 @@ def _check(program: Callable[..., object]) -> None:
             expected = outcome(program, given)
             faults.begin()
             assert_same_outcome(outcome(compiled, given), expected, "no guard fails")
-            for guard in range(faults.asked):
+            for guard in range(faults.queries):
                 faults.begin(guard)
                 assert_same_outcome(outcome(compiled, given), expected, f"guard {guard} fails")
 

@@ -55,7 +55,7 @@ def test_functions_of_math():
 @pytest.mark.parametrize(
     ("use", "told"),
     [
-        (lambda x, n: [x for _ in range(n)][0], "the number of turns of a loop over a size was 2"),
+        (lambda x, n: [x for _ in range(n)][0], "the trip count of a loop over a size was 2"),
         (lambda x, n: x * ([3] * n)[0], "the length of a list, which is a size, was 2"),
         (lambda x, n: x if n > 1 else -x, "a comparison of a size was True"),
         (lambda x, n: x if n else -x, "the truth of a size was True"),
@@ -83,7 +83,7 @@ def test_a_size_is_an_int_and_a_range_is_a_range():
         assert isinstance(range(3), range)
         return x + n
 
-    with pytest.warns(TracerWarning, match="the number of turns of a loop over a size"):
+    with pytest.warns(TracerWarning, match="the trip count of a loop over a size"):
         rekindle.trace(function, (torch.ones(2),), check_trace=False)
     assert seen == [(True, True, [0, 1], "range", "002")]
     assert range is type(range(1))

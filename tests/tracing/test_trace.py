@@ -169,7 +169,7 @@ def test_devices_follow_the_input():
         (lambda x: x if x.sum() > 100 else -x, "the truth of a tensor"),
         (lambda x: x * x.tolist()[0], "the list of a tensor's numbers"),
         (lambda x: x * x.numpy()[0].item(), "the array of a tensor's numbers"),
-        (lambda x: sum(row for row in x), "the number of turns of a loop over a tensor"),
+        (lambda x: sum(row for row in x), "the trip count of a loop over a tensor"),
     ],
 )
 def test_what_is_taken_from_tensors_is_told(take, what):

@@ -190,23 +190,23 @@ class AliasTrackerBuilder:
         operator = node.operator
         assert operator is not None
         plan = alias_summary_of(operator)
-        told = {place[1]: sources for place, sources in plan.sources.items() if place[0] == number}
-        found: list[Element] = [e for e, _ in (self._at(node.inputs, s) for s in told.get((), ())) if e is not None]
+        by_path = {place[1]: sources for place, sources in plan.sources.items() if place[0] == number}
+        found: list[Element] = [e for e, _ in (self._at(node.inputs, s) for s in by_path.get((), ())) if e is not None]
         if (number, ()) in plan.from_wildcard:
             found.append(self.tracker.world(output.type).read)
-        if plan.may_alias_inputs and not told.get(()):
+        if plan.may_alias_inputs and not by_path.get(()):
             found += [self.tracker.fresh(output.type), *self._parts_like(node.inputs, output.type)]
         if found:
             self._set(output, found)
         result = self.element(output)
         assert result is not None
-        for way, sources in told.items():
+        for way, sources in by_path.items():
             if way:
                 for source in sources:
                     self._put(result, output.type, way, *self._at(node.inputs, source))
         if plan.may_alias_inputs:
             for key, part in parts_of(output.type):
-                if (key,) not in told and not is_immutable(part):
+                if (key,) not in by_path and not is_immutable(part):
                     for element in self._parts_like(node.inputs, part):
                         self.tracker.store(result, key, element, part)
 

@@ -119,13 +119,13 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> G
     differentiable: list[Differentiable] = []
     guards: list[Guard] = []
     places = places_of(code)
-    told: set[object] = set()
+    reported: set[object] = set()
     for instruction in code.instructions:
         owner = owner_of(instruction)
         if isinstance(owner, (DifferentiableOperation, FusionExecutor)):
-            if owner in told:
+            if owner in reported:
                 continue
-            told.add(owner)
+            reported.add(owner)
         if isinstance(instruction.constant, Bailout):
             guards.append(_guard(instruction.node, instruction.constant))
         elif isinstance(owner, NativeRegion):

@@ -47,10 +47,10 @@ def _summary(report: Report) -> Iterator[str]:
         what = [_count(kernels, "kernel")] * bool(kernels) + [_count(regions, "native region")] * bool(regions)
         yield f"{' and '.join(what)}: {', '.join(parts)}, in {_time(seconds)}"
     if report.profile is not None:
-        told = report.profile
+        profile = report.profile
         yield (
-            f"{_count(told.profiled_calls, 'call')} watched, {_count(told.guards, 'guard')}, "
-            f"{_count(told.entry_failures, 'call')} left at the entry, {told.bailouts} in the middle"
+            f"{_count(profile.profiled_calls, 'call')} watched, {_count(profile.guards, 'guard')}, "
+            f"{_count(profile.entry_failures, 'call')} left at the entry, {profile.bailouts} in the middle"
         )
 
 

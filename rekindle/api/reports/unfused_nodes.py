@@ -48,7 +48,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
     for blocker in blockers_of(graph):
         reasons.setdefault((blocker.kind, blocker.range), []).append(blocker.reason)
     for node in graph.all_nodes():
-        told = reasons.get((node.kind, node.range))
+        recorded = reasons.get((node.kind, node.range))
         if not computes_tensors(node):
             continue
         if node.has_trait(Trait.LIBRARY):
@@ -56,7 +56,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
         elif node.kind in _CALLS:
             yield UnfusedNode(node, CALLED)
         else:
-            reason = default if not told else told.pop(0) if len(told) > 1 else told[0]
+            reason = default if not recorded else recorded.pop(0) if len(recorded) > 1 else recorded[0]
             yield UnfusedNode(node, reason)
 
 

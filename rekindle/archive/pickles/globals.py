@@ -319,7 +319,7 @@ ROOT: Final = "__torch__"
 """What the qualified names of a program's classes begin with."""
 
 
-def meaning_of(module: str, name: str) -> object:
+def object_named(module: str, name: str) -> object:
     """What ``module.name`` stands for in a pickle: a value, a function that makes a record, a :class:`ClassName`; None
     if it may not be mentioned."""
     if module == ROOT or module.startswith(ROOT + "."):

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
-from rekindle.archive.pickles.globals import Builder, Malformed, check, expect, meaning_of, storage_of
+from rekindle.archive.pickles.globals import Builder, Malformed, check, expect, object_named, storage_of
 from rekindle.archive.pickles.records import (
     UNSET,
     ClassName,
@@ -167,7 +167,7 @@ class _Machine:
             target[key] = value
 
     def find(self, module: str, name: str) -> None:
-        found = meaning_of(module, name)
+        found = object_named(module, name)
         if found is None:
             raise UnsafeArchiveError(
                 f"The pickle mentions '{printable(module)}.{printable(name)}', which no program needs. Loading imports "

@@ -116,12 +116,12 @@ class SetStateSandbox:
     def _loop(self, node: Node, scope: ValueMap) -> list[Any]:
         most, goes_on, *carried = (scope[value] for value in node.inputs)
         body = node.blocks[0]
-        turn = 0
-        while goes_on and turn < most:
+        iteration = 0
+        while goes_on and iteration < most:
             self._budget.step()
-            _define(scope, body.inputs, [turn, *carried])
+            _define(scope, body.inputs, [iteration, *carried])
             goes_on, *carried = self._block(body, scope)
-            turn += 1
+            iteration += 1
         return carried
 
     def _node_call(self, node: Node, scope: ValueMap) -> None:

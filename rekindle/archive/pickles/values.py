@@ -186,9 +186,9 @@ class ValueBuilder:
         value = record
         if isinstance(record, PickledTyped):
             value = record.value
-            told = self._type_called(record.type)
-            if isinstance(told, (ListType, DictType)) and told.is_subtype_of(type):
-                type = told
+            declared = self._type_called(record.type)
+            if isinstance(declared, (ListType, DictType)) and declared.is_subtype_of(type):
+                type = declared
         if isinstance(value, list) and isinstance(type, (ListType, AnyType)):
             return self._list(value, type.element if isinstance(type, ListType) else ANY)
         if isinstance(value, dict) and isinstance(type, (DictType, AnyType)):

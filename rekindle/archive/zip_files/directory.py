@@ -211,12 +211,12 @@ def _locate(data: memoryview, header: _Header, previous: int, directory: int) ->
         raise CorruptArchiveError("The member is cut off.", member=name)
     extra = bytes(data[at + _LOCAL.size + name_size : start])
     size, stored, *_ = _long_values(header.name, extra, (size, stored, 0, 0))
-    told = (crc, stored, size)
-    deferred = flags & _DESCRIPTOR and told == (0, 0, 0)
+    recorded = (crc, stored, size)
+    deferred = flags & _DESCRIPTOR and recorded == (0, 0, 0)
     if (
         flags != header.flags
         or method != header.method
-        or not (deferred or told == (header.crc, header.stored_size, header.size))
+        or not (deferred or recorded == (header.crc, header.stored_size, header.size))
     ):
         raise CorruptArchiveError("The header of the member contradicts the directory.", member=name)
     return Entry(header.name, header.method, header.crc, start, header.stored_size, header.size)

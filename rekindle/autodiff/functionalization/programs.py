@@ -238,11 +238,11 @@ class _Functional:
                 self._branches(node)
             elif node.kind == "prim::Loop":
                 self._inputs(node)
-                self._turns(node)
+                self._loop(node)
             elif (written := written_operand(node)) is not None:
                 self._write(node, written)
             elif may_write(node) and self.memory.aliases.writes_to(node):
-                raise _refusal(node, _MEANING.get(node.kind, f"{node.kind} may write to what it is given"))
+                raise _refusal(node, _WRITES.get(node.kind, f"{node.kind} may write to what it is given"))
             else:
                 self._inputs(node)
                 if view_base(node) is not None:
@@ -314,7 +314,7 @@ class _Functional:
                 block.add_output(state.now.get(whole, whole))
             before.now[whole] = output
 
-    def _turns(self, node: Node) -> None:
+    def _loop(self, node: Node) -> None:
         (block,) = node.blocks
         self._see(block.inputs)
         carried = list(self._written_in(node))
@@ -354,7 +354,7 @@ def _plain(whole: Value) -> Type:
     return TENSOR if isinstance(whole.type, TensorType) else whole.type
 
 
-_MEANING: Final[dict[str, str]] = {
+_WRITES: Final[dict[str, str]] = {
     "prim::SetAttr": "it writes to an attribute of an object",
     "prim::CallMethod": "nobody knows which method is called here, and it may write to what it is given",
     "prim::PythonOp": "Python code may write to what it is given",

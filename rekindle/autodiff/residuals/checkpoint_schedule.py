@@ -20,32 +20,35 @@ from torch import Tensor
 from rekindle.ops.registration.declare import implements
 
 _UNKNOWN: Final = 2**62
-"""A loop with so many turns ends by its condition."""
+"""A loop of such a trip count ends by its condition."""
 
 
-@implements("autodiff::segment_length(int limit, int turns, int kept, int carried) -> int")
-def segment_length(limit: int, turns: int, kept: int, carried: int) -> int:
-    """How many of ``turns`` a segment has, if ``limit`` bytes may be taken, where a turn keeps ``kept`` bytes, and the
-    start of a segment ``carried``: all, if there is room. Where it is not known how many turns there are, a quarter of
-    the room is for a segment that runs again, one for starts, and one half for turns that are kept."""
-    if turns < _UNKNOWN and turns * kept <= limit:
-        return max(1, turns)
-    if kept == 0:
-        return max(1, turns)
-    if turns >= _UNKNOWN:
-        return max(1, limit // (4 * kept))
-    return max(1, min(turns, math.isqrt(turns * carried // kept)))
+@implements("autodiff::segment_length(int limit, int trip_count, int saved, int carried) -> int")
+def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int:
+    """Return the number of iterations of a segment, of ``trip_count``, if ``limit`` bytes may be taken. An iteration
+    saves ``saved`` bytes, the start of a segment ``carried``.
+
+    It is all, if there is room. If the trip count is unknown, a quarter of the room is for a segment that runs again,
+    one for starts, and one half for iterations that are saved.
+    """
+    if trip_count < _UNKNOWN and trip_count * saved <= limit:
+        return max(1, trip_count)
+    if saved == 0:
+        return max(1, trip_count)
+    if trip_count >= _UNKNOWN:
+        return max(1, limit // (4 * saved))
+    return max(1, min(trip_count, math.isqrt(trip_count * carried // saved)))
 
 
-@implements("autodiff::is_kept(int limit, int turns, int kept, int carried, int at_once, int segment) -> bool")
-def saves_segment(limit: int, turns: int, kept: int, carried: int, at_once: int, segment: int) -> bool:
-    """Whether there is room to keep this segment, of ``at_once`` turns; see :func:`segment_length`."""
-    size = at_once * kept
-    if turns >= _UNKNOWN:
+@implements("autodiff::is_kept(int limit, int trip_count, int saved, int carried, int at_once, int segment) -> bool")
+def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once: int, segment: int) -> bool:
+    """Whether there is room to keep this segment, of ``at_once`` iterations; see :func:`segment_length`."""
+    size = at_once * saved
+    if trip_count >= _UNKNOWN:
         return (segment + 1) * size <= limit // 2
-    if turns * kept <= limit:
+    if trip_count * saved <= limit:
         return True
-    segments = -(-turns // at_once)
+    segments = -(-trip_count // at_once)
     return (segment + 2) * size + segments * carried <= limit
 
 
@@ -60,12 +63,12 @@ def storage_bytes(*values: Any) -> int:
 
 
 @implements("autodiff::bytes_per_iteration(...) -> int")
-def bytes_per_iteration(*kept: list[Any]) -> int:
-    """The bytes that one more turn keeps, if ``kept`` is what the first two turns kept, or the first alone: what a turn
+def bytes_per_iteration(*saved: list[Any]) -> int:
+    """The bytes that one more iteration saves, if ``saved`` is what the first two saved, or the first alone: what one
     takes over from the one before is there already."""
-    first = storage_bytes([items[:1] for items in kept])
-    both = storage_bytes(kept)
-    return both - first if any(len(items) > 1 for items in kept) else first
+    first = storage_bytes([items[:1] for items in saved])
+    both = storage_bytes(saved)
+    return both - first if any(len(items) > 1 for items in saved) else first
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

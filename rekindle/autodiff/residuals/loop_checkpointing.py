@@ -158,17 +158,17 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     """Put a loop over segments in place of ``loop``."""
     graph = loop.graph
     made = _LoopArithmetic(loop)
-    turns, condition, *starts = loop.inputs
+    trip_count, condition, *starts = loop.inputs
     true, zero, one = constant(graph, True, BOOL), constant(graph, 0), constant(graph, 1)
     room, forever = constant(graph, limit), constant(graph, MAX_TRIP_COUNT)
     is_counted = constant_bool(condition) is True and constant_bool(loop.blocks[0].outputs[0]) is True
 
-    first_turns = made.before(loop, "prim::min", turns, constant(graph, 2))
+    first_trip_count = made.before(loop, "prim::min", trip_count, constant(graph, 2))
     kept_bytes = graph.create("autodiff::bytes_per_iteration", types=[INT]).insert_before(loop)
     carried_bytes = graph.create("autodiff::storage_bytes", types=[INT]).insert_before(loop)
     sizes = [kept_bytes.output, carried_bytes.output]
-    at_once = made.before(loop, "autodiff::segment_length", room, turns, *sizes)
-    begins = made.before(loop, "aten::gt", turns, zero)
+    at_once = made.before(loop, "autodiff::segment_length", room, trip_count, *sizes)
+    begins = made.before(loop, "aten::gt", trip_count, zero)
     if not is_counted:
         begins = made.before(loop, "aten::__and__", begins, condition)
 
@@ -183,9 +183,9 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     for output in loop.outputs:
         output.replace_all_uses_with(outer.add_output(output.type).copy_metadata(output))
     number = made.before(end, "aten::floordiv", start, at_once)
-    kept = made.before(end, "autodiff::is_kept", room, turns, *sizes, at_once, number)
-    most = made.before(end, "prim::min", made.before(end, "aten::sub", turns, start), at_once)
-    first = {start: zero, most: first_turns, **dict(zip(carried, starts, strict=True))}
+    is_saved = made.before(end, "autodiff::is_kept", room, trip_count, *sizes, at_once, number)
+    most = made.before(end, "prim::min", made.before(end, "aten::sub", trip_count, start), at_once)
+    first = {start: zero, most: first_trip_count, **dict(zip(carried, starts, strict=True))}
     state = None
     if any(is_nondeterministic(node) for node in _within(loop.blocks[0]) if not node.blocks):
         state = graph.create("autodiff::generator_state", types=[_STATES]).insert_before(end).output
@@ -200,7 +200,7 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
         inner.replace_input(0, most)
         made.count_from(inner, LoopView(inner).iteration, start)
         following = made.before(end, "aten::add", start, most)
-        goes_on = made.before(end, "aten::lt", following, turns)
+        goes_on = made.before(end, "aten::lt", following, trip_count)
     else:
         goes = block.add_input(type=BOOL)
         outer.add_input(condition)
@@ -211,48 +211,48 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
         inner.replace_input(1, runs)
         done, goes = made.ask(inner, start, most, (true, zero, one))
         following = made.before(end, "aten::add", start, done)
-        goes_on = made.before(end, "aten::__and__", goes, made.before(end, "aten::lt", following, turns))
+        goes_on = made.before(end, "aten::__and__", goes, made.before(end, "aten::lt", following, trip_count))
         results.append(goes)
     for value in (goes_on, following, *results):
         block.add_output(value)
     loop.destroy()
-    return CheckpointSegment(inner, kept, kept_bytes, carried_bytes, first, state)
+    return CheckpointSegment(inner, is_saved, kept_bytes, carried_bytes, first, state)
 
 
-_ANSWERS: Final = frozenset({"autodiff::is_kept", "aten::gt", "aten::lt", "aten::__and__"})
+_BOOL_KINDS: Final = frozenset({"autodiff::is_kept", "aten::gt", "aten::lt", "aten::__and__"})
 
 
 @dataclass(slots=True, frozen=True)
 class _LoopArithmetic:
-    """Inserts what counts the turns of ``loop``."""
+    """Inserts what counts the iterations of ``loop``."""
 
     loop: Node
 
     def before(self, place: Node, kind: str, *inputs: Value) -> Value:
-        type = BOOL if kind in _ANSWERS else INT
+        type = BOOL if kind in _BOOL_KINDS else INT
         node = place.graph.create(kind, inputs, types=[type], range=self.loop.range)
         return node.insert_before(place).output
 
-    def count_from(self, inner: Node, turn: Value, start: Value) -> None:
-        """Have the turns of ``inner``, which ``turn`` counts, know their number from ``start`` on."""
+    def count_from(self, inner: Node, iteration: Value, start: Value) -> None:
+        """Number the iterations of ``inner``, which ``iteration`` counts, from ``start`` on."""
         view = LoopView(inner)
         uses = view.iteration.uses
-        number = self.before(view.body.return_node.next, "aten::add", start, turn)
+        number = self.before(view.body.return_node.next, "aten::add", start, iteration)
         for use in uses:
             use.user.replace_input(use.offset, number)
 
     def ask(self, inner: Node, start: Value, most: Value, known: tuple[Value, Value, Value]) -> tuple[Value, Value]:
-        """Have ``inner`` end by its condition alone, after at most so many turns; returns how many turns it ran, and
+        """Have ``inner`` end by its condition alone, after at most so many iterations; returns how many ran, and
         what the condition was then."""
         true, zero, one = known
         block = inner.blocks[0]
         inner.add_input(true)
         block.add_input(type=BOOL)
         inner.add_input(zero)
-        turn = block.add_input(type=INT)
-        self.count_from(inner, turn, start)
+        iteration = block.add_input(type=INT)
+        self.count_from(inner, iteration, start)
         goes = block.outputs[0]
-        count = self.before(block.return_node, "aten::add", turn, one)
+        count = self.before(block.return_node, "aten::add", iteration, one)
         block.add_output(goes)
         block.add_output(count)
         more = self.before(block.return_node, "aten::lt", count, most)

@@ -130,8 +130,8 @@ def minimize_residuals(backward: LinkedBackward, ledger: ForwardHoister, choice:
     _find_out_before(graph, ledger, mirrored, backward.scopes)
     runs_again = _is_made_again
     if choice is not None:
-        kept = choice([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
-        runs_again = lambda value: _is_made_again(value) or (_is_cheap(value.node) and value not in kept)  # noqa: E731
+        saved = choice([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
+        runs_again = lambda value: _is_made_again(value) or (_is_cheap(value.node) and value not in saved)  # noqa: E731
     _rematerialize(graph, mirrored, backward.scopes, runs_again)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination(keep_raising=False)))

@@ -77,7 +77,7 @@ def saved_scalars(gradient: Gradient) -> list[int]:
 def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
     """Whether an output that is ``value`` for some sizes can be a constant of graphs for these. Of what turns of a loop
     keep only such can as is the same in all turns."""
-    if not _is_of_turns(gradient.forward.outputs[index]):
+    if not _is_appended_in_loop(gradient.forward.outputs[index]):
         return True
     return (
         isinstance(value, list) and len(value) > 0 and all(item == value[0] for item in value) and not _is_nested(value)
@@ -90,7 +90,7 @@ def _is_nested(value: list[object]) -> bool:
     return not all(isinstance(item, list) and all(isinstance(size, int) for size in item) for item in value[0])
 
 
-def _is_of_turns(value: Value) -> bool:
+def _is_appended_in_loop(value: Value) -> bool:
     """Whether ``value`` is a list that turns of a loop append to."""
     return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
 
@@ -101,7 +101,7 @@ def drop_forward_outputs(gradient: Gradient, numbers: Sequence[int]) -> Graph:
     for index in sorted(numbers, reverse=True):
         value = graph.outputs[index]
         graph.block.erase_output(index)
-        for use in [use for use in value.uses if use.user.kind == "aten::append" and _is_of_turns(value)]:
+        for use in [use for use in value.uses if use.user.kind == "aten::append" and _is_appended_in_loop(value)]:
             use.user.destroy()
     run_passes(graph, (DeadCodeElimination(), ConstantPooling()))
     return graph
@@ -119,7 +119,7 @@ def bind_backward_constants(gradient: Gradient, made: BackwardGraph, values: dic
         value = graph.inputs[first + place]
         with graph.inserting_before(graph.return_node.next):
             known = values[source]
-            if _is_of_turns(gradient.forward.outputs[source]):
+            if _is_appended_in_loop(gradient.forward.outputs[source]):
                 assert isinstance(known, list)
                 _know_items(value, known[0])
                 graph.block.erase_input(first + place)

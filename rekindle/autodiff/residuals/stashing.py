@@ -113,13 +113,13 @@ class _ResidualStasher:
     def _residual_of_iteration(self, value: Value, scope: BlockBackward, node: Node) -> Value:
         type = ListType(TENSOR if isinstance(value.type, TensorType) else value.type)
         forward = node.graph
-        kept = forward.create("prim::ListConstruct", [], types=[type]).insert_before(node).output
-        append = forward.create("aten::append", [kept, value], types=[type], range=value.node.range)
+        saved = forward.create("prim::ListConstruct", [], types=[type]).insert_before(node).output
+        append = forward.create("aten::append", [saved, value], types=[type], range=value.node.range)
         append.insert_before(scope.forward.return_node)
         if node in self.segments:
-            self.lists.setdefault(node, []).append(kept)
+            self.lists.setdefault(node, []).append(saved)
         index = self._index(scope)
-        item = self.graph.create("aten::__getitem__", [self._reading(kept), index], types=[value.type])
+        item = self.graph.create("aten::__getitem__", [self._reading(saved), index], types=[value.type])
         return item.insert_after(index.node).output
 
     def _index(self, scope: BlockBackward) -> Value:

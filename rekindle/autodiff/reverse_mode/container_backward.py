@@ -44,9 +44,9 @@ def backward_of_container_op(scope: BlockBackward, node: Node) -> bool:
         case "autodiff::or_zeros" | "autodiff::with_value":
             value, *_ = node.inputs
             scope.add(value, scope.of(node.output))
-        case _ if node.kind in _OWN:
+        case _ if node.kind in _RULES:
             gradient = scope.as_value(scope.gradients[node.output])
-            for value, part in zip(node.inputs, _OWN[node.kind](scope, node, gradient), strict=False):
+            for value, part in zip(node.inputs, _RULES[node.kind](scope, node, gradient), strict=False):
                 scope.add(value, part)
         case _:
             return False
@@ -179,7 +179,7 @@ def in_dtype_of(scope: BlockBackward, gradient: Value, value: Value) -> Value:
     return scope.insert("autodiff::in_dtype", [gradient, scope.insert("autodiff::dtype_of", [value], INT)])
 
 
-_OWN: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None]]]] = {
+_RULES: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None]]]] = {
     "autodiff::with_item": _with_item,
     "autodiff::without_item": _without_item,
     "autodiff::with_entry": _with_entry,

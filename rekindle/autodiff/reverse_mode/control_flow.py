@@ -113,9 +113,9 @@ class _LoopBackward:
         types: list[Type | None] = [
             None if start is None else joined_gradient_type(start.type, start.type) for start in starts
         ]
-        turns = trip_count(self.node)
+        iterations = trip_count(self.node)
         while True:
-            back, results = self._build(starts, types, turns)
+            back, results = self._build(starts, types, iterations)
             wider = [_wider(type, None if r is None else r.type) for type, r in zip(types, results, strict=True)]
             if wider == types:
                 break
@@ -145,18 +145,18 @@ class _LoopBackward:
         return scope.as_value(gradient)
 
     def _build(
-        self, starts: list[Value | None], types: list[Type | None], turns: Value
+        self, starts: list[Value | None], types: list[Type | None], iterations: Value
     ) -> tuple[Node, list[Value | None]]:
         """The loop back, whose body returns nothing but that it goes on; and what it is to return."""
         scope = self.scope
         graph = scope.graph
         true = constant(graph, True, BOOL)
-        inputs = [scope.control_values(turns), true]
+        inputs = [scope.control_values(iterations), true]
         for start, type in zip(starts, types, strict=True):
             if type is not None:
                 inputs.append(_fitted(scope, scope.place.block, start, type))
-        kept = [type for type in types if type is not None]
-        loop = graph.insert_node(graph.create("prim::Loop", inputs, types=kept))
+        defined_types = [type for type in types if type is not None]
+        loop = graph.insert_node(graph.create("prim::Loop", inputs, types=defined_types))
         block = loop.add_block()
         block.add_input(type=INT)
         block.add_output(true)

@@ -65,8 +65,8 @@ def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collecti
         return False
     if not all(_goes_back(node, requires_grad) for node in nodes):
         return False
-    touched = [value for node in (loop, *nodes) for value in (*node.inputs, *node.outputs)]
-    return not any(may_contain_tensor(value.type) and aliases.has_writers(value) for value in touched)
+    values = [value for node in (loop, *nodes) for value in (*node.inputs, *node.outputs)]
+    return not any(may_contain_tensor(value.type) and aliases.has_writers(value) for value in values)
 
 
 def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:

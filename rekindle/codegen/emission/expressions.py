@@ -17,7 +17,7 @@ from rekindle.codegen.phase_scheduling import SCANS
 
 _FLOATS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _WHOLE: Final = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
-_OWN: Final = {
+_INTRINSICS: Final = {
     "sqrt": "llvm.sqrt",
     "floor": "llvm.floor",
     "ceil": "llvm.ceil",
@@ -102,8 +102,8 @@ class Expressions:
                 return self._intrinsic("llvm.fabs", e.scalar, values)
             symbol = f"llvm.abs.{suffix(element, self.lanes)}"
             return self.f.call(type, symbol, (type, values[0]), ("i1", "false"))
-        if e.kind in _OWN:
-            return self._intrinsic(_OWN[e.kind], e.scalar, values)
+        if e.kind in _INTRINSICS:
+            return self._intrinsic(_INTRINSICS[e.kind], e.scalar, values)
         if e.kind in INLINE and e.scalar is F32 and self.target.has("fma"):
             return INLINE[e.kind](self.f, values[0], self.lanes)
         function = vector_function(e.kind, element, self.lanes, self.target)

@@ -220,10 +220,10 @@ def _shared(
     if grain is None:
         f.emit(f"call void {call}")
         return
-    few, many, asked, done = (f"{word}.{name}" for word in ("few", "many", "asked", "done"))
+    few, many, several, done = (f"{word}.{name}" for word in ("few", "many", "asked", "done"))
     wanted = f.call("i64", "llvm.umin.i64", ("i64", f.emit_value(f"udiv i64 {work}, {grain}")), ("i64", total))
-    f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {wanted}, 2')}, label %{few}, label %{asked}")
-    f.label(asked)
+    f.emit(f"br i1 {f.emit_value(f'icmp ult i64 {wanted}, 2')}, label %{few}, label %{several}")
+    f.label(several)
     most = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_max_threads')} to i64")
     inside = f.emit_value(f"icmp ne i32 {f.call('i32', 'omp_in_parallel')}, 0")
     allowed = f.emit_value(f"select i1 {inside}, i64 1, i64 {most}")

@@ -23,12 +23,12 @@ def region_module(library: str, text: str) -> str:
     """The module of ``text``, which calls functions of ``library``."""
     pieces, rest = _pieces(library)
     chosen = set[str]()
-    asked = set(_NAME.findall(text))
-    while asked:
-        name = asked.pop()
+    referenced = set(_NAME.findall(text))
+    while referenced:
+        name = referenced.pop()
         if name in pieces and name not in chosen:
             chosen.add(name)
-            asked.update(_NAME.findall(pieces[name]))
+            referenced.update(_NAME.findall(pieces[name]))
     return "\n".join([rest, *(piece for name, piece in pieces.items() if name in chosen), text])
 
 

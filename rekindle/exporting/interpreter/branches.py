@@ -52,7 +52,7 @@ _SPECULATABLE_KINDS: Final = frozenset(
 )
 """Kinds that may run though the program would not have run them: they change nothing, and hardly ever raise."""
 
-_LATE_USES: Final = frozenset(
+_UNBACKED_USES: Final = frozenset(
     {
         *("aten::add", "aten::sub", "aten::mul", "aten::lt", "aten::le", "aten::gt", "aten::ge", "aten::eq"),
         *("aten::ne", "prim::Return", "prim::If", "prim::Loop", "prim::TupleConstruct"),
@@ -161,7 +161,7 @@ def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: 
 
 def _may_be_unbacked(value: Value) -> bool:
     """Whether a number that only the run tells does as well for all that use ``value``."""
-    return all(use.user.kind in _LATE_USES for use in value.uses)
+    return all(use.user.kind in _UNBACKED_USES for use in value.uses)
 
 
 def _split(

@@ -65,7 +65,7 @@ def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
     fake_mode = detect_fake_mode()
     shape_env = None if fake_mode is None else fake_mode.shape_env
     session = machine.session
-    touched, written = session.read_leaves, session.written
+    read_leaves, written = session.read_leaves, session.written
     session.read_leaves, session.written = set(), set()
     session.dry_run_depth += 1
     try:
@@ -74,7 +74,7 @@ def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
             yield
     finally:
         session.dry_run_depth -= 1
-        session.read_leaves, session.written = touched, written
+        session.read_leaves, session.written = read_leaves, written
 
 
 def surrogate(leaf: Any) -> Any:

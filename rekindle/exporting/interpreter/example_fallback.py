@@ -129,13 +129,13 @@ def follow_example_loop(
         ExportProblem: the example never comes here.
     """
     moment = execution_point(frame, node)
-    turns = None if moment is None else example_of(machine, problem).trip_counts.get(moment)
-    if moment is None or turns is None:
+    trip_count = None if moment is None else example_of(machine, problem).trip_counts.get(moment)
+    if moment is None or trip_count is None:
         raise problem
     machine.session.forced_by_example[moment] = problem
     machine.session.note(problem.with_draft(_WAY))
     limit = frame.activation.env[LoopView(node).trip_count]
-    goes_on = iteration < turns
+    goes_on = iteration < trip_count
     within: Any = iteration < limit if is_known(limit) else _at_most(limit, iteration)
     _check(machine, node, scalar_ops.both(scalar_ops.settled(condition), within), goes_on)
     if goes_on:
@@ -171,12 +171,12 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
     if moment not in example.arguments:
         raise problem
     given = [frame.activation.env[value] for value in node.inputs]
-    told: list[str] = []
+    numbers: list[str] = []
     args = [
-        _as_in_example(machine, node, value, known, told)
+        _as_in_example(machine, node, value, known, numbers)
         for value, known in zip(given, example.arguments[moment], strict=True)
     ]
-    if told:
+    if numbers:
         try:
             results = machine.operation(frame, node, args)
         except (ProgramRaises, ExportProblem, NeedsExample):
@@ -184,7 +184,7 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
         except Exception:
             machine.session.note(problem)  # it was not the number alone
         else:
-            machine.session.note(problem.with_draft(_NUMBER.format(", ".join(told))))
+            machine.session.note(problem.with_draft(_NUMBER.format(", ".join(numbers))))
             machine.bind(frame.activation, node, results)
             return
     if node.kind == "prim::PythonOp" and node.operator is not None:
@@ -202,14 +202,14 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
     machine.bind(frame.activation, node, [_placeholder_like(value) for value in example.results[moment]])
 
 
-def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, told: list[str]) -> Any:
+def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, numbers: list[str]) -> Any:
     """``value`` with the example's number in place of each that only the run tells."""
     if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
-        items = [_as_in_example(machine, node, x, y, told) for x, y in zip(value, known, strict=True)]
+        items = [_as_in_example(machine, node, x, y, numbers) for x, y in zip(value, known, strict=True)]
         return with_items(value, items) if isinstance(value, tuple) else items
     if known is None or kind_of(value) is None or is_known(value):
         return value
-    told.append(str(known))
+    numbers.append(str(known))
     if isinstance(value, SymBool):
         _check(machine, node, scalar_ops.settled(value), known)
     else:

@@ -260,13 +260,13 @@ class ExportInterpreter(SymbolicInterpreter):
             result = handler(args)
         elif (overload := node_handlers.as_written(operator)) is not None:
             result = node_handlers.call_overload(overload, args)
-        elif node.kind in node_handlers.KEEPS_LATE:
+        elif node.kind in node_handlers.ACCEPTS_UNBACKED:
             formals = operator.schema.arguments
-            kept = [
+            converted = [
                 with_symbols(value) if index < len(formals) and formals[index].type.kind == "IntType" else value
                 for index, value in enumerate(args)
             ]
-            result = operator.operation_of(node)(*kept)
+            result = operator.operation_of(node)(*converted)
         else:
             result = self.run_now(frame, node, operator, [with_symbols(value) for value in args])
         if len(node.outputs) == 1:

@@ -259,7 +259,7 @@ HANDLERS: Final[dict[str, Handler]] = {
 }
 """Operators that numbers known only at run time need another form of, by qualified name."""
 
-KEEPS_LATE: Final = CONSTRUCTS | UNPACKS | kinds_with(Trait.CARRIES_ELEMENTS)
+ACCEPTS_UNBACKED: Final = CONSTRUCTS | UNPACKS | kinds_with(Trait.CARRIES_ELEMENTS)
 """Kinds that hand values on without looking at them: numbers may stay late."""
 
 for _kind, _function in (

@@ -69,11 +69,11 @@ class GenericFunction:
         value either: ``f: Callable[[int], int]``."""
         if param.annotation is None:
             return None
-        told = self.declared_types.get(param.name.name)
+        declared = self.declared_types.get(param.name.name)
         try:
-            if isinstance(told, CompileError):
-                raise told
-            return told or parse_type_expression(param.annotation, self.resolver)
+            if isinstance(declared, CompileError):
+                raise declared
+            return declared or parse_type_expression(param.annotation, self.resolver)
         except CompileError:
             if isinstance(given, SimpleValue) and given.value.type != NONE:
                 raise
@@ -120,9 +120,9 @@ class GenericFunction:
         is_wrapper = any(param.is_variadic for param in self.definition.params)
         return None if found == ANY and is_wrapper else found
 
-    def call_compiled(self, range: SourceRange, graph: Graph, meanings: Mapping[str, SugaredValue]) -> SugaredValue:
-        """Call what is compiled for ``meanings``: what each name means that the function does not assign itself."""
-        given = [(name, value.flatten(range, graph)) for name, value in meanings.items()]
+    def call_compiled(self, range: SourceRange, graph: Graph, names: Mapping[str, SugaredValue]) -> SugaredValue:
+        """Call what is compiled for ``names``: the sugared values of those that the function does not assign itself."""
+        given = [(name, value.flatten(range, graph)) for name, value in names.items()]
         key = tuple((name, parts.key) for name, parts in given)
         record = self.records.get(key)
         if record is None:

@@ -58,8 +58,8 @@ def make_record(function: GenericFunction, given: FlattenedArguments) -> GraphFu
                 record.declare(_returning(schema, declared))
             emitter.returns.announce = lambda type: record.declare(_returning(schema, type))
             for parameter, values in zip(parameters, _values(emitter.graph, parameters), strict=True):
-                meaning = parameter.rebuild(values, emitter)
-                emitter.environment.assign(parameter.name, definition.name.range, meaning)
+                sugared = parameter.rebuild(values, emitter)
+                emitter.environment.assign(parameter.name, definition.name.range, sugared)
             if function.is_local:
                 itself = itself_within(function, emitter)
                 if itself is not None:

@@ -277,20 +277,20 @@ def _getattr(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     name = _literal_name(emitter, inputs[1], "getattr")
     base = emitter.emit_sugared(inputs[0])
     if len(inputs) == 3:
-        asked = base.ask_attribute(call.range, emitter.graph, name)
-        if asked is not None:
-            return SimpleValue(_attribute_or(emitter, call, asked, base, name, inputs[2]))
+        has_it = base.ask_attribute(call.range, emitter.graph, name)
+        if has_it is not None:
+            return SimpleValue(_attribute_or(emitter, call, has_it, base, name, inputs[2]))
         if not base.has_attribute(call.range, emitter.graph, name):
             return emitter.emit_sugared(inputs[2])
     return base.attribute(call.range, emitter.graph, name)
 
 
-def _attribute_or(emitter: Emitter, call: Apply, asked: Value, base: SugaredValue, name: str, default: Expr) -> Value:
+def _attribute_or(emitter: Emitter, call: Apply, has_it: Value, base: SugaredValue, name: str, default: Expr) -> Value:
     """``getattr(base, name, default)`` where only the program can tell whether there is such an attribute."""
     range = call.range
     node, true, false = emitter.branch(
         range,
-        asked,
+        has_it,
         RefinementSet(),
         lambda: base.attribute(range, emitter.graph, name).as_value(range, emitter.graph),
         lambda: emitter.emit_expression(default, base.attribute_type(name)),

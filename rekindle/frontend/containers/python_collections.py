@@ -124,11 +124,11 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
     if not call.inputs:
         raise UnsupportedError("defaultdict needs what makes its values here", call.range, hint="use a dict")
     factory, *given = call.inputs
-    meaning = emitter.emit_sugared(factory)
-    type = _made_by(emitter, meaning)
+    sugared = emitter.emit_sugared(factory)
+    type = _made_by(emitter, sugared)
     name = "defaultdict"
     if type is None:
-        name, type = _factory(emitter, meaning, factory)
+        name, type = _factory(emitter, sugared, factory)
     wanted = None if hint is None else without_none(hint)
     if isinstance(wanted, DictType):
         is_declared = isinstance(type, (ListType, DictType)) or (type == INT and is_open_number(wanted.value))

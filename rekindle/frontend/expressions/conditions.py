@@ -147,9 +147,9 @@ def _among_keywords(emitter: Emitter, expr: BinOp) -> CondValue | None:
         key = constant_of(item)
         if key is not MISSING:
             return static_condition(emitter, expr.range, table.contains(key))
-        asked = table.emit_contains(item, expr.range, emitter.graph)
-        if asked is not None:
-            return CondValue(asked)
+        contained = table.emit_contains(item, expr.range, emitter.graph)
+        if contained is not None:
+            return CondValue(contained)
     container = table.as_value(expr.rhs.range, emitter.graph)
     if isinstance(container.type, DictType):
         infer_item(emitter, expr.rhs, item)
@@ -230,11 +230,11 @@ def _either_side(emitter: Emitter, expr: BinOp, lhs: CondValue) -> CondValue:
     def decided() -> Value:
         return emitter.graph.insert_constant(is_or, range=expr.range)
 
-    def asked() -> Value:
+    def evaluated() -> Value:
         found.append(emit_condition(emitter, expr.rhs))
         return found[0].value
 
-    branches = (decided, asked) if is_or else (asked, decided)
+    branches = (decided, evaluated) if is_or else (evaluated, decided)
     node, _, _ = emitter.branch(expr.range, lhs.value, lhs.refinements, *branches)
     rhs = found[0]
     static = is_or if rhs.static is is_or else None
@@ -273,10 +273,10 @@ def emit_ternary(emitter: Emitter, expression: Expr, targets: int, hint: Type | 
 def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
     positive = expr.operator == "is"
     if expr.rhs.tree.kind == NoneLiteral.KIND and expr.lhs.tree.kind in (Var.KIND, Select.KIND):
-        asked_for = emitter.emit_sugared(expr.lhs)
-        if asked_for.is_passed_sugared:
+        compared = emitter.emit_sugared(expr.lhs)
+        if compared.is_passed_sugared:
             return static_condition(emitter, expr.range, not positive)
-        lhs = asked_for.as_value(expr.lhs.range, emitter.graph)
+        lhs = compared.as_value(expr.lhs.range, emitter.graph)
     else:
         lhs = emitter.emit_expression(expr.lhs)
     rhs = emitter.emit_expression(expr.rhs)
@@ -287,13 +287,13 @@ def _identity(emitter: Emitter, expr: BinOp) -> CondValue:
         return static_condition(emitter, expr.range, not positive)
     kind = "aten::__is__" if positive else "aten::__isnot__"
     value = emitter.insert(kind, expr.range, lhs, rhs)
-    asked, asked_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
-    if asked.tree.kind == Walrus.KIND:
-        asked = Walrus(asked.tree).target
+    tested, tested_value = (expr.lhs, lhs) if rhs_none else (expr.rhs, rhs)
+    if tested.tree.kind == Walrus.KIND:
+        tested = Walrus(tested.tree).target
     refinements = RefinementSet()
-    if (lhs_none or rhs_none) and asked.tree.kind == "variable" and isinstance(asked_value.type, UnionBase):
-        name = Var(asked.tree).name.name
-        refinements = RefinementSet({name: KNOWN_NONE}, {name: without_none(asked_value.type)})
+    if (lhs_none or rhs_none) and tested.tree.kind == "variable" and isinstance(tested_value.type, UnionBase):
+        name = Var(tested.tree).name.name
+        refinements = RefinementSet({name: KNOWN_NONE}, {name: without_none(tested_value.type)})
         if not positive:
             refinements = refinements.negated()
     return CondValue(value, refinements)
@@ -324,9 +324,9 @@ def emit_hasattr(emitter: Emitter, call: Apply) -> CondValue:
     if name.tree.kind != StringLiteral.KIND:
         raise UnsupportedError("hasattr needs the name as a string literal", name.range, cause=Cause.DYNAMIC_BEHAVIOUR)
     base, text = emitter.emit_sugared(object), StringLiteral(name.tree).text
-    asked = base.ask_attribute(object.range, emitter.graph, text)
-    if asked is not None:
-        return CondValue(asked)
+    has_it = base.ask_attribute(object.range, emitter.graph, text)
+    if has_it is not None:
+        return CondValue(has_it)
     return static_condition(emitter, call.range, base.has_attribute(object.range, emitter.graph, text))
 
 
@@ -343,23 +343,23 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
         answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
         if len(answers) == 1 and None not in answers:
             return static_condition(emitter, call.range, answers == {True})
-    asked = _members(class_info(emitter, classes))
-    if isinstance(sugared, FunctionValue) or not asked:
+    types = _members(class_info(emitter, classes))
+    if isinstance(sugared, FunctionValue) or not types:
         return static_condition(emitter, call.range, False)
     value = sugared.as_value(object.range, emitter.graph)
     yes: list[Type] = []
     no: list[Type] = []
     for part in union_members(value.type):
-        (yes if _certainly(part, asked) else no).append(part)
+        (yes if _certainly(part, types) else no).append(part)
     names = [Var(object.tree).name.name] if object.tree.kind == "variable" else []
     if not no:
         return static_condition(emitter, call.range, True, RefinementSet(dict.fromkeys(names, union(yes))))
-    maybe = [type for part in no for type in asked if _possibly(part, type)]
+    maybe = [type for part in no for type in types if _possibly(part, type)]
     if INT in maybe and NUMBER in no and emitter.graph.follows_python:
         maybe.append(BOOL)  # True is an instance of int, too
     if not yes and not maybe:
         return static_condition(emitter, call.range, False, RefinementSet({}, dict.fromkeys(names, value.type)))
-    wanted = [*asked]  # to the IR a tuple of any length is a list
+    wanted = [*types]  # to the IR a tuple of any length is a list
     wanted += [ListType(part.element) for part in yes if isinstance(part, ListType) and part.is_tuple]
     node = emitter.insert_node("prim::isinstance", call.range, [value], [BOOL], {"types": wanted})
     positive, negative = union((*yes, *maybe)), union(no)
@@ -494,43 +494,43 @@ def joined(is_or: bool, lhs: CondValue, rhs: CondValue) -> RefinementSet:
     return lhs.refinements.or_(rhs.refinements) if is_or else lhs.refinements.and_(rhs.refinements)
 
 
-def _members(asked: list[Type]) -> list[Type]:
+def _members(types: list[Type]) -> list[Type]:
     """The types that isinstance asks for, without unions and in TorchScript's order."""
-    flat = [member for type in asked for member in union_members(type)]
+    flat = [member for type in types for member in union_members(type)]
     ordered = list(union_members(union(flat)))
     return flat if NUMBER in ordered else ordered
 
 
-def _certainly(part: Type, asked: list[Type]) -> bool:
-    """Whether every value of type ``part`` is an instance of one of ``asked``. A bool is an int to Python's
+def _certainly(part: Type, types: list[Type]) -> bool:
+    """Whether every value of type ``part`` is an instance of one of ``types``. A bool is an int to Python's
     isinstance."""
-    if _is_open_tuple(part) or any(_is_open_tuple(type) for type in asked):
-        return any(_is_tuple_of(part, type) for type in asked)
-    if is_open_named_tuple(part) and any(isinstance(type, TupleType) and type.python_class for type in asked):
+    if _is_open_tuple(part) or any(_is_open_tuple(type) for type in types):
+        return any(_is_tuple_of(part, type) for type in types)
+    if is_open_named_tuple(part) and any(isinstance(type, TupleType) and type.python_class for type in types):
         return False  # whatever the type says, which of the classes in torch.return_types it is shows at run time
-    if any(part.is_subtype_of(type) or _inherits(part, type) for type in asked):
+    if any(part.is_subtype_of(type) or _inherits(part, type) for type in types):
         return True
-    return part == BOOL and any(type.kind == "IntType" for type in asked)
+    return part == BOOL and any(type.kind == "IntType" for type in types)
 
 
 def _is_open_tuple(type: Type) -> bool:
     return isinstance(type, ListType) and type.is_tuple
 
 
-def _is_tuple_of(part: Type, asked: Type) -> bool:
-    """Whether values of ``part``, of which Python makes a tuple, are of the class that ``asked`` names."""
+def _is_tuple_of(part: Type, wanted: Type) -> bool:
+    """Whether values of ``part``, of which Python makes a tuple, are of the class that ``wanted`` names."""
     if not isinstance(part, ListType):
         return False
-    if isinstance(asked, ListType):
-        return part.is_subtype_of(asked) and part.python == asked.python
-    return asked == (ANY_TUPLE if part.is_tuple else ANY_LIST) or asked == ANY
+    if isinstance(wanted, ListType):
+        return part.is_subtype_of(wanted) and part.python == wanted.python
+    return wanted == (ANY_TUPLE if part.is_tuple else ANY_LIST) or wanted == ANY
 
 
-def _inherits(part: Type, asked: Type) -> bool:
-    """Whether objects of ``part`` are of a Python class that inherits from the one of ``asked``."""
-    if not isinstance(part, ClassType) or not isinstance(asked, ClassType):
+def _inherits(part: Type, wanted: Type) -> bool:
+    """Whether objects of ``part`` are of a Python class that inherits from the one of ``wanted``."""
+    if not isinstance(part, ClassType) or not isinstance(wanted, ClassType):
         return False
-    own, base = part.python_class, asked.python_class
+    own, base = part.python_class, wanted.python_class
     return own is not None and base is not None and issubclass(own, base)
 
 

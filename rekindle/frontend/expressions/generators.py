@@ -150,11 +150,11 @@ def as_generator(
     function, iterable = call.inputs
     item = Var.create(function.range, Ident.create(function.range, f"${expr.range.start}.item"))
     if name == "filter" and function.tree.kind == "none":
-        asked: Expr = item
+        condition: Expr = item
     elif function.tree.kind in _NAMED:
-        asked = Apply.create(function.range, function, [item])
+        condition = Apply.create(function.range, function, [item])
     else:
         return None
-    element, conditions = (asked, []) if name == "map" else (item, [asked])
+    element, conditions = (condition, []) if name == "map" else (item, [condition])
     generator = Comprehension.create(expr.range, item, iterable, conditions)
     return GeneratorExpr(GeneratorExpr.create(expr.range, element, [generator]).tree)

@@ -75,7 +75,7 @@ def _operand(emitter: Emitter, expr: Expr, hint: Type | None) -> _Operand:
     return _Operand(emitter.emit_expression(expr, hint))
 
 
-def _asked(emitter: Emitter, expr: Expr, operand: _Operand) -> CondValue:
+def _truth_of_operand(emitter: Emitter, expr: Expr, operand: _Operand) -> CondValue:
     if operand.truth is not None:
         return CondValue(operand.truth, operand.refinements, operand.static)
     found = truth_of(emitter, expr, operand.value)
@@ -85,7 +85,7 @@ def _asked(emitter: Emitter, expr: Expr, operand: _Operand) -> CondValue:
 def _one_of(emitter: Emitter, expr: BinOp, operand: _Operand, hint: Type | None) -> _Operand:
     """``operand and expr.rhs``, of which the right side runs only where it decides."""
     is_or = expr.operator == "or"
-    lhs = _asked(emitter, expr.lhs, operand)
+    lhs = _truth_of_operand(emitter, expr.lhs, operand)
     value = operand.value
     if hint is None and isinstance(without_none(value.type), (ListType, DictType)):
         hint = without_none(value.type)  # [] is a list of what the other one holds
@@ -101,11 +101,11 @@ def _one_of(emitter: Emitter, expr: BinOp, operand: _Operand, hint: Type | None)
             return emitter.graph.insert_constant(is_or, range=expr.range)
         return emitter.without_none(value, expr.range) if is_or and _may_be_none(value.type) else value
 
-    def asked() -> Value:
+    def evaluated() -> Value:
         others.append(_operand(emitter, expr.rhs, hint))
         return others[0].value
 
-    branches = (decided, asked) if is_or else (asked, decided)
+    branches = (decided, evaluated) if is_or else (evaluated, decided)
     node, true, false = emitter.branch(expr.range, lhs.value, lhs.refinements, *branches)
     common = unify(unshaped(true.type), unshaped(false.type), default_to_union=True, hint=hint)
     assert common is not None

@@ -93,8 +93,8 @@ class NoneCheckInserter:
 
     def _is_a(self, value: Value, type: Type, range: SourceRange) -> Value:
         attributes: dict[str, AttributeValue] = {"types": [type]}
-        asked = self.graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)
-        return self.graph.insert_node(asked).output
+        test = self.graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)
+        return self.graph.insert_node(test).output
 
     def _raise_if(self, condition: Value, error: str, message: str, range: SourceRange) -> None:
         graph = self.graph

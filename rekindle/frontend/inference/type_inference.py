@@ -115,7 +115,7 @@ class TypeEvidence:
     """The types of variables that loops carry, where the body assigns a wider one than there was before the loop; by
     the place of the loop in its source, and by variable."""
 
-    watched: set[tuple[int, str]] = field(default_factory=set)
+    observed: set[tuple[int, str]] = field(default_factory=set)
     """Variables of which it matters whether the body of a ``try`` has assigned them before it raised, by the
     statement."""
     carried: dict[tuple[int, str], Type] = field(default_factory=dict)
@@ -139,8 +139,8 @@ class TypeEvidence:
             RestartEmission: what these bodies assign was not kept.
         """
         wanted = {(statement, name) for statement in tries}
-        if not wanted <= self.watched:
-            self.watched |= wanted
+        if not wanted <= self.observed:
+            self.observed |= wanted
             raise RestartEmission
 
     def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
@@ -472,9 +472,9 @@ def learn_from_branches(
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
     """What ``emit`` gives, which begins again as long as its uses of variables show types."""
     evidence = TypeEvidence()
-    told = list(diagnostics.problems)
+    reported = list(diagnostics.problems)
     while True:
         try:
             return emit(evidence)
         except RestartEmission:
-            diagnostics.forget_since(told)
+            diagnostics.forget_since(reported)

@@ -42,8 +42,8 @@ from rekindle.syntax.views import Apply, BinOp, Expr, Var
 class TypeOf(StaticValue):
     """``type(x)``: its name is known, and comparisons with classes are answered; as a value it is refused."""
 
-    def __init__(self, meaning: SugaredValue, name: Callable[[SourceRange], Value]) -> None:
-        self.meaning = meaning
+    def __init__(self, sugared: SugaredValue, name: Callable[[SourceRange], Value]) -> None:
+        self.sugared = sugared
         self.name = name
 
     @property
@@ -63,18 +63,18 @@ class TypeOf(StaticValue):
 
 def _type(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     (item,) = expect_arguments(emitter, call, 1, 1)
-    meaning = emitter.emit_sugared(item)
-    if isinstance(meaning, CaughtException):
-        return ClassOfCaught(meaning.value)
+    sugared = emitter.emit_sugared(item)
+    if isinstance(sugared, CaughtException):
+        return ClassOfCaught(sugared.value)
 
     def name(range: SourceRange) -> Value:
-        cls = meaning.class_of_module
+        cls = sugared.class_of_module
         if cls is not None:
             return emitter.graph.insert_constant(cls.__name__, range=range)
-        value = meaning.as_value(item.range, emitter.graph)
+        value = sugared.as_value(item.range, emitter.graph)
         return _name_of(emitter, value, list(union_members(value.type)), range)
 
-    return TypeOf(meaning, name)
+    return TypeOf(sugared, name)
 
 
 def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceRange) -> Value:
@@ -84,9 +84,9 @@ def _name_of(emitter: Emitter, value: Value, members: list[Type], range: SourceR
     said = emitter.graph.insert_constant(_named(first), range=range)
     if not rest:
         return said
-    asked = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [_plain(first)]}).output
+    is_first = emitter.insert_node("prim::isinstance", range, [value], [BOOL], {"types": [_plain(first)]}).output
     node, _, _ = emitter.branch(
-        range, asked, RefinementSet(), lambda: said, lambda: _name_of(emitter, value, rest, range)
+        range, is_first, RefinementSet(), lambda: said, lambda: _name_of(emitter, value, rest, range)
     )
     return node.add_output(STRING)
 
@@ -97,20 +97,20 @@ def type_question(emitter: Emitter, expr: BinOp) -> CondValue | None:
         generator = generator_of(emitter, expr.rhs, LAZY)
         if generator is not None:
             return CondValue(among_generated(emitter, expr, generator))
-    sides = [_asked_for(emitter, side) for side in (expr.lhs, expr.rhs)]
+    sides = [_argument_of_type(emitter, side) for side in (expr.lhs, expr.rhs)]
     if sides == [None, None] or (expr.operator == "in" and sides[1] is not None):
         return None
     positive = expr.operator in ("is", "==", "in")
     if None not in sides:
         first, second = (_exact_class(emitter, side) for side in sides if side is not None)
         return static_condition(emitter, expr.range, (first == second) is positive)
-    asked, classes = (sides[0], expr.rhs) if sides[0] is not None else (sides[1], expr.lhs)
-    assert asked is not None
-    found = _is_exactly(emitter, asked, classes, expr.range)
+    operand, classes = (sides[0], expr.rhs) if sides[0] is not None else (sides[1], expr.lhs)
+    assert operand is not None
+    found = _is_exactly(emitter, operand, classes, expr.range)
     return found if positive else negation(emitter, expr, found)
 
 
-def _asked_for(emitter: Emitter, expr: Expr) -> Expr | None:
+def _argument_of_type(emitter: Emitter, expr: Expr) -> Expr | None:
     """The x of ``type(x)``; None for any other expression."""
     if expr.tree.kind != Apply.KIND:
         return None
@@ -123,10 +123,10 @@ def _asked_for(emitter: Emitter, expr: Expr) -> Expr | None:
 
 
 def _exact_class(emitter: Emitter, expr: Expr) -> object:
-    meaning = emitter.emit_sugared(expr)
-    if meaning.class_of_module is not None:
-        return meaning.class_of_module
-    type = meaning.as_value(expr.range, emitter.graph).type
+    sugared = emitter.emit_sugared(expr)
+    if sugared.class_of_module is not None:
+        return sugared.class_of_module
+    type = sugared.as_value(expr.range, emitter.graph).type
     if len(union_members(type)) > 1 or type in (ANY, NUMBER) or is_open_named_tuple(type):
         raise UnsupportedError(
             f"the class of a value of type {type.annotation} is known only when the program runs",
@@ -136,18 +136,18 @@ def _exact_class(emitter: Emitter, expr: Expr) -> object:
     return _named(type) if isinstance(type, (ListType, TupleType, DictType)) else type.kind + _named(type)
 
 
-def _is_exactly(emitter: Emitter, asked: Expr, classes: Expr, range: SourceRange) -> CondValue:
-    sugared = emitter.emit_sugared(asked)
+def _is_exactly(emitter: Emitter, operand: Expr, classes: Expr, range: SourceRange) -> CondValue:
+    sugared = emitter.emit_sugared(operand)
     if sugared.class_of_module is not None:
         named = emitter.emit_sugared(classes)
         return static_condition(emitter, range, named.python_class(classes.range) is sugared.class_of_module)
     wanted = [part for type in class_info(emitter, classes) for part in union_members(type)]
-    value = sugared.as_value(asked.range, emitter.graph)
+    value = sugared.as_value(operand.range, emitter.graph)
     members = union_members(value.type)
     yes = [part for part in members if any(_is_of(part, type) for type in wanted)]
     maybe = [type for type in wanted if any(_may_be(part, type) for part in members)]
     no = [part for part in members if part not in yes]
-    names = [Var(asked.tree).name.name] if asked.tree.kind == Var.KIND else []
+    names = [Var(operand.tree).name.name] if operand.tree.kind == Var.KIND else []
     if not no:
         return static_condition(emitter, range, True, RefinementSet(dict.fromkeys(names, union(yes))))
     if not yes and not maybe:
@@ -239,17 +239,17 @@ def _plain(type: Type) -> Type:
     return ListType(type.element) if isinstance(type, ListType) else type
 
 
-def _may_be(part: Type, asked: Type) -> bool:
-    """Whether it depends on the value, of type ``part``, whether it is an ``asked``: a Scalar may hold a bool, too."""
-    return part in (ANY, NUMBER) and (part.accepts(asked) or asked == BOOL)
+def _may_be(part: Type, wanted: Type) -> bool:
+    """Whether it depends on the value, of type ``part``, whether it is a ``wanted``: a Scalar may hold a bool, too."""
+    return part in (ANY, NUMBER) and (part.accepts(wanted) or wanted == BOOL)
 
 
-def _is_of(part: Type, asked: Type) -> bool:
-    """Whether values of ``part`` are of the class ``asked`` itself, not of one that derives from it."""
-    if asked == ANY_LIST:
+def _is_of(part: Type, wanted: Type) -> bool:
+    """Whether values of ``part`` are of the class ``wanted`` itself, not of one that derives from it."""
+    if wanted == ANY_LIST:
         return isinstance(part, ListType) and not part.python
-    if asked == ANY_TUPLE:
+    if wanted == ANY_TUPLE:
         return (isinstance(part, TupleType) and part.fields is None) or (
             isinstance(part, ListType) and part.python == "tuple"
         )
-    return part.kind == asked.kind and (part == asked or part.is_subtype_of(asked))
+    return part.kind == wanted.kind and (part == wanted or part.is_subtype_of(wanted))

@@ -165,7 +165,7 @@ def _map(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     """A list, made where the call stands."""
     function, source = expect_arguments(emitter, call, 2, 2)
-    asked = None if function.tree.kind == "none" else emitter.emit_sugared(function)
+    predicate = None if function.tree.kind == "none" else emitter.emit_sugared(function)
     iterator = emitter.emit_sugared(source).iterator(source.range, emitter.graph)
     result = emitter.insert_node("prim::ListConstruct", call.range, [], [ListType(TENSOR)]).output
     found: list[Type] = []
@@ -175,8 +175,8 @@ def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
             found.append(unshaped(item.type))
             result.set_type(ListType(found[0]))
         answer = SimpleValue(item)
-        if asked is not None:
-            answer = asked.call_with(call.range, emitter.graph, [answer], {})  # type: ignore[assignment]
+        if predicate is not None:
+            answer = predicate.call_with(call.range, emitter.graph, [answer], {})  # type: ignore[assignment]
         condition = emitter.to_bool(answer.as_value(call.range, emitter.graph), call.range)
         node = emitter.insert_node("prim::If", call.range, [condition], [])
         with emitter.inside(node.add_block()):

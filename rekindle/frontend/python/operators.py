@@ -202,7 +202,7 @@ def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
     may_be_none = [_is_optional_plain(value.type) for value in (lhs, rhs)]
     if not any(may_be_none) or TENSOR in (lhs.type, rhs.type):
         return None
-    asked, other = (lhs, rhs) if may_be_none[0] else (rhs, lhs)
+    optional, other = (lhs, rhs) if may_be_none[0] else (rhs, lhs)
     range = expr.range
     nothing = emitter.graph.insert_constant(None, range=range)
 
@@ -213,9 +213,9 @@ def _equal_if_present(emitter: Emitter, operator: str, lhs: Value, rhs: Value, e
 
     node, _, _ = emitter.branch(
         range,
-        emitter.insert("aten::__isnot__", range, asked, nothing),
+        emitter.insert("aten::__isnot__", range, optional, nothing),
         RefinementSet(),
-        lambda: emitter.to_bool(binary(emitter, operator, emitter.without_none(asked, range), other, expr), range),
+        lambda: emitter.to_bool(binary(emitter, operator, emitter.without_none(optional, range), other, expr), range),
         both_none,
     )
     return node.add_output(BOOL)

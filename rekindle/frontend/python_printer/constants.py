@@ -121,7 +121,7 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
     if isinstance(value, list):
         assert isinstance(type, ListType)
         body = f"[{', '.join(format_constant(item, type.element, spell, table) for item in value)}]"
-        plain = bool(value) and is_told_by_members(type.element)
+        plain = bool(value) and is_inferred_from_members(type.element)
     else:
         assert isinstance(value, dict)
         assert isinstance(type, DictType)
@@ -130,7 +130,7 @@ def _container(value: object, type: Type, spell: Spelling, table: ConstantTable)
             for key, item in value.items()
         ]
         body = f"{{{', '.join(pairs)}}}"
-        plain = bool(value) and is_told_by_members(type.key) and is_told_by_members(type.value)
+        plain = bool(value) and is_inferred_from_members(type.key) and is_inferred_from_members(type.value)
     return body if plain else f"annotate({spell(type)}, {body})"
 
 
@@ -149,7 +149,7 @@ def _type_of(value: object, type: Type) -> Type:
     return found
 
 
-def is_told_by_members(element: Type) -> bool:
+def is_inferred_from_members(element: Type) -> bool:
     """Whether the members of a literal tell that it is a list (or dict) of ``element``."""
     wide = ("UnionType", "OptionalType", "NumberType", "AnyType", "InterfaceType")
     return element.kind not in wide

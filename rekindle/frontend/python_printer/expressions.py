@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from rekindle.errors import UnsupportedError
-from rekindle.frontend.python_printer.constants import is_told_by_members
+from rekindle.frontend.python_printer.constants import is_inferred_from_members
 from rekindle.frontend.python_printer.library_operators import LIBRARY_OPERATORS
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.frontend.python_printer.tagged_text import TaggedText
@@ -39,7 +39,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
     special = _SPECIAL.get(node.kind)
     if printer.importable and node.kind in _AS_PYTHON_MEANS:
         _add(out, _AS_PYTHON_MEANS[node.kind], printer.uses(node.inputs))
-    elif printer.importable and _is_told_apart(node):
+    elif printer.importable and _differs_from_library(node):
         _add(out, f"ops.aten.{node.kind.partition('::')[2]}", printer.uses(node.inputs))
     elif special is not None:
         special(out, node, printer)
@@ -49,7 +49,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
         _write_operator(out, node, printer)
 
 
-def _is_told_apart(node: Node) -> bool:
+def _differs_from_library(node: Node) -> bool:
     """Whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
@@ -214,8 +214,8 @@ def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
     return f"annotate({printer.type(value.type)}, None)"
 
 
-def _annotated(out: TaggedText, type: Type, body: TaggedText, told: bool, printer: FunctionPrinter) -> None:
-    if told:
+def _annotated(out: TaggedText, type: Type, body: TaggedText, is_inferred: bool, printer: FunctionPrinter) -> None:
+    if is_inferred:
         out.add(body)
     else:
         out.add(f"annotate({printer.type(type)}, ", body, ")")
@@ -224,8 +224,8 @@ def _annotated(out: TaggedText, type: Type, body: TaggedText, told: bool, printe
 def _list(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     type = node.output.type
     assert isinstance(type, ListType)
-    told = bool(node.inputs) and is_told_by_members(type.element)
-    _annotated(out, type, TaggedText(node.range).add_list(printer.uses(node.inputs), "[", "]"), told, printer)
+    is_inferred = bool(node.inputs) and is_inferred_from_members(type.element)
+    _annotated(out, type, TaggedText(node.range).add_list(printer.uses(node.inputs), "[", "]"), is_inferred, printer)
 
 
 def _dict(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
@@ -241,8 +241,8 @@ def _dict(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
     pairs: list[str | TaggedText] = [
         TaggedText(node.range).add(key, ": ", value) for key, value in zip(uses[::2], uses[1::2], strict=True)
     ]
-    told = bool(uses) and is_told_by_members(type.key) and is_told_by_members(type.value)
-    _annotated(out, type, TaggedText(node.range).add_list(pairs, "{", "}"), told, printer)
+    is_inferred = bool(uses) and is_inferred_from_members(type.key) and is_inferred_from_members(type.value)
+    _annotated(out, type, TaggedText(node.range).add_list(pairs, "{", "}"), is_inferred, printer)
 
 
 def _create_object(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:

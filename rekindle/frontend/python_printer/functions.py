@@ -340,8 +340,8 @@ def _is_wider_number(target: Value, value: Value) -> bool:
 def _say_their_types(outputs: Sequence[Value]) -> bool:
     """Whether the types of what an ``if`` assigns have to be told: whoever reads it finds out by himself what is
     Optional, as long as it stands with others."""
-    told = UnionBase if len(outputs) == 1 else UnionType
-    return any(isinstance(output.type, told) for output in outputs)
+    union = UnionBase if len(outputs) == 1 else UnionType
+    return any(isinstance(output.type, union) for output in outputs)
 
 
 def _before(node: Node) -> Node:

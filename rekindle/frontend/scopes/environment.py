@@ -137,7 +137,7 @@ class Environment:
         if reason is not None:
             raise UndefinedNameError(f"'{name}' is not defined here: {reason}", range)
         if is_own:
-            self._want_of_later_turn(name, range)
+            self._want_of_later_iteration(name, range)
             error, said = _unassigned(name, range), unassigned_text(name, is_free=False)
             error.missing = MissingName(*said, self.graph.insert_point.owning_block)
             raise error
@@ -311,7 +311,7 @@ class Environment:
             self._insert_store(FLAG + self.frame.variable(name), range, false)
             self.has_flags = True
 
-    def _want_of_later_turn(self, name: str, range: SourceRange) -> None:
+    def _want_of_later_iteration(self, name: str, range: SourceRange) -> None:
         """A variable that nothing has assigned yet, but that a loop around this place assigns further on.
 
         Raises:

@@ -228,8 +228,8 @@ class _Flow:
         while True:
             loop = _Loop()
             self.loops.append(loop)
-            asked = self.block(condition, entered)
-            ended = _both(self.block(body, asked), loop.continued)
+            tested = self.block(condition, entered)
+            ended = _both(self.block(body, tested), loop.continued)
             self.loops.pop()
             again = _both(entered, ended)
             if again == entered:

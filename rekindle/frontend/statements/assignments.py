@@ -169,8 +169,8 @@ def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequ
         origin = origin_of_value(value.tree, value)
         type = None if origin is None else _first_type(emitter, origin, target, value)
         found.append((target, value, origin, type, emitter.emit_sugared(value, 1, type)))
-    for target, value, origin, type, meaning in found:
-        _assign_as(emitter, target, meaning, type, value.range)
+    for target, value, origin, type, sugared in found:
+        _assign_as(emitter, target, sugared, type, value.range)
         if origin is not None:
             _remember(emitter, origin, target)
 

@@ -66,7 +66,7 @@ class TryBody:
     """Whether control may get to the end of the body."""
     tree: int = 0
     """The statement, by the identity of its tree."""
-    watched: Set[str] = frozenset()
+    observed: Set[str] = frozenset()
     """Variables of the body of which it matters whether it has assigned them before it raised."""
     flags: dict[str, VariableCell] = field(default_factory=dict)
     """Whether it has, for each of them."""
@@ -86,8 +86,8 @@ class TryBody:
         run time whether it really is; None: it is."""
         known = self.outer.find_type(name)
         if known is None:
-            if name in self.watched:
-                self._note_watched(graph, name, value, type, range, assigned)
+            if name in self.observed:
+                self._note_observed(graph, name, value, type, range, assigned)
             return
         cell = self.cells.get(name)
         if cell is None:
@@ -96,7 +96,7 @@ class TryBody:
                 cell = self.cells[name] = self.make_cell(graph, graph.insert_node(load).output, range)
         cell.write(graph, value, type, range)
 
-    def _note_watched(
+    def _note_observed(
         self, graph: Graph, name: str, value: Value, type: Type, range: SourceRange, assigned: Value | None
     ) -> None:
         if name not in self.flags:

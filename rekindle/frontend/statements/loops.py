@@ -90,8 +90,8 @@ def emit_while(emitter: Emitter, statement: While) -> None:
     condition = statement.condition
     if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
         leaving: list[Stmt] = [bare(Break, condition.range)]
-        turn: list[Stmt] = [If.create(statement.range, condition, statement.body, leaving)]
-        _emit_loop(emitter, statement, lambda: emitter.emit_statements(turn))
+        iteration: list[Stmt] = [If.create(statement.range, condition, statement.body, leaving)]
+        _emit_loop(emitter, statement, lambda: emitter.emit_statements(iteration))
         return
     _emit_loop(emitter, statement, lambda: emitter.emit_statements(statement.body), condition=statement.condition)
 

@@ -425,15 +425,19 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
     try:
         with keeping_if(emitter, lambda: not emitter.diagnostics.has_failed):
             try_to_emit(emitter, partial(emitter.emit_statements, statements))
-        told = emitter.diagnostics
+        branch_diagnostics = emitter.diagnostics
     finally:
         emitter.diagnostics, emitter.is_unexpected = saved, was_unexpected
-    if not told.has_failed:
+    if not branch_diagnostics.has_failed:
         return
     while emitter.graph.insert_point.prev is not before:
         emitter.graph.insert_point.prev.destroy()
     range = statements[0].range
-    why = told.problems[0].message.partition("\n")[0] if told.problems else "it needs what could not be compiled"
+    why = (
+        branch_diagnostics.problems[0].message.partition("\n")[0]
+        if branch_diagnostics.problems
+        else "it needs what could not be compiled"
+    )
     text = f"this branch was not compiled, because no attribute of the module led here: {why}"
     _insert_raise(emitter, [emitter.graph.insert_constant(item, range=range) for item in (text, _NOT_COMPILED)], range)
 

@@ -269,10 +269,10 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
     block = node.add_block()
     saved, loop = environment.tried, emitter.loop
     left = saved.loop if loop is LoopKind.NONE and saved is not None else loop
-    watched = {name for tree, name in emitter.evidence.watched if tree == id(statement.tree)}
+    observed = {name for tree, name in emitter.evidence.observed if tree == id(statement.tree)}
     if saved is not None:
-        watched |= saved.watched  # the body around learns of assignments here from the cells of this one
-    attempt = TryBody(node, environment.frame, left, tree=id(statement.tree), watched=watched)
+        observed |= saved.observed  # the body around learns of assignments here from the cells of this one
+    attempt = TryBody(node, environment.frame, left, tree=id(statement.tree), observed=observed)
     environment.tried, emitter.loop = attempt, LoopKind.NONE
     try:
         with emitter.inside(block) as frame:

@@ -40,8 +40,8 @@ def ask_type(value: Value, name: str, range: SourceRange, graph: Graph) -> Value
     if not having or len(having) == len(members):
         return None
     attributes: dict[str, AttributeValue] = {"types": having}
-    asked = graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)
-    return graph.insert_node(asked).output
+    test = graph.create("prim::isinstance", [value], types=[BOOL], attributes=attributes, range=range)
+    return graph.insert_node(test).output
 
 
 def _class_of(given: Type) -> type | None:

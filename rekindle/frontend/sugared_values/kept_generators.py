@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class KeptIterator(StaticValue):
     """What a variable holds that is used up by the first who goes over it: ``zip(xs, ys)``."""
 
-    def __init__(self, emitter: Emitter, name: str, meaning: SugaredValue) -> None:
+    def __init__(self, emitter: Emitter, name: str, sugared: SugaredValue) -> None:
         self.emitter = emitter
         self.name = name
-        self.meaning = meaning
+        self.sugared = sugared
         self.made_in = emitter.environment.frame
         self.taken: SourceRange | None = None
 
@@ -59,23 +59,23 @@ class KeptIterator(StaticValue):
 
     @property
     def static_length(self) -> int | None:
-        return self.meaning.static_length
+        return self.sugared.static_length
 
     @property
     def must_unroll(self) -> bool:
-        return self.meaning.must_unroll
+        return self.sugared.must_unroll
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         self.use(range)
-        return self.meaning.as_value(range, graph)
+        return self.sugared.as_value(range, graph)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         self.use(range)
-        return self.meaning.iterator(range, graph)
+        return self.sugared.iterator(range, graph)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         self.use(range)
-        return self.meaning.as_tuple(range, graph, size_hint)
+        return self.sugared.as_tuple(range, graph, size_hint)
 
 
 class KeptGenerator(KeptIterator):
@@ -136,7 +136,7 @@ class KeptCall(KeptIterator):
                 hint=f"keep a list: {self.name} = list(…)",
             )
         if is_first:
-            self.meaning = self.emitter.emit_sugared(self.call_kept)
+            self.sugared = self.emitter.emit_sugared(self.call_kept)
 
     @property
     def static_length(self) -> int | None:

@@ -150,15 +150,15 @@ class LocalFunction(SugaredValue):
         found: dict[str, SugaredValue] = {}
         environment = self.emitter.environment
         for name, variable in self.variables.items():
-            meaning = environment.find_variable(variable, name)
-            if meaning is None and environment.may_be_unassigned(name, variable):
+            sugared = environment.find_variable(variable, name)
+            if sugared is None and environment.may_be_unassigned(name, variable):
                 raise UnsupportedError(
                     f"{self.description} reads '{name}', which may not have been assigned here",
                     range,
                     hint="assign it before, or let the function return at its end only and call it by its name",
                 )
-            if meaning is not None and not (isinstance(meaning, LocalFunction) and meaning.function is self.function):
-                found[name] = meaning  # itself it knows in any case
+            if sugared is not None and not (isinstance(sugared, LocalFunction) and sugared.function is self.function):
+                found[name] = sugared  # itself it knows in any case
         return found
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
@@ -203,15 +203,15 @@ class PassedFunction(SugaredValue):
         """The function as a local one of ``emitter``, with variables of its own around it."""
         variables = {name: emitter.environment.hidden_variable(name) for name in self.around}
         range = self.function.definition.name.range
-        for name, meaning in self.around.items():
-            emitter.environment.assign(variables[name], range, meaning)
+        for name, sugared in self.around.items():
+            emitter.environment.assign(variables[name], range, sugared)
         return LocalFunction(self.function, emitter, variables, self.defaults)
 
 
 def run_in_place(
-    emitter: Emitter, function: LocalFunction, meanings: Mapping[str, SugaredValue], range: SourceRange
+    emitter: Emitter, function: LocalFunction, parameters: Mapping[str, SugaredValue], range: SourceRange
 ) -> SugaredValue:
-    """Emit the body of a local function where it is called; ``meanings`` are those of its parameters."""
+    """Emit the body of a local function where it is called; ``parameters`` are the sugared values of its parameters."""
     definition = function.function.definition
     environment = emitter.environment
     saved = emitter.resolver
@@ -219,11 +219,11 @@ def run_in_place(
     result: SugaredValue
     frame = environment.push_hiding(own, is_function=True)
     frame.hidden.update(function.variables)
-    environment.begin_function(own.difference(meanings), range)
+    environment.begin_function(own.difference(parameters), range)
     emitter.resolver = environment.resolver = function.function.resolver
     try:
-        for name, meaning in meanings.items():
-            environment.assign(name, range, meaning)
+        for name, sugared in parameters.items():
+            environment.assign(name, range, sugared)
         *body, last = definition.body
         if last.tree.kind != Return.KIND:
             emitter.emit_statements(definition.body)

@@ -108,15 +108,15 @@ class FxImporter:
         if any(env.get(used) is LOST for used in node.all_input_nodes):
             return LOST
         try:
-            meaning = self.call(node, args, kwargs)
+            imported = self.call(node, args, kwargs)
         except (CaptureError, SchemaError) as problem:
             if self.fallback is None:
                 self.problems.append(problem)
                 return LOST
-            meaning = self.fallback(self, node, args, kwargs)
-        if isinstance(meaning, Value) and not meaning.has_name:
-            meaning.set_name(node.name)
-        return meaning
+            imported = self.fallback(self, node, args, kwargs)
+        if isinstance(imported, Value) and not imported.has_name:
+            imported.set_name(node.name)
+        return imported
 
     def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
         """The meaning of a call of the function that ``node`` names.
@@ -148,13 +148,13 @@ class FxImporter:
 
     # ------------------------------------------------------------------------------------------------- making nodes
 
-    def value(self, meaning: ImportedValue, type: Any = None) -> Value:
-        """The value that ``meaning`` stands for; constants are inserted, lists and tuples made."""
-        if isinstance(meaning, Value):
-            return meaning
-        if isinstance(meaning, (torch.SymInt, torch.SymBool, torch.SymFloat)):
-            raise CaptureError(f"the graph holds the symbol {meaning}, which no node computes", self.range)
-        return self.graph.insert_constant(meaning, type, self.range)
+    def value(self, imported: ImportedValue, type: Any = None) -> Value:
+        """The value that ``imported`` stands for; constants are inserted, lists and tuples made."""
+        if isinstance(imported, Value):
+            return imported
+        if isinstance(imported, (torch.SymInt, torch.SymBool, torch.SymFloat)):
+            raise CaptureError(f"the graph holds the symbol {imported}, which no node computes", self.range)
+        return self.graph.insert_constant(imported, type, self.range)
 
     def insert(self, kind: str, *args: ImportedValue, **kwargs: ImportedValue) -> Value:
         """Insert a call of a registered operator."""

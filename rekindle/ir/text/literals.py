@@ -82,7 +82,7 @@ def read_string(literal: str) -> str:
 
 
 _ESCAPED = re.compile(r"((?:\\[0-7]{1,3})+)|\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\s\S]))")
-_MEANINGS = {escape[1]: character for character, escape in _ESCAPES.items()}
+_CHARACTERS = {escape[1]: character for character, escape in _ESCAPES.items()}
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -94,7 +94,7 @@ def _unescape(found: re.Match[str]) -> str:
         except UnicodeDecodeError:
             return data.decode("latin-1")
     if character is not None:
-        return _MEANINGS.get(character, "\\" + character)
+        return _CHARACTERS.get(character, "\\" + character)
     code = int(next(filter(None, hexadecimal)), 16)
     return chr(code) if code <= 0x10FFFF else found.group()
 

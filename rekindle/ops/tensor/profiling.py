@@ -51,12 +51,12 @@ def guard(node: Node) -> Operation:
     Raises:
         RuntimeError: it is not. A program that goes on nevertheless has a ``prim::BailOut`` in its place.
     """
-    told = node.output.type
-    test = guard_test(told)
+    assumed = node.output.type
+    test = guard_test(assumed)
 
     def insist(value: Any) -> Any:
         if not test(value):
-            raise RuntimeError(f"a value was assumed to be {told}, but is {_describe(value)}")
+            raise RuntimeError(f"a value was assumed to be {assumed}, but is {_describe(value)}")
         return value
 
     return insist

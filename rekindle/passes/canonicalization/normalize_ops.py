@@ -83,7 +83,7 @@ def _rename(at: RewriteSite) -> bool:
     return at.replace_node(ALIASES[at.node.kind], at.node.inputs, attributes=at.node.attributes)
 
 
-def _turn_round(at: RewriteSite) -> bool:
+def _swap_operands(at: RewriteSite) -> bool:
     """``rsub`` of two tensors is ``sub`` with the operands exchanged."""
     if len(at.node.inputs) != 3:
         return False
@@ -101,7 +101,7 @@ def _compare(kind: str) -> NodeRule:
 
 _RULES: Final[NodeRules] = {
     **dict.fromkeys(ALIASES, (_rename,)),
-    "aten::rsub": (_turn_round,),
+    "aten::rsub": (_swap_operands,),
     "aten::__is__": (_compare("aten::eq"),),
     "aten::__isnot__": (_compare("aten::ne"),),
 }

@@ -104,17 +104,17 @@ def _insert_check(map: Foldable) -> None:
     """Raise an error in front of a convolution if there is no batch."""
     graph, node, rank = map.node.graph, map.node, map.spatial + 2
     with graph.inserting_before(node):
-        asked = graph.insert_node(graph.create("aten::dim", [map.operand], types=[INT], range=node.range))
+        dim = graph.insert_node(graph.create("aten::dim", [map.operand], types=[INT], range=node.range))
         wanted, text, kind = (
             graph.insert_constant(value)
             for value in (rank, f"expected {rank}D input (got {{}}D input)", "builtins.ValueError")
         )
-        other = graph.create("aten::ne", [asked.output, wanted], types=[BOOL], range=node.range)
+        other = graph.create("aten::ne", [dim.output, wanted], types=[BOOL], range=node.range)
         check = graph.create("prim::If", [graph.insert_node(other).output], outputs=0, range=node.range)
         graph.insert_node(check)
     wrong = check.add_block()
     check.add_block()
-    message = graph.create("aten::format", [text, asked.output], types=[STRING], range=node.range)
+    message = graph.create("aten::format", [text, dim.output], types=[STRING], range=node.range)
     wrong.append(message)
     wrong.append(graph.create("prim::RaiseException", [message.output, kind], outputs=0, range=node.range))
 

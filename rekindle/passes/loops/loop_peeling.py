@@ -75,8 +75,8 @@ def _peel(loop: Node, settled: list[int]) -> None:
         count, condition = view.trip_count, view.condition
         zero, one = graph.insert_constant(0, range=range), graph.insert_constant(1, range=range)
         known = constant_int(count)
-        asked = graph.insert("aten::gt", [count, zero], range=range) if known is None else None
-        runs = asked or graph.insert_constant((known or 0) > 0, range=range)
+        test = graph.insert("aten::gt", [count, zero], range=range) if known is None else None
+        runs = test or graph.insert_constant((known or 0) > 0, range=range)
         if constant_bool(condition) is not True:
             runs = graph.insert("aten::__and__", [runs, condition], range=range)
         choice = graph.insert_node(graph.create("prim::If", [runs], outputs=0, range=range))

@@ -142,7 +142,7 @@ def _replace(root: Node, new: Node) -> None:
 _SIDES: Final = (1, 0)
 """Which factor is shared, the weight of a layer before what a weight is given to."""
 
-_TELL_VIEWS: Final = kinds_with(Trait.ADDRESSES_STORAGE)
+_STORAGE_QUERIES: Final = kinds_with(Trait.ADDRESSES_STORAGE)
 """Kinds that can tell a part of a tensor from a tensor of its own."""
 
 
@@ -157,7 +157,7 @@ class _Sides:
             self.known_later |= self.aliases.reachable(value)
 
     def run(self) -> bool:
-        if any(node.kind in _TELL_VIEWS for node in self.graph.all_nodes()):
+        if any(node.kind in _STORAGE_QUERIES for node in self.graph.all_nodes()):
             return False
         changed = False
         for block in _blocks_of(self.graph):

@@ -47,8 +47,8 @@ class CommonSubexpressionElimination:
         return _Elimination(graph).block(graph.block, [])
 
 
-_LEFT_ALONE: Final = FRESH_VALUE_KINDS | {"prim::profile"}
-_TELLS_APART: Final = queries_of(Trait.READS_IDENTITY)
+_NOT_ELIMINATED: Final = FRESH_VALUE_KINDS | {"prim::profile"}
+_IDENTITY_TESTS: Final = queries_of(Trait.READS_IDENTITY)
 
 _Scope = dict[Hashable, Node]
 
@@ -146,7 +146,7 @@ def _sets_modes_within(node: Node) -> bool:
 
 def _has_key(node: Node) -> bool:
     """Whether the node, as far as it can be told from itself, may be one with another that looks like it."""
-    if not node.outputs or node.kind in _LEFT_ALONE or is_nondeterministic(node):
+    if not node.outputs or node.kind in _NOT_ELIMINATED or is_nondeterministic(node):
         return False
     return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())
 
@@ -158,7 +158,7 @@ def _may_leave(value: Value) -> bool:
 
 
 def _may_leave_by(user: Node) -> bool:
-    if user.kind in _TELLS_APART or user.kind in FORWARDING_KINDS or user.blocks or user.kind == "prim::Return":
+    if user.kind in _IDENTITY_TESTS or user.kind in FORWARDING_KINDS or user.blocks or user.kind == "prim::Return":
         return True
     operator = user.operator
     if (

@@ -35,7 +35,7 @@ from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination, remove_carried
 from rekindle.rewriting.changes import may_change
 
-_LEFT_ALONE = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
+_NOT_FOLDED = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ def _propagate(block: Block) -> bool:
 def _can_be_computed(node: Node) -> bool:
     if (
         is_foreign(node.kind)  # it may do anything, and a program that is merely loaded must not run it
-        or node.kind in _LEFT_ALONE
+        or node.kind in _NOT_FOLDED
         or not node.outputs
         or not all(is_constant(value) for value in node.inputs)
     ):

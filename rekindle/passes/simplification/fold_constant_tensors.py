@@ -74,7 +74,7 @@ def _sets_modes(graph: Graph) -> bool:
     return any(not str(type).endswith(_GRAD_MODES) for type in entered)
 
 
-_LEFT_ALONE: Final = (FORWARDING_KINDS - UNPACKS) | FRESH_VALUE_KINDS | queries_of(Trait.READS_IDENTITY)
+_NOT_FOLDED: Final = (FORWARDING_KINDS - UNPACKS) | FRESH_VALUE_KINDS | queries_of(Trait.READS_IDENTITY)
 
 
 class _Work:
@@ -87,7 +87,7 @@ class _Work:
             self.leaving |= self.aliases.reachable(value)
 
     def can_be_computed(self, node: Node) -> bool:
-        if node.kind in _LEFT_ALONE or is_foreign(node.kind) or node.blocks or not node.outputs:
+        if node.kind in _NOT_FOLDED or is_foreign(node.kind) or node.blocks or not node.outputs:
             return False
         if not any(_is_constant_holder(value) for value in node.inputs):
             return False

@@ -26,12 +26,12 @@ class SubgraphCache(Generic[_Made]):
     def __init__(self) -> None:
         self._made: Final[WeakKeyDictionary[Graph, WeakValueDictionary[Hashable, _Made]]] = WeakKeyDictionary()
 
-    def of(self, node: Node, make: Callable[[Graph], _Made], apart: Hashable = None) -> _Made:
-        """What an alike node of the same graph had made, or what ``make`` gives now. Nodes that differ in ``apart``
-        share nothing."""
+    def of(self, node: Node, make: Callable[[Graph], _Made], discriminator: Hashable = None) -> _Made:
+        """What an alike node of the same graph had made, or what ``make`` gives now. Nodes that differ in
+        ``discriminator`` share nothing."""
         subgraph = node.get_graph("Subgraph")
         made = self._made.setdefault(node.graph, WeakValueDictionary())
-        key = structural_key(subgraph), apart
+        key = structural_key(subgraph), discriminator
         found = made.get(key)
         if found is None:
             found = made[key] = make(subgraph)

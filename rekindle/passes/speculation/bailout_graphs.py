@@ -90,14 +90,16 @@ class _BailoutGraphBuilder:
     def remaining_iterations(self, loop: Node) -> None:
         """Append a loop that does what is left to do once a turn of ``loop`` is finished."""
         graph, view = self.graph, LoopView(loop)
-        body, turns, counter = view.body, view.trip_count, view.iteration
+        body, trip_count, counter = view.body, view.trip_count, view.iteration
         done: Value | None = None
         left = None
         if view.counts:
             one = graph.insert_constant(1, range=loop.range)
             done = self._number("aten::add", self.of(counter), one, loop)
-            left = self.of(turns) if view.is_endless else self._number("aten::sub", self.of(turns), done, loop)
-        first = [left or self.of(turns), *map(self.of, body.outputs)]
+            left = (
+                self.of(trip_count) if view.is_endless else self._number("aten::sub", self.of(trip_count), done, loop)
+            )
+        first = [left or self.of(trip_count), *map(self.of, body.outputs)]
         copy = graph.create("prim::Loop", first, types=[output.type for output in loop.outputs], range=loop.range)
         copy.callstack, copy.scope = loop.callstack, loop.scope
         graph.append_node(copy)

@@ -185,11 +185,11 @@ def _weaken(graph: Graph) -> bool:
     """Have guards tell nothing of gradients where the program does not ask whether one is required: then it is one
     program, with gradients and without."""
     changed = False
-    is_asked = any(node.kind == "prim::requires_grad" for node in graph.all_nodes())
-    for guard in () if is_asked else graph.find_nodes(GUARD):
-        told = guard.output.type
-        if isinstance(told, TensorType) and told.requires_grad is not None and may_change("weaken", guard):
-            guard.output.set_type(replace(told, requires_grad=None))
+    is_queried = any(node.kind == "prim::requires_grad" for node in graph.all_nodes())
+    for guard in () if is_queried else graph.find_nodes(GUARD):
+        type = guard.output.type
+        if isinstance(type, TensorType) and type.requires_grad is not None and may_change("weaken", guard):
+            guard.output.set_type(replace(type, requires_grad=None))
             changed = True
     return changed
 
@@ -197,7 +197,7 @@ def _weaken(graph: Graph) -> bool:
 def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
     """With ``and_after`` the guards stay that may imply those that something asks for."""
     guards = graph.find_nodes(GUARD)
-    needed = _asked_for(graph, and_after) if guards else set()
+    needed = _queried_guards(graph, and_after) if guards else set()
     changed = False
     for guard in guards:
         if guard not in needed and may_change("eliminate", guard):
@@ -230,7 +230,7 @@ def _loops_around(node: Node) -> int:
     return found
 
 
-def _asked_for(graph: Graph, and_after: bool) -> set[Node]:
+def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
     """The guards that what the program asks about tensors may depend on."""
     needed: set[Node] = set()
     seen: set[Value] = set()

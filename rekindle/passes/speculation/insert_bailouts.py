@@ -117,7 +117,7 @@ class _Captures:
                 rest = live - {node.output, node.input}
                 self.found[node] = sorted(filter(is_captured, rest), key=lambda value: value.unique)
             live.difference_update(node.outputs)
-            around = live | self._next_turn(node) if node.kind == "prim::Loop" else live
+            around = live | self._next_iteration(node) if node.kind == "prim::Loop" else live
             for inner in node.blocks:
                 self._walk(inner, around)
             for inner in node.blocks:
@@ -125,7 +125,7 @@ class _Captures:
             live.update(node.inputs)
         return live.difference(block.inputs)
 
-    def _next_turn(self, loop: Node) -> set[Value]:
+    def _next_iteration(self, loop: Node) -> set[Value]:
         """What leaving a turn of a loop in its middle takes: what the next reads, and how many there are."""
         view = LoopView(loop)
         found = self._read_from_outside(view.body)
@@ -169,22 +169,22 @@ def _is_writable(value: object) -> bool:
 
 
 def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
-    told: dict[Node, Type] = {}
+    guarded_types: dict[Node, Type] = {}
     replaced: dict[Value, Value] = {}
     for guard in graph.find_nodes(GUARD):
         inputs = [guard.input, *(replaced.get(value, value) for value in captured[guard])]
-        bailout = graph.create(BAILOUT, inputs, types=[guard.input.type], attributes={"index": len(told)})
+        bailout = graph.create(BAILOUT, inputs, types=[guard.input.type], attributes={"index": len(guarded_types)})
         if _is_at_entry(graph, guard):
             bailout.set_attribute(AT_ENTRY, 1)
         bailout.set_range(guard.range)
         bailout.callstack, bailout.scope = guard.callstack, guard.scope
         bailout.insert_before(guard)
-        told[bailout] = guard.output.type
+        guarded_types[bailout] = guard.output.type
         replaced[guard.output] = bailout.output
         put_in_place(guard, bailout.output)
     subgraph = graph.copy()
     template = graph.block.prepend(graph.create(TEMPLATE, types=[INT], attributes={"Subgraph": subgraph}))
-    for bailout, type in told.items():
+    for bailout, type in guarded_types.items():
         bailout.insert_input(1, template.output)
         bailout.output.set_type(type)
 

@@ -38,12 +38,12 @@ class InsertGuards:
         steady = InvariantTypeFacts(graph) if notes else None
         for note in notes:
             assert steady is not None
-            told = self._guarded_type(steady, note)
-            if not may_change("remove" if told is None else "guard", note):
+            guarded = self._guarded_type(steady, note)
+            if not may_change("remove" if guarded is None else "guard", note):
                 continue
             replacement = note.input
-            if told is not None:
-                guard = graph.create(GUARD, [note.input], types=[told], range=note.range)
+            if guarded is not None:
+                guard = graph.create(GUARD, [note.input], types=[guarded], range=note.range)
                 guard.callstack, guard.scope = note.callstack, note.scope
                 replacement = guard.insert_before(note).output
             put_in_place(note, replacement)
@@ -61,9 +61,9 @@ class InsertGuards:
             seen = seen.with_rank_only()
         if not _comes_from_outside(note.input):
             seen = replace(seen, requires_grad=None)
-        told = steady.of(note.input, replace(seen, strides=None, undefined=None))
+        guarded = steady.of(note.input, replace(seen, strides=None, undefined=None))
         declared = note.input.type
-        return told if told.is_refined or not isinstance(declared, TensorType) else None
+        return guarded if guarded.is_refined or not isinstance(declared, TensorType) else None
 
 
 def _comes_from_outside(value: Value) -> bool:

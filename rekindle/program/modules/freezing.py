@@ -210,18 +210,18 @@ class _Freezer:
             for name in part.script_type.attributes
             if name not in part._modules and hasattr(part, name)
         }
-        touched: set[int] = set()
+        reachable: set[int] = set()
         for part in self.root.modules():
             if id(part) not in self.types and isinstance(part, ScriptModule):
                 for name in part.script_type.attributes:
-                    touched |= objects_in(getattr(part, name, None))
+                    reachable |= objects_in(getattr(part, name, None))
         for identity, name in self.kept:
             if identity in self.types:
-                touched |= held.get((self.types[identity], name), set())
+                reachable |= held.get((self.types[identity], name), set())
         while True:
             for slot in found:
-                touched |= held.get(slot, set())
-            more = {slot for slot, objects in held.items() if objects & touched} - found
+                reachable |= held.get(slot, set())
+            more = {slot for slot, objects in held.items() if objects & reachable} - found
             if not more:
                 return found
             found |= more

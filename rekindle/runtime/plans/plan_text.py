@@ -37,8 +37,8 @@ def plan_text(plan: ExecutionPlan) -> str:
         if group is not None:
             groups.append(group)
         elif found is None:
-            told = " ".join(repr(value).split())
-            lines.append(f"# {name} has no name to import it by: {told}")
+            text = " ".join(repr(value).split())
+            lines.append(f"# {name} has no name to import it by: {text}")
         else:
             imports[found[0]] = None
             lines.append(f"{name} = {found[1]}")

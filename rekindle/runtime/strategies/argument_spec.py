@@ -105,9 +105,9 @@ class ArgumentSpecCreator:
         types = {place: value.type for value, place in _arguments(self.graph).items()}
         answers: list[str] = []
         for place, fact in self.queried_properties:
-            asked = fact.value.format(place.expression)
+            query = fact.value.format(place.expression)
             may_be_none = fact is not ArgumentProperty.IS_NONE and isinstance(types[place], OptionalType)
-            answers.append(f"None if {place.expression} is None else {asked}" if may_be_none else asked)
+            answers.append(f"None if {place.expression} is None else {query}" if may_be_none else query)
         parameters = ", ".join(f"r{index}" for index in range(len(self.graph.inputs)))
         return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
 
@@ -156,7 +156,7 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
     """What ``graph`` asks of its arguments, each thing once, in the order of the arguments; what it asks of results
     that follow from arguments is asked of these."""
     arguments = _arguments(graph)
-    asked: set[tuple[ArgumentPath, ArgumentProperty]] = set()
+    queried: set[tuple[ArgumentPath, ArgumentProperty]] = set()
     derived = _Derived(arguments)
     for node in graph.all_nodes():
         facts = _QUERIED.get(node.kind, ())
@@ -165,10 +165,10 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
         asked_of, *_ = node.inputs
         value = _unwrapped(asked_of)
         if value in arguments:
-            asked.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
+            queried.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
         elif node.kind in TYPE_QUERIES:
-            asked.update((arguments[root], fact) for root in derived.roots(value) for fact in _OF_A_TENSOR)
-    return sorted(asked, key=lambda each: (each[0].input, each[0].path, each[1].name))
+            queried.update((arguments[root], fact) for root in derived.roots(value) for fact in _OF_A_TENSOR)
+    return sorted(queried, key=lambda each: (each[0].input, each[0].path, each[1].name))
 
 
 def _unwrapped(value: Value) -> Value:

@@ -24,16 +24,16 @@ class FaultInjector:
 
     def __init__(self) -> None:
         self.at = -1
-        self.asked = 0
+        self.queries = 0
 
     def begin(self, at: int = -1) -> None:
         """Count from 0 again; no guard fails where ``at`` is negative."""
-        self.at, self.asked = at, 0
+        self.at, self.queries = at, 0
 
     def should_fail(self) -> bool:
         """Whether the guard that is asked now is to fail."""
-        self.asked += 1
-        return self.asked - 1 == self.at
+        self.queries += 1
+        return self.queries - 1 == self.at
 
 
 _faults: Final[list[FaultInjector | None]] = [None]

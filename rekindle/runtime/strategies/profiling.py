@@ -90,10 +90,10 @@ class ProfilingRecord:
         be noted afterwards, for another time."""
         with self._lock:
             for node, record in self.records.items():
-                told = record.merged_type
+                profiled = record.merged_type
                 node.attributes.pop(PROFILED_TYPE, None)
-                if told is not None:
-                    node.set_attribute(PROFILED_TYPE, told)
+                if profiled is not None:
+                    node.set_attribute(PROFILED_TYPE, profiled)
         return self.graph
 
 

@@ -187,7 +187,7 @@ class ProfilingStrategy:
                 in_background(partial(self._finish, lambda: self.graph))
             return Version(code_of(self.record), None)
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
-            code = self._watched_code()
+            code = self._profiled_code()
             if code is None:
                 self._current = self.general()
             elif self._current is None:
@@ -195,7 +195,7 @@ class ProfilingStrategy:
                 self._current.function = self._unknown
             return self._current
 
-    def _watched_code(self) -> Code | None:
+    def _profiled_code(self) -> Code | None:
         """What notes what flows, if there may be one more version."""
         if self._knows_sizes and self._watching is None:
             self._recording = self._recording or ProfilingRecord(self.graph)
@@ -208,7 +208,7 @@ class ProfilingStrategy:
         if self._is_busy:
             return InterpreterState(code_of(self.record)).run(arguments)
         with COMPILING:
-            code = self._watched_code()
+            code = self._profiled_code()
         if code is None:
             return self.general().function(*arguments)
         result = InterpreterState(code).run(arguments)

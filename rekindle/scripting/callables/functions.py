@@ -21,11 +21,11 @@ from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.callables.overloads import Declaration, overloads_of
 from rekindle.scripting.compilation import compile_function
 
-_KEPT = "__rekindle_records__"
+_CACHE = "__rekindle_records__"
 
 
 @dataclass(slots=True)
-class _Kept:
+class _CachedRecords:
     """What a function keeps. ``function`` tells a function from its copies, which share the attribute
     (``functools.wraps``)."""
 
@@ -35,13 +35,13 @@ class _Kept:
 
 def records_of(function: types.FunctionType) -> tuple[GraphFunction, ...]:
     """The records of a Python function: one, or one for each declared overload."""
-    kept = vars(function).get(_KEPT)
-    if isinstance(kept, _Kept) and kept.function is function:
-        return kept.records
+    cached = vars(function).get(_CACHE)
+    if isinstance(cached, _CachedRecords) and cached.function is function:
+        return cached.records
     declarations: list[Declaration] = list(overloads_of(function)) or [None]
     declarations += _FURTHER.get(function, ())
     records = tuple(_record(function, declaration) for declaration in declarations)
-    setattr(function, _KEPT, _Kept(function, records))
+    setattr(function, _CACHE, _CachedRecords(function, records))
     return records
 
 

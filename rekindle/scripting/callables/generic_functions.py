@@ -24,7 +24,7 @@ from rekindle.scripting.resolver import PythonResolver
 from rekindle.scripting.signatures import annotated_types, default_arguments
 from rekindle.syntax.python_ast import function_def
 
-_KEPT: Final = "__rekindle_generic__"
+_CACHE: Final = "__rekindle_generic__"
 _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDictionary()
 
 
@@ -96,12 +96,12 @@ def fits_assumptions(function: types.FunctionType, args: Sequence[NamedValue], k
 
 def generic_function(function: types.FunctionType) -> GenericFunction:
     """The function as one that is compiled for what it is given; the same at each call."""
-    kept = vars(function).get(_KEPT)
-    if isinstance(kept, tuple) and kept[0] is function:
-        found: GenericFunction = kept[1]
+    cached = vars(function).get(_CACHE)
+    if isinstance(cached, tuple) and cached[0] is function:
+        found: GenericFunction = cached[1]
         return found
     made = make_generic(function, qualified_name(function))
-    setattr(function, _KEPT, (function, made))
+    setattr(function, _CACHE, (function, made))
     return made
 
 
@@ -117,13 +117,13 @@ def make_generic(
     if managers:
         definition, forms = within_managers(definition, managers, forms or {})
     resolver = PythonResolver.of_function(inner, forms=forms, names=names)
-    told, result = annotated_types(inner, definition, resolver)
+    declared, result = annotated_types(inner, definition, resolver)
     return GenericFunction(
         definition.name.name,
         definition,
         resolver,
         qualified_name=name.removeprefix("__torch__."),
-        declared_types=told,
+        declared_types=declared,
         result=result,
     )
 

@@ -21,7 +21,7 @@ from rekindle.scripting.modules.module_types import ConcreteModuleType
 _made: weakref.WeakKeyDictionary[ConcreteModuleType, dict[FunctionType, GenericFunction]] = weakref.WeakKeyDictionary()
 
 
-def was_specialised(concrete: ConcreteModuleType, function: FunctionType) -> bool:
+def was_specialized(concrete: ConcreteModuleType, function: FunctionType) -> bool:
     """Whether some call of the method of such a module has told what it takes."""
     found = _made.get(concrete, {}).get(function)
     return found is not None and bool(found.records)

@@ -35,7 +35,7 @@ class Modifier(Enum):
     """A method of a container that the compiled module offers to Python too."""
 
 
-_MEANING = {
+_MODIFIERS = {
     FunctionModifiers.EXPORT: Modifier.EXPORT,
     FunctionModifiers.IGNORE: Modifier.IGNORE,
     FunctionModifiers.UNUSED: Modifier.UNUSED,
@@ -53,7 +53,7 @@ def modifier_of(function: object) -> Modifier:
         mark = getattr(function, _ATTRIBUTE, None)
     except Exception:  # an object that computes its attributes may refuse in any way
         return Modifier.DEFAULT
-    return _MEANING.get(mark, Modifier.DEFAULT) if isinstance(mark, str) else Modifier.DEFAULT
+    return _MODIFIERS.get(mark, Modifier.DEFAULT) if isinstance(mark, str) else Modifier.DEFAULT
 
 
 def is_left_to_python(function: object) -> bool:

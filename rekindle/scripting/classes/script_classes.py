@@ -524,11 +524,11 @@ class PythonClassValue(ClassValue):
         if isinstance(init, FunctionType) and learn_parameters(
             self.cls, init, call.args, call.kwargs, may_replace=is_new
         ):
-            _make_again(self.cls, call.range)
+            _recompile_init(self.cls, call.range)
         return construct(script_class(self.cls, call.range), call.range, call.graph, call.args, call.kwargs)
 
 
-def _make_again(cls: type, range: SourceRange) -> None:
+def _recompile_init(cls: type, range: SourceRange) -> None:
     """Compile ``__init__`` again, with what calls have shown of its parameters.
 
     Raises:

@@ -36,7 +36,7 @@ def may_be_created_by_method(cls: type, name: str) -> bool:
 @dataclass(slots=True)
 class _Names:
     assigned: set[str] = field(default_factory=set)
-    asked: set[str] = field(default_factory=set)
+    queried: set[str] = field(default_factory=set)
     """The strings in the methods, of which some are names of attributes."""
 
 
@@ -58,7 +58,7 @@ def _read(code: CodeType, names: _Names) -> None:
             names.assigned.add(instruction.argval)
     for constant in code.co_consts:
         if isinstance(constant, str) and constant.isidentifier():
-            names.asked.add(constant)
+            names.queried.add(constant)
             if calls_setattr:
                 names.assigned.add(constant)
         elif isinstance(constant, CodeType):
@@ -116,7 +116,7 @@ def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: Sou
     slot = concrete.type.attributes.get(name)
     if slot is None or not slot.is_dynamic or slot.initial is not None:
         return
-    if name not in _names_in_methods(concrete.python_class).asked:
+    if name not in _names_in_methods(concrete.python_class).queried:
         return
     attributes = {"name": flag_of(slot, concrete)}
     yes = graph.insert_constant(True, range=range)
@@ -125,7 +125,7 @@ def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: Sou
 
 def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
     """The attribute, of which the type is not known yet, is read or asked for while ``graph`` is emitted."""
-    concrete.asked.setdefault(name, graph)
+    concrete.queried.setdefault(name, graph)
 
 
 def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
@@ -137,10 +137,10 @@ def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: Source
     """
     if name in concrete.type.attributes or dynamic_slot(concrete, name, type) is None:
         return
-    asked = concrete.asked.pop(name, None)
-    if asked is graph:
+    queried = concrete.queried.pop(name, None)
+    if queried is graph:
         raise RestartEmission
-    if asked is not None:
+    if queried is not None:
         raise UnsupportedError(
             f"attribute '{name}' is assigned here first, but another method that was compiled before asks for it",
             range,

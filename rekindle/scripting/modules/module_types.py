@@ -129,7 +129,7 @@ class ConcreteModuleType:
         """Whether the entry points have been compiled."""
         self.assumed: dict[str, CompileError] = {}
         """The attributes that were left empty and are used, with how they are refused unless a method fills them."""
-        self.asked: dict[str, Graph] = {}
+        self.queried: dict[str, Graph] = {}
         """The attributes that were read or asked for before any method had made them, and in which method."""
 
     @property
@@ -188,7 +188,7 @@ class _Gatherer:
         self._types: dict[int, Type | None] = {}
 
     def gather(self) -> ModuleFacts:
-        check_initialised(self.module)
+        check_initialized(self.module)
         facts, module = self.facts, self.module
         facts.container = next((kind for cls, kind in _CONTAINERS if isinstance(module, cls)), Container.NONE)
         for name, parameter in self._kept(module._parameters):
@@ -372,11 +372,11 @@ def foreign_type(module: ScriptModule) -> ConcreteModuleType:
     """What is known of a compiled module that was not made from a Python module: its type alone."""
     facts = ModuleFacts(type(module))
     found = ConcreteModuleType.__new__(ConcreteModuleType)
-    found.facts, found.type, found.is_compiled, found.asked = facts, module._rekindle_type, True, {}
+    found.facts, found.type, found.is_compiled, found.queried = facts, module._rekindle_type, True, {}
     return found
 
 
-def check_initialised(module: torch.nn.Module) -> None:
+def check_initialized(module: torch.nn.Module) -> None:
     """Refuse modules whose ``__init__`` did not finish the work, and those that ``torch.jit`` made."""
     name = type(module).__name__
     if isinstance(module, torch.jit.ScriptModule):

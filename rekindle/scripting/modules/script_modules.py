@@ -21,7 +21,7 @@ from rekindle.program.modules.module import ScriptContainer, ScriptModule
 from rekindle.program.sources.compilation_unit import parse_definitions
 from rekindle.program.sources.definition import define_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
-from rekindle.scripting.callables.generic_methods import was_specialised
+from rekindle.scripting.callables.generic_methods import was_specialized
 from rekindle.scripting.callables.modifiers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
 from rekindle.scripting.modules.class_keys import forget_classes
@@ -246,7 +246,7 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
 def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
     """Tell of the parts that nothing has called in a way that says what they take."""
     for part in failed:
-        if was_specialised(part.concrete, part.forward):
+        if was_specialized(part.concrete, part.forward):
             part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
         else:
             diagnostics.add(part.error)

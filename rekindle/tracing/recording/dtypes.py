@@ -31,14 +31,14 @@ class DtypeOrigins:
     """Who was asked for a dtype, and where."""
 
     def __init__(self) -> None:
-        self._asked: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
+        self._queried: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
 
     def note(self, tensor: torch.Tensor) -> None:
         """The code that runs asked for the dtype of ``tensor``."""
         frame = innermost_frame()
         position = None if frame is None else _position(frame.f_code, frame.f_lasti)
         if frame is not None and position is not None:
-            self._asked[id(frame), position] = frame, tensor
+            self._queried[id(frame), position] = frame, tensor
 
     def origin(self, dtype: torch.dtype, argument: int | str) -> torch.Tensor | None:
         """The tensor whose dtype an argument of the call is that runs, if it is one's for sure.
@@ -57,7 +57,7 @@ class DtypeOrigins:
 
     def _resolve(self, expression: ast.expr | None, frame: FrameType, depth: int = 0) -> torch.Tensor | None:
         if isinstance(expression, ast.Attribute) and expression.attr == "dtype":
-            return self._asked_at(frame, _extent(expression))
+            return self._queried_at(frame, _extent(expression))
         if not isinstance(expression, ast.Name):
             return None
         stores = _stores(frame.f_code, expression.id)
@@ -65,10 +65,10 @@ class DtypeOrigins:
         if expression.id in parameters:
             given = _given(frame, expression.id) if not stores and depth < _DEPTH else None
             return None if given is None or frame.f_back is None else self._resolve(given, frame.f_back, depth + 1)
-        return self._asked_at(frame, stores[0]) if len(stores) == 1 else None
+        return self._queried_at(frame, stores[0]) if len(stores) == 1 else None
 
-    def _asked_at(self, frame: FrameType, position: _Position | None) -> torch.Tensor | None:
-        found = None if position is None else self._asked.get((id(frame), position))
+    def _queried_at(self, frame: FrameType, position: _Position | None) -> torch.Tensor | None:
+        found = None if position is None else self._queried.get((id(frame), position))
         return None if found is None else found[1]
 
 

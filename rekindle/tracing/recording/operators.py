@@ -136,7 +136,7 @@ def record_call(recorder: Recorder, kind: str, function: Callable[..., Any], arg
     if value.type == NONE:
         return result
     if args and result is args[0] and not _writes(kind):
-        result = _apart(recorder, args[0], result)
+        result = _unaliased(recorder, args[0], result)
     return recorder.bind_result(result, value)
 
 
@@ -144,7 +144,7 @@ def _writes(kind: str) -> bool:
     return kind.endswith("_")
 
 
-def _apart(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+def _unaliased(recorder: Recorder, given: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
     """``x.to(torch.float32)`` gives ``x`` itself if there is nothing to do, which may be otherwise in another run. So
     that the two are two, the result is a view here."""
     if result is not given or result.layout is not torch.strided or recorder.is_of_module(result):
@@ -318,7 +318,7 @@ def _scalar_type(recorder: Recorder, function: Callable[..., Any], args: Argumen
     own = _argument(recorder, wanted, -1 if len(args) > 1 else "dtype") if isinstance(wanted, torch.dtype) else None
     result = function(*args, **kwargs)
     value = recorder.insert("aten::to", [args[0], result.dtype if own is None else own])
-    return recorder.bind_result(_apart(recorder, args[0], result), value)
+    return recorder.bind_result(_unaliased(recorder, args[0], result), value)
 
 
 def _cast(dtype: torch.dtype) -> Handler:
@@ -327,7 +327,7 @@ def _cast(dtype: torch.dtype) -> Handler:
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         result = function(*args, **kwargs)
         value = recorder.insert("aten::to", [args[0], dtype, False, False, None])
-        return recorder.bind_result(_apart(recorder, args[0], result), value)
+        return recorder.bind_result(_unaliased(recorder, args[0], result), value)
 
     return handler
 
@@ -336,7 +336,7 @@ def _to_device(recorder: Recorder, function: Callable[..., Any], args: Arguments
     """``x.cpu()``, ``x.cuda()``"""
     result = function(*args, **kwargs)
     value = recorder.insert("aten::to", [args[0], result.device, NamedValue(recorder.insert("prim::dtype", [args[0]]))])
-    return recorder.bind_result(_apart(recorder, args[0], result), value)
+    return recorder.bind_result(_unaliased(recorder, args[0], result), value)
 
 
 def _data(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:

@@ -66,11 +66,11 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
     yield torch.nn.Parameter, "__new__", _parameter
     yield torch.Tensor, "__iter__", _iterated
     yield torch.Tensor, "__deepcopy__", _copied
-    yield torch.Tensor, "__format__", _unwatched
+    yield torch.Tensor, "__format__", _unrecorded
     yield torch, "manual_seed", _seeded
-    yield torch.Tensor, "__reduce_ex__", _taken_apart
+    yield torch.Tensor, "__reduce_ex__", _baked_contents
     yield torch.Tensor, "as_subclass", _of_class
-    yield torch._tensor_str, "_str", _unwatched
+    yield torch._tensor_str, "_str", _unrecorded
     for manager in grad_mode.MANAGERS:
         yield manager, "__enter__", grad_mode.entered
         yield manager, "__exit__", grad_mode.left
@@ -151,7 +151,7 @@ class _Range(metaclass=_RangeMeta):
         recorder = active_recorder()
         found = cls.original(*(plain(item) for item in args))
         if recorder is not None and any(recorder.is_traced_number(item) for item in args):
-            recorder.bake_number("the number of turns of a loop over a size", len(found), Baked.LOOP)
+            recorder.bake_number("the trip count of a loop over a size", len(found), Baked.LOOP)
         return found
 
 
@@ -183,7 +183,7 @@ def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[to
     def __iter__(self: torch.Tensor) -> Iterator[Any]:
         recorder = active_recorder()
         if recorder is not None and self.dim() > 0 and recorder.known(self) is not None:
-            recorder.bake_tensor("the number of turns of a loop over a tensor", self.size(0).__index__(), Baked.LOOP)
+            recorder.bake_tensor("the trip count of a loop over a tensor", self.size(0).__index__(), Baked.LOOP)
         return original(self)
 
     return __iter__
@@ -198,7 +198,7 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
     return is_tracing
 
 
-def _taken_apart(original: Callable[..., Any]) -> Callable[..., Any]:
+def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
     """``copy.copy`` and pickling make another tensor of the storage of one."""
 
     def __reduce_ex__(self: torch.Tensor, protocol: Any) -> Any:
@@ -237,7 +237,7 @@ def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch
     return manual_seed
 
 
-def _unwatched(original: Callable[..., Any]) -> Callable[..., Any]:
+def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose result has no influence on tensors: the text of one."""
 
     def function(*args: Any, **kwargs: Any) -> Any:

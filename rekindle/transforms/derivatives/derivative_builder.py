@@ -109,12 +109,12 @@ class DerivativeBuilder:
         count = len(list(leaves(self.value)))
         return (unflatten_like(self.value, found[:count]), derivative, *found[count:])
 
-    def finished(self, results: Pytree, what: str, told: str) -> Function:
+    def finished(self, results: Pytree, what: str, description: str) -> Function:
         """The function that returns ``results``."""
         self.graph.add_output(unflatten(self.graph, results))
         clean_up(self.graph)
         program = self.program
-        return program.function(f"{program.name}_{what}", f"{told} {program.basename}.")
+        return program.function(f"{program.name}_{what}", f"{description} {program.basename}.")
 
 
 def _check_limit(limit: object) -> None:

@@ -65,8 +65,8 @@ def _grad(func: Any, argnums: Numbers, has_aux: bool, limit: int | None, *, with
     results: Pytree = ((way.results[0], *rest) if rest else way.results[0], gradients)
     if not with_value:
         results = (gradients, *rest) if rest else gradients
-    told = "value and gradient" if with_value else "gradient"
-    return work.finished(results, "value_and_grad" if with_value else "grad", f"The {told} of")
+    description = "value and gradient" if with_value else "gradient"
+    return work.finished(results, "value_and_grad" if with_value else "grad", f"The {description} of")
 
 
 def _spelled(tree: Pytree) -> str:
@@ -211,10 +211,10 @@ def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
     lists = [graph.insert_node(graph.create("prim::ListConstruct", types=[_ROWS])).output for _ in way.wanted]
     loop = graph.insert_node(graph.create("prim::Loop", [count, true], outputs=0))
     block = loop.add_block()
-    turn = block.add_input(type=INT)
+    iteration = block.add_input(type=INT)
     block.add_output(true)
     with graph.inserting_at_end(block):
-        unit = graph.insert("autodiff::unit", [result, turn])
+        unit = graph.insert("autodiff::unit", [result, iteration])
         for rows, row in zip(lists, way.gradients({index: unit}), strict=True):
             graph.insert_node(graph.create("aten::append", [rows, row], types=[_ROWS]))
     found = zip(lists, way.wanted, strict=True)

@@ -20,7 +20,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ClassType, Type
 from rekindle.passes import Inlining, LowerSimpleTuples, run_passes
 
-_OWN = ("prim::SetAttr", "prim::GetAttr")
+_ATTRIBUTE_ACCESSES = ("prim::SetAttr", "prim::GetAttr")
 
 
 def scalar_replace_objects(graph: Graph) -> None:
@@ -50,7 +50,7 @@ def _is_own(user: Node, offset: int) -> bool:
         if block.owning_node.kind not in ("prim::If", "prim::Loop"):
             return False
         block = block.parent
-    return offset == 0 and user.kind in _OWN
+    return offset == 0 and user.kind in _ATTRIBUTE_ACCESSES
 
 
 Key = tuple[Value, str]
@@ -66,7 +66,7 @@ class _Attributes:
         for node in list(block.nodes):
             if node.kind == "prim::CreateObject" and node.output in self.objects:
                 now.update(self._not_set(node))
-            elif node.kind in _OWN:
+            elif node.kind in _ATTRIBUTE_ACCESSES:
                 receiver, *assigned = node.inputs
                 key = receiver, node.get_string("name")
                 if receiver not in self.objects:
@@ -79,7 +79,7 @@ class _Attributes:
             elif node.kind == "prim::If":
                 self._branches(node, now)
             elif node.kind == "prim::Loop":
-                self._turns(node, now)
+                self._loop(node, now)
         return now
 
     def _not_set(self, node: Node) -> dict[Key, Value]:
@@ -102,7 +102,7 @@ class _Attributes:
                     inner.add_output(end[key])
                 now[key] = node.add_output(_type_of(key))
 
-    def _turns(self, node: Node, now: dict[Key, Value]) -> None:
+    def _loop(self, node: Node, now: dict[Key, Value]) -> None:
         (inner,) = node.blocks
         carried = [key for key in now if key in set(_written(inner))]
         inside = dict(now)

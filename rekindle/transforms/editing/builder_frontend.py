@@ -86,15 +86,15 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
         return sugared_value(function, range, graph, PythonResolver())
     python = underlying_function(function) or function
     if isinstance(python, types.FunctionType) and not overloads_of(python):
-        told = _told_by_arguments(python, args, kwargs)
-        if told:
-            return FunctionValue(_record_for(python, told))
+        parameter_types = _types_from_arguments(python, args, kwargs)
+        if parameter_types:
+            return FunctionValue(_record_for(python, parameter_types))
     if not callable(function):
         raise GraphError(f"a {type(function).__qualname__} cannot be called")
     return sugared_value(function, range, graph, PythonResolver(), getattr(function, "__name__", None))
 
 
-def _told_by_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:
+def _types_from_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:
     """The types of what is given for parameters without an annotation, where these are no Tensors."""
     try:
         parameters = inspect.signature(function).parameters
@@ -117,12 +117,12 @@ _RECORDS: Final[weakref.WeakKeyDictionary[types.FunctionType, dict[tuple[tuple[s
 """Functions compiled for types that their arguments have told."""
 
 
-def _record_for(function: types.FunctionType, told: dict[str, Type]) -> GraphFunction:
+def _record_for(function: types.FunctionType, parameter_types: dict[str, Type]) -> GraphFunction:
     known = _RECORDS.setdefault(function, {})
-    key = tuple((name, str(type)) for name, type in told.items())
+    key = tuple((name, str(type)) for name, type in parameter_types.items())
     if key not in known:
         record = GraphFunction(unique_name(qualified_name(function)), docstring=function.__doc__)
-        compile_function(record, function, told)
+        compile_function(record, function, parameter_types)
         known[key] = record
     return known[key]
 

@@ -596,8 +596,8 @@ class _Counted:
     def __init__(self, graph: Graph, size: Value, kind: str, reason: str) -> None:
         self.graph = graph
         true = graph.insert_constant(True)
-        told = {EXAMPLES_OF: kind, REASON: reason}
-        self.node = graph.insert_node(graph.create("prim::Loop", [size, true], outputs=0, attributes=told))
+        attributes = {EXAMPLES_OF: kind, REASON: reason}
+        self.node = graph.insert_node(graph.create("prim::Loop", [size, true], outputs=0, attributes=attributes))
         self.body = self.node.add_block()
         self.value = self.body.add_input(type=INT)
         self._inserting = graph.inserting_at_end(self.body)
