@@ -31,11 +31,12 @@ from torch.fx import traceback as fx_traceback
 from rekindle.errors import UNKNOWN_RANGE, DraftWarning, ExportError, ExportProblem
 from rekindle.exporting.guards import check_dtypes, guards_of, leaves_with_sources
 from rekindle.exporting.interpreter.calls import EntryCall, Hooks, hooks_of
-from rekindle.exporting.interpreter.example_fallback import Example, NeedsExample
+from rekindle.exporting.interpreter.example_fallback import NeedsExample
 from rekindle.exporting.interpreter.example_run import run_example
 from rekindle.exporting.interpreter.node_execution import ExportInterpreter, step_of
 from rekindle.exporting.interpreter.provenance import ProvenanceTable, write_provenance
 from rekindle.exporting.interpreter.symbolic_interpreter import (
+    Example,
     ExecutionPoint,
     ExportSession,
     ProgramRaises,

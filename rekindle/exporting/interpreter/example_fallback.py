@@ -16,7 +16,7 @@ anything else                          gives what it gives in the example. There
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
@@ -25,6 +25,7 @@ from torch import SymBool, Tensor
 from rekindle.errors import ExportProblem
 from rekindle.exporting.interpreter import branches
 from rekindle.exporting.interpreter.symbolic_interpreter import (
+    Example,
     ExecutionPoint,
     Frame,
     ProgramRaises,
@@ -45,20 +46,6 @@ class TensorMeta:
     shape: tuple[int, ...]
     dtype: torch.dtype
     device: torch.device
-
-
-@dataclass(slots=True)
-class Example:
-    """What the program does with the arguments of the example."""
-
-    branch_conditions: dict[ExecutionPoint, bool] = field(default_factory=dict)
-    """The conditions of branches."""
-    trip_counts: dict[ExecutionPoint, int] = field(default_factory=dict)
-    """How many iterations loops have."""
-    arguments: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
-    """What nodes are given; other than numbers and lists of them, None."""
-    results: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
-    """What nodes give, with a :class:`TensorMeta` for each tensor."""
 
 
 class NeedsExample(Exception):

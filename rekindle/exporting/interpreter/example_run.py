@@ -14,10 +14,10 @@ from torch.utils import _pytree as pytree
 
 from rekindle.errors import ExportProblem
 from rekindle.exporting.interpreter.calls import EntryCall
-from rekindle.exporting.interpreter.example_fallback import Example, described, numbers_in
+from rekindle.exporting.interpreter.example_fallback import described, numbers_in
 from rekindle.exporting.interpreter.node_execution import ExportInterpreter, step_of
 from rekindle.exporting.interpreter.provenance import ProvenanceTable
-from rekindle.exporting.interpreter.symbolic_interpreter import Activation, ExportSession, Frame, ProgramRaises
+from rekindle.exporting.interpreter.symbolic_interpreter import Activation, Example, ExportSession, Frame, ProgramRaises
 from rekindle.exporting.interpreter.values import UnbackedScalar
 from rekindle.exporting.module_state import ProgramState
 from rekindle.exporting.static_checks import constants_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from torch import Tensor
 
@@ -27,9 +27,6 @@ from rekindle.exporting.interpreter.values import (
     parts,
 )
 from rekindle.ir.graph import Block, Graph, Node, Value
-
-if TYPE_CHECKING:
-    from rekindle.exporting.interpreter.example_fallback import Example
 
 
 class ProgramRaises(Exception):
@@ -76,6 +73,20 @@ class Frame:
 def execution_point(frame: Frame, node: Node) -> ExecutionPoint | None:
     """When ``node`` is reached; None within an iteration that stands for all."""
     return None if frame.path is None else (frame.path, id(node))
+
+
+@dataclass(slots=True)
+class Example:
+    """What the program does with the arguments of the example."""
+
+    branch_conditions: dict[ExecutionPoint, bool] = field(default_factory=dict)
+    """The conditions of branches."""
+    trip_counts: dict[ExecutionPoint, int] = field(default_factory=dict)
+    """How many iterations loops have."""
+    arguments: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
+    """What nodes are given; other than numbers and lists of them, None."""
+    results: dict[ExecutionPoint, list[Any]] = field(default_factory=dict)
+    """What nodes give, with a :class:`~rekindle.exporting.interpreter.example_fallback.TensorMeta` for each tensor."""
 
 
 @dataclass(slots=True)
