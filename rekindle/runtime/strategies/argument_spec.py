@@ -162,8 +162,8 @@ def _questions(graph: Graph) -> list[tuple[ArgumentPath, ArgumentProperty]]:
         facts = _QUERIED.get(node.kind, ())
         if not facts:
             continue
-        asked_of, *_ = node.inputs
-        value = _unwrapped(asked_of)
+        subject, *_ = node.inputs
+        value = _unwrapped(subject)
         if value in arguments:
             queried.update((arguments[value], fact) for fact in facts if _can_have(fact, value))
         elif node.kind in TYPE_QUERIES:
