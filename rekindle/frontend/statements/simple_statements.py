@@ -80,6 +80,7 @@ from rekindle.syntax.views import (
     If,
     LocalClass,
     Nonlocal,
+    OptionField,
     Raise,
     Return,
     Stmt,
@@ -102,14 +103,11 @@ class _AssertionFailure(Expr):
 
     __slots__ = ()
     KIND = "assertion_failure"
+    message = OptionField(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, message: Expr | None) -> _AssertionFailure:
         return cls._build(range, option_tree(range, message))
-
-    @property
-    def message(self) -> Expr | None:
-        return self._maybe(0, Expr)
 
 
 _COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})

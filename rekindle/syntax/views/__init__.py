@@ -1,7 +1,7 @@
 """Typed views of trees: a name for every child.
 
 A view wraps a :class:`Tree` of one kind and neither copies nor owns it. ``X.create(range, ...)`` builds a tree, the
-properties take it apart. Optional children stand in an ``(option …)`` tree with one child or none, several in a
+fields take it apart. Optional children stand in an ``(option …)`` tree with one child or none, several in a
 ``(list …)``.
 """
 
@@ -10,6 +10,7 @@ from rekindle.syntax.views.base import (
     OPTION as OPTION,
     Expr as Expr,
     Ident as Ident,
+    OptionField as OptionField,
     Stmt as Stmt,
     V as V,
     View as View,

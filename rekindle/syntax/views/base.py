@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, TypeVar
+from dataclasses import dataclass
+from typing import ClassVar, Generic, TypeVar
 
 from rekindle.errors import SourceRange
 from rekindle.syntax.tree import Child, Tree
@@ -35,12 +36,49 @@ class View:
     def __str__(self) -> str:
         return str(self.tree)
 
-    def _views(self, index: int, view: type[V]) -> list[V]:
-        return [view(tree) for tree in self.tree.subtree(index).subtrees()]
 
-    def _maybe(self, index: int, view: type[V]) -> V | None:
-        option = self.tree.subtree(index)
-        return view(option.subtree(0)) if option.children else None
+@dataclass(slots=True, frozen=True)
+class Field(Generic[V]):
+    """A field: the child ``index``, as a view of the class ``view``."""
+
+    index: int
+    view: type[V]
+
+    def __get__(self, instance: View, owner: object) -> V:
+        return self.view(instance.tree.subtree(self.index))
+
+
+@dataclass(slots=True, frozen=True)
+class ListField(Generic[V]):
+    """A field: the items of the list at ``index``."""
+
+    index: int
+    view: type[V]
+
+    def __get__(self, instance: View, owner: object) -> list[V]:
+        return [self.view(tree) for tree in instance.tree.subtree(self.index).subtrees()]
+
+
+@dataclass(slots=True, frozen=True)
+class OptionField(Generic[V]):
+    """A field: what the option at ``index`` holds, or None."""
+
+    index: int
+    view: type[V]
+
+    def __get__(self, instance: View, owner: object) -> V | None:
+        option = instance.tree.subtree(self.index)
+        return self.view(option.subtree(0)) if option.children else None
+
+
+@dataclass(slots=True, frozen=True)
+class TextField:
+    """A field: the string at ``index``."""
+
+    index: int
+
+    def __get__(self, instance: View, owner: object) -> str:
+        return instance.tree.string(self.index)
 
 
 def list_tree(range: SourceRange, items: Iterable[View]) -> Tree:
@@ -73,11 +111,8 @@ class Ident(View):
 
     __slots__ = ()
     KIND = "ident"
+    name = TextField(0)
 
     @classmethod
     def create(cls, range: SourceRange, name: str) -> Ident:
         return cls._build(range, name)
-
-    @property
-    def name(self) -> str:
-        return self.tree.string(0)

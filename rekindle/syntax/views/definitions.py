@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 from rekindle.errors import SourceRange
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views.base import Expr, Ident, Stmt, View, list_tree, option_tree
+from rekindle.syntax.views.base import (
+    Expr,
+    Field,
+    Ident,
+    ListField,
+    OptionField,
+    Stmt,
+    TextField,
+    View,
+    list_tree,
+    option_tree,
+)
 
 
 class Param(View):
@@ -18,6 +29,9 @@ class Param(View):
 
     __slots__ = ()
     KIND = "param"
+    name = Field(0, Ident)
+    annotation = OptionField(1, Expr)
+    default = OptionField(2, Expr)
 
     @classmethod
     def create(
@@ -35,18 +49,6 @@ class Param(View):
         cls, range: SourceRange, name: Ident, annotation: Expr | None, default: Expr | None, marker: str
     ) -> Param:
         return cls._build(range, name.tree, option_tree(range, annotation), option_tree(range, default), marker)
-
-    @property
-    def name(self) -> Ident:
-        return Ident(self.tree.subtree(0))
-
-    @property
-    def annotation(self) -> Expr | None:
-        return self._maybe(1, Expr)
-
-    @property
-    def default(self) -> Expr | None:
-        return self._maybe(2, Expr)
 
     @property
     def kwarg_only(self) -> bool:
@@ -72,6 +74,10 @@ class Def(Stmt):
 
     __slots__ = ()
     KIND = "def"
+    name = Field(0, Ident)
+    params = ListField(1, Param)
+    return_type = OptionField(2, Expr)
+    body = ListField(3, Stmt)
 
     @classmethod
     def create(
@@ -80,22 +86,6 @@ class Def(Stmt):
         return cls._build(
             range, name.tree, list_tree(range, params), option_tree(range, return_type), list_tree(range, body)
         )
-
-    @property
-    def name(self) -> Ident:
-        return Ident(self.tree.subtree(0))
-
-    @property
-    def params(self) -> list[Param]:
-        return self._views(1, Param)
-
-    @property
-    def return_type(self) -> Expr | None:
-        return self._maybe(2, Expr)
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(3, Stmt)
 
     def with_name(self, name: str) -> Def:
         """The same definition under another name."""
@@ -108,19 +98,13 @@ class Decorated(Stmt):
 
     __slots__ = ()
     KIND = "decorated"
+    decorators = ListField(0, Expr)
+    definition = Field(1, Def)
 
     @classmethod
     def create(cls, decorators: Sequence[Expr], definition: Def) -> Decorated:
         range = definition.range
         return cls._build(range, list_tree(range, decorators), definition.tree)
-
-    @property
-    def decorators(self) -> list[Expr]:
-        return self._views(0, Expr)
-
-    @property
-    def definition(self) -> Def:
-        return Def(self.tree.subtree(1))
 
 
 class ClassDef(Stmt):
@@ -128,22 +112,13 @@ class ClassDef(Stmt):
 
     __slots__ = ()
     KIND = "class_def"
+    name = Field(0, Ident)
+    bases = ListField(1, Expr)
+    body = ListField(2, Stmt)
 
     @classmethod
     def create(cls, range: SourceRange, name: Ident, bases: Sequence[Expr], body: Sequence[Stmt]) -> ClassDef:
         return cls._build(range, name.tree, list_tree(range, bases), list_tree(range, body))
-
-    @property
-    def name(self) -> Ident:
-        return Ident(self.tree.subtree(0))
-
-    @property
-    def bases(self) -> list[Expr]:
-        return self._views(1, Expr)
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(2, Stmt)
 
     def with_name(self, name: str) -> ClassDef:
         """The same definition under another name."""
@@ -156,11 +131,8 @@ class Import(Stmt):
 
     __slots__ = ()
     KIND = "import"
+    name = TextField(0)
 
     @classmethod
     def create(cls, range: SourceRange, name: str) -> Import:
         return cls._build(range, name)
-
-    @property
-    def name(self) -> str:
-        return self.tree.string(0)

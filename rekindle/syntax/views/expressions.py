@@ -6,7 +6,18 @@ from collections.abc import Sequence
 
 from rekindle.errors import SourceRange
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views.base import Expr, Ident, V, View, list_tree, option_tree
+from rekindle.syntax.views.base import (
+    Expr,
+    Field,
+    Ident,
+    ListField,
+    OptionField,
+    TextField,
+    V,
+    View,
+    list_tree,
+    option_tree,
+)
 from rekindle.syntax.views.definitions import Param
 
 
@@ -15,14 +26,11 @@ class Var(Expr):
 
     __slots__ = ()
     KIND = "variable"
+    name = Field(0, Ident)
 
     @classmethod
     def create(cls, range: SourceRange, name: Ident) -> Var:
         return cls._build(range, name.tree)
-
-    @property
-    def name(self) -> Ident:
-        return Ident(self.tree.subtree(0))
 
 
 class Const(Expr):
@@ -30,14 +38,11 @@ class Const(Expr):
 
     __slots__ = ()
     KIND = "const"
+    text = TextField(0)
 
     @classmethod
     def create(cls, range: SourceRange, text: str) -> Const:
         return cls._build(range, text)
-
-    @property
-    def text(self) -> str:
-        return self.tree.string(0)
 
     @property
     def value(self) -> int | float | complex:
@@ -56,14 +61,11 @@ class StringLiteral(Expr):
 
     __slots__ = ()
     KIND = "string_literal"
+    text = TextField(0)
 
     @classmethod
     def create(cls, range: SourceRange, text: str) -> StringLiteral:
         return cls._build(range, text)
-
-    @property
-    def text(self) -> str:
-        return self.tree.string(0)
 
 
 class TrueLiteral(Expr):
@@ -100,18 +102,12 @@ class Select(Expr):
 
     __slots__ = ()
     KIND = "."
+    value = Field(0, Expr)
+    selector = Field(1, Ident)
 
     @classmethod
     def create(cls, range: SourceRange, value: Expr, selector: Ident) -> Select:
         return cls._build(range, value.tree, selector.tree)
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def selector(self) -> Ident:
-        return Ident(self.tree.subtree(1))
 
 
 class Attribute(View):
@@ -119,18 +115,12 @@ class Attribute(View):
 
     __slots__ = ()
     KIND = "attribute"
+    name = Field(0, Ident)
+    value = Field(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, name: Ident, value: Expr) -> Attribute:
         return cls._build(range, name.tree, value.tree)
-
-    @property
-    def name(self) -> Ident:
-        return Ident(self.tree.subtree(0))
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(1))
 
     @property
     def is_expansion(self) -> bool:
@@ -142,6 +132,9 @@ class Apply(Expr):
 
     __slots__ = ()
     KIND = "apply"
+    callee = Field(0, Expr)
+    inputs = ListField(1, Expr)
+    attributes = ListField(2, Attribute)
 
     @classmethod
     def create(
@@ -161,18 +154,6 @@ class Apply(Expr):
         return callee.subtree(0).string(0) if callee.kind == Var.KIND else None
 
     @property
-    def callee(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def inputs(self) -> list[Expr]:
-        return self._views(1, Expr)
-
-    @property
-    def attributes(self) -> list[Attribute]:
-        return self._views(2, Attribute)
-
-    @property
     def only_argument(self) -> Expr | None:
         """The argument of a call that has one, by its position; None of other calls."""
         inputs = self.inputs
@@ -184,14 +165,11 @@ class Starred(Expr):
 
     __slots__ = ()
     KIND = "starred"
+    value = Field(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, value: Expr) -> Starred:
         return cls._build(range, value.tree)
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(0))
 
 
 class Walrus(Expr):
@@ -199,18 +177,12 @@ class Walrus(Expr):
 
     __slots__ = ()
     KIND = "walrus"
+    target = Field(0, Var)
+    value = Field(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, target: Expr, value: Expr) -> Walrus:
         return cls._build(range, target.tree, value.tree)
-
-    @property
-    def target(self) -> Var:
-        return Var(self.tree.subtree(0))
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(1))
 
 
 class Lambda(Expr):
@@ -218,18 +190,12 @@ class Lambda(Expr):
 
     __slots__ = ()
     KIND = "lambda"
+    params = ListField(0, Param)
+    body = Field(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, params: Sequence[Param], body: Expr) -> Lambda:
         return cls._build(range, list_tree(range, params), body.tree)
-
-    @property
-    def params(self) -> list[Param]:
-        return self._views(0, Param)
-
-    @property
-    def body(self) -> Expr:
-        return Expr(self.tree.subtree(1))
 
 
 class Subscript(Expr):
@@ -239,18 +205,12 @@ class Subscript(Expr):
 
     __slots__ = ()
     KIND = "subscript"
+    value = Field(0, Expr)
+    indices = ListField(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, value: Expr, indices: Sequence[Expr]) -> Subscript:
         return cls._build(range, value.tree, list_tree(range, indices))
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def indices(self) -> list[Expr]:
-        return self._views(1, Expr)
 
 
 class SliceExpr(Expr):
@@ -258,34 +218,22 @@ class SliceExpr(Expr):
 
     __slots__ = ()
     KIND = "slice"
+    start = OptionField(0, Expr)
+    stop = OptionField(1, Expr)
+    step = OptionField(2, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, start: Expr | None, stop: Expr | None, step: Expr | None) -> SliceExpr:
         return cls._build(range, option_tree(range, start), option_tree(range, stop), option_tree(range, step))
 
-    @property
-    def start(self) -> Expr | None:
-        return self._maybe(0, Expr)
-
-    @property
-    def stop(self) -> Expr | None:
-        return self._maybe(1, Expr)
-
-    @property
-    def step(self) -> Expr | None:
-        return self._maybe(2, Expr)
-
 
 class _Sequence(Expr):
     __slots__ = ()
+    items = ListField(0, Expr)
 
     @classmethod
     def create(cls: type[V], range: SourceRange, items: Sequence[Expr]) -> V:
         return cls._build(range, list_tree(range, items))
-
-    @property
-    def items(self) -> list[Expr]:
-        return self._views(0, Expr)
 
 
 class ListLiteral(_Sequence):
@@ -315,18 +263,12 @@ class DictLiteral(Expr):
 
     __slots__ = ()
     KIND = "dict_literal"
+    keys = ListField(0, Expr)
+    values = ListField(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, keys: Sequence[Expr], values: Sequence[Expr]) -> DictLiteral:
         return cls._build(range, list_tree(range, keys), list_tree(range, values))
-
-    @property
-    def keys(self) -> list[Expr]:
-        return self._views(0, Expr)
-
-    @property
-    def values(self) -> list[Expr]:
-        return self._views(1, Expr)
 
 
 class Comprehension(View):
@@ -334,22 +276,13 @@ class Comprehension(View):
 
     __slots__ = ()
     KIND = "comprehension"
+    target = Field(0, Expr)
+    iterable = Field(1, Expr)
+    conditions = ListField(2, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, target: Expr, iterable: Expr, conditions: Sequence[Expr]) -> Comprehension:
         return cls._build(range, target.tree, iterable.tree, list_tree(range, conditions))
-
-    @property
-    def target(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def iterable(self) -> Expr:
-        return Expr(self.tree.subtree(1))
-
-    @property
-    def conditions(self) -> list[Expr]:
-        return self._views(2, Expr)
 
 
 class ListComp(Expr):
@@ -357,18 +290,12 @@ class ListComp(Expr):
 
     __slots__ = ()
     KIND = "list_comp"
+    element = Field(0, Expr)
+    generators = ListField(1, Comprehension)
 
     @classmethod
     def create(cls, range: SourceRange, element: Expr, generators: Sequence[Comprehension]) -> ListComp:
         return cls._build(range, element.tree, list_tree(range, generators))
-
-    @property
-    def element(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def generators(self) -> list[Comprehension]:
-        return self._views(1, Comprehension)
 
 
 class GeneratorExpr(ListComp):
@@ -390,22 +317,13 @@ class DictComp(Expr):
 
     __slots__ = ()
     KIND = "dict_comp"
+    key = Field(0, Expr)
+    value = Field(1, Expr)
+    generators = ListField(2, Comprehension)
 
     @classmethod
     def create(cls, range: SourceRange, key: Expr, value: Expr, generators: Sequence[Comprehension]) -> DictComp:
         return cls._build(range, key.tree, value.tree, list_tree(range, generators))
-
-    @property
-    def key(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(1))
-
-    @property
-    def generators(self) -> list[Comprehension]:
-        return self._views(2, Comprehension)
 
 
 class TernaryIf(Expr):
@@ -413,22 +331,13 @@ class TernaryIf(Expr):
 
     __slots__ = ()
     KIND = "if_expr"
+    condition = Field(0, Expr)
+    true_expr = Field(1, Expr)
+    false_expr = Field(2, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, condition: Expr, true_expr: Expr, false_expr: Expr) -> TernaryIf:
         return cls._build(range, condition.tree, true_expr.tree, false_expr.tree)
-
-    @property
-    def condition(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def true_expr(self) -> Expr:
-        return Expr(self.tree.subtree(1))
-
-    @property
-    def false_expr(self) -> Expr:
-        return Expr(self.tree.subtree(2))
 
 
 BINARY_OPERATORS = (
@@ -445,6 +354,8 @@ class BinOp(Expr):
     """``lhs op rhs`` as ``(op lhs rhs)``, ``op`` one of :data:`BINARY_OPERATORS`."""
 
     __slots__ = ()
+    lhs = Field(0, Expr)
+    rhs = Field(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, operator: str, lhs: Expr, rhs: Expr) -> BinOp:
@@ -455,19 +366,12 @@ class BinOp(Expr):
     def operator(self) -> str:
         return self.tree.kind
 
-    @property
-    def lhs(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def rhs(self) -> Expr:
-        return Expr(self.tree.subtree(1))
-
 
 class UnaryOp(Expr):
     """``op operand`` as ``(op operand)``, ``op`` one of :data:`UNARY_OPERATORS`."""
 
     __slots__ = ()
+    operand = Field(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, operator: str, operand: Expr) -> UnaryOp:
@@ -477,7 +381,3 @@ class UnaryOp(Expr):
     @property
     def operator(self) -> str:
         return self.tree.kind
-
-    @property
-    def operand(self) -> Expr:
-        return Expr(self.tree.subtree(0))

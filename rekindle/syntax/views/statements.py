@@ -6,20 +6,29 @@ from collections.abc import Iterable, Sequence
 
 from rekindle.errors import SourceRange
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views.base import LIST, Expr, Ident, Stmt, View, list_tree, option_tree
+from rekindle.syntax.views.base import (
+    LIST,
+    Expr,
+    Field,
+    Ident,
+    ListField,
+    OptionField,
+    Stmt,
+    TextField,
+    View,
+    list_tree,
+    option_tree,
+)
 
 
 class ExprStmt(Stmt):
     __slots__ = ()
     KIND = "expression_statement"
+    expr = Field(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, expr: Expr) -> ExprStmt:
         return cls._build(range, expr.tree)
-
-    @property
-    def expr(self) -> Expr:
-        return Expr(self.tree.subtree(0))
 
 
 class Assign(Stmt):
@@ -30,6 +39,9 @@ class Assign(Stmt):
 
     __slots__ = ()
     KIND = "assign"
+    targets = ListField(0, Expr)
+    value = OptionField(1, Expr)
+    annotation = OptionField(2, Expr)
 
     @classmethod
     def create(
@@ -37,40 +49,19 @@ class Assign(Stmt):
     ) -> Assign:
         return cls._build(range, list_tree(range, targets), option_tree(range, value), option_tree(range, annotation))
 
-    @property
-    def targets(self) -> list[Expr]:
-        return self._views(0, Expr)
-
-    @property
-    def value(self) -> Expr | None:
-        return self._maybe(1, Expr)
-
-    @property
-    def annotation(self) -> Expr | None:
-        return self._maybe(2, Expr)
-
 
 class AugAssign(Stmt):
     """``target op= value`` as ``(aug_assign target op value)``, ``op`` without its ``=``."""
 
     __slots__ = ()
     KIND = "aug_assign"
+    target = Field(0, Expr)
+    operator = TextField(1)
+    value = Field(2, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, target: Expr, operator: str, value: Expr) -> AugAssign:
         return cls._build(range, target.tree, operator, value.tree)
-
-    @property
-    def target(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def operator(self) -> str:
-        return self.tree.string(1)
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(2))
 
 
 class Return(Stmt):
@@ -78,14 +69,11 @@ class Return(Stmt):
 
     __slots__ = ()
     KIND = "return"
+    value = Field(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, value: Expr) -> Return:
         return cls._build(range, value.tree)
-
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(0))
 
 
 class Raise(Stmt):
@@ -93,36 +81,30 @@ class Raise(Stmt):
 
     __slots__ = ()
     KIND = "raise"
+    value = Field(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, value: Expr) -> Raise:
         return cls._build(range, value.tree)
 
-    @property
-    def value(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
 
 class Assert(Stmt):
     __slots__ = ()
     KIND = "assert"
+    test = Field(0, Expr)
+    message = OptionField(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, test: Expr, message: Expr | None) -> Assert:
         return cls._build(range, test.tree, option_tree(range, message))
 
-    @property
-    def test(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def message(self) -> Expr | None:
-        return self._maybe(1, Expr)
-
 
 class If(Stmt):
     __slots__ = ()
     KIND = "if"
+    condition = Field(0, Expr)
+    true_branch = ListField(1, Stmt)
+    false_branch = ListField(2, Stmt)
 
     @classmethod
     def create(
@@ -130,34 +112,16 @@ class If(Stmt):
     ) -> If:
         return cls._build(range, condition.tree, list_tree(range, true_branch), list_tree(range, false_branch))
 
-    @property
-    def condition(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def true_branch(self) -> list[Stmt]:
-        return self._views(1, Stmt)
-
-    @property
-    def false_branch(self) -> list[Stmt]:
-        return self._views(2, Stmt)
-
 
 class While(Stmt):
     __slots__ = ()
     KIND = "while"
+    condition = Field(0, Expr)
+    body = ListField(1, Stmt)
 
     @classmethod
     def create(cls, range: SourceRange, condition: Expr, body: Sequence[Stmt]) -> While:
         return cls._build(range, condition.tree, list_tree(range, body))
-
-    @property
-    def condition(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(1, Stmt)
 
 
 class For(Stmt):
@@ -165,22 +129,13 @@ class For(Stmt):
 
     __slots__ = ()
     KIND = "for"
+    target = Field(0, Expr)
+    iterable = Field(1, Expr)
+    body = ListField(2, Stmt)
 
     @classmethod
     def create(cls, range: SourceRange, target: Expr, iterable: Expr, body: Sequence[Stmt]) -> For:
         return cls._build(range, target.tree, iterable.tree, list_tree(range, body))
-
-    @property
-    def target(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def iterable(self) -> Expr:
-        return Expr(self.tree.subtree(1))
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(2, Stmt)
 
 
 class Break(Stmt):
@@ -219,22 +174,16 @@ class LocalClass(Stmt):
 
     KIND = "local_class"
     __slots__ = ()
+    name = TextField(0)
+    text = TextField(2)
 
     @classmethod
     def create(cls, range: SourceRange, name: str, line: int, text: str) -> LocalClass:
         return cls._build(range, name, str(line), text)
 
     @property
-    def name(self) -> str:
-        return self.tree.string(0)
-
-    @property
     def line(self) -> int:
         return int(self.tree.string(1))
-
-    @property
-    def text(self) -> str:
-        return self.tree.string(2)
 
 
 class LocalImport(Stmt):
@@ -243,22 +192,13 @@ class LocalImport(Stmt):
 
     __slots__ = ()
     KIND = "local_import"
+    name = TextField(0)
+    module = TextField(1)
+    attribute = TextField(2)
 
     @classmethod
     def create(cls, range: SourceRange, name: str, module: str, attribute: str) -> LocalImport:
         return cls._build(range, name, module, attribute)
-
-    @property
-    def name(self) -> str:
-        return self.tree.string(0)
-
-    @property
-    def module(self) -> str:
-        return self.tree.string(1)
-
-    @property
-    def attribute(self) -> str:
-        return self.tree.string(2)
 
 
 class Delete(Stmt):
@@ -266,14 +206,11 @@ class Delete(Stmt):
 
     __slots__ = ()
     KIND = "delete"
+    targets = ListField(0, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, targets: Sequence[Expr]) -> Delete:
         return cls._build(range, list_tree(range, targets))
-
-    @property
-    def targets(self) -> list[Expr]:
-        return self._views(0, Expr)
 
 
 class WithItem(View):
@@ -281,35 +218,23 @@ class WithItem(View):
 
     __slots__ = ()
     KIND = "with_item"
+    context = Field(0, Expr)
+    target = OptionField(1, Expr)
 
     @classmethod
     def create(cls, range: SourceRange, context: Expr, target: Expr | None) -> WithItem:
         return cls._build(range, context.tree, option_tree(range, target))
 
-    @property
-    def context(self) -> Expr:
-        return Expr(self.tree.subtree(0))
-
-    @property
-    def target(self) -> Expr | None:
-        return self._maybe(1, Expr)
-
 
 class With(Stmt):
     __slots__ = ()
     KIND = "with"
+    items = ListField(0, WithItem)
+    body = ListField(1, Stmt)
 
     @classmethod
     def create(cls, range: SourceRange, items: Sequence[WithItem], body: Sequence[Stmt]) -> With:
         return cls._build(range, list_tree(range, items), list_tree(range, body))
-
-    @property
-    def items(self) -> list[WithItem]:
-        return self._views(0, WithItem)
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(1, Stmt)
 
 
 class ErrorStmt(Stmt):
@@ -341,22 +266,13 @@ class Handler(View):
 
     __slots__ = ()
     KIND = "handler"
+    type = OptionField(0, Expr)
+    name = TextField(1)
+    body = ListField(2, Stmt)
 
     @classmethod
     def create(cls, range: SourceRange, type: Expr | None, name: str, body: Sequence[Stmt]) -> Handler:
         return cls._build(range, option_tree(range, type), name, list_tree(range, body))
-
-    @property
-    def type(self) -> Expr | None:
-        return self._maybe(0, Expr)
-
-    @property
-    def name(self) -> str:
-        return self.tree.string(1)
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(2, Stmt)
 
 
 class Try(Stmt):
@@ -364,6 +280,10 @@ class Try(Stmt):
 
     __slots__ = ()
     KIND = "try"
+    body = ListField(0, Stmt)
+    handlers = ListField(1, Handler)
+    otherwise = ListField(2, Stmt)
+    final = ListField(3, Stmt)
 
     @classmethod
     def create(
@@ -376,19 +296,3 @@ class Try(Stmt):
     ) -> Try:
         parts = (list_tree(range, part) for part in (body, handlers, otherwise, final))
         return cls._build(range, *parts)
-
-    @property
-    def body(self) -> list[Stmt]:
-        return self._views(0, Stmt)
-
-    @property
-    def handlers(self) -> list[Handler]:
-        return self._views(1, Handler)
-
-    @property
-    def otherwise(self) -> list[Stmt]:
-        return self._views(2, Stmt)
-
-    @property
-    def final(self) -> list[Stmt]:
-        return self._views(3, Stmt)
