@@ -3,13 +3,16 @@ NamedTuple, an enum."""
 
 from __future__ import annotations
 
+import ast
 import collections
 import enum
 import inspect
 import sys
+import textwrap
 import types
 import typing
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 
 import torch
@@ -36,11 +39,9 @@ from rekindle.ir.types import (
     STRING,
     TENSOR,
     AwaitType,
-    ClassType,
     DictType,
     EnumType,
     FutureType,
-    InterfaceType,
     ListType,
     TupleType,
     Type,
@@ -187,11 +188,6 @@ def is_final(annotation: object) -> bool:
     return annotation is typing.Final or get_origin(annotation) is typing.Final
 
 
-def is_broadcasting_list(annotation: object) -> bool:
-    """Whether the annotation is ``BroadcastingList2[int]``, of which Python keeps nothing but None."""
-    return annotation is _marks.BroadcastingList1
-
-
 # -------------------------------------------------------------------------------------------------------------- classes
 
 
@@ -290,6 +286,41 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
     return found
 
 
+_init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]] = weakref.WeakKeyDictionary()
+
+
+def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
+    """The annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with the
+    function in which it stands: ``self.items: List[int] = []``, of which Python keeps nothing. A class counts more than
+    its bases."""
+    found: dict[str, tuple[str, types.FunctionType]] = {}
+    for owner in reversed(cls.__mro__):
+        init = vars(owner).get("__init__")
+        if isinstance(init, types.FunctionType) and not owner.__module__.startswith("torch.nn.modules.module"):
+            found.update((name, (text, init)) for name, text in _annotations_in(init).items())
+    return found
+
+
+def _annotations_in(init: types.FunctionType) -> dict[str, str]:
+    known = _init_annotations.get(init)
+    if known is None:
+        known = _init_annotations[init] = dict(_read_annotations(init))
+    return known
+
+
+def _read_annotations(init: types.FunctionType) -> Iterator[tuple[str, str]]:
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(init)))
+    except (OSError, TypeError, SyntaxError):
+        return  # without source nothing is declared there
+    itself = init.__code__.co_varnames[0] if init.__code__.co_argcount else ""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute):
+            target = node.target.value
+            if isinstance(target, ast.Name) and target.id == itself:
+                yield node.target.attr, ast.unparse(node.annotation)
+
+
 # ------------------------------------------------------------------------------------------------------------- messages
 
 
@@ -315,8 +346,3 @@ def _hint(annotation: Any) -> str | None:
     if get_origin(annotation) is collections.abc.Callable or annotation is typing.Callable:
         return "call the function by its name, or make it an attribute of the module"
     return None
-
-
-def is_class_like(type: Type) -> bool:
-    """Whether values of the type are objects with methods."""
-    return isinstance(type, (ClassType, InterfaceType))

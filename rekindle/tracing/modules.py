@@ -6,7 +6,8 @@ from __future__ import annotations
 import torch
 
 from rekindle.program.modules.module import ScriptModule
-from rekindle.scripting.modules.module_types import ConcreteModuleType, gather_facts
+from rekindle.scripting.modules.module_inference import gather_facts
+from rekindle.scripting.modules.module_types import ConcreteModuleType
 from rekindle.scripting.modules.script_modules import instantiate
 from rekindle.tracing.recording.recorder import Path
 

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 import rekindle
-from rekindle.scripting.modules import module_types
+from rekindle.scripting.modules import module_inference
 
 
 def make_function(n: int):
@@ -51,11 +51,11 @@ def test_the_type_of_a_module_dies_with_the_last_module():
     gc.collect()
     assert module() is None
     assert alive() is not None
-    count = len(module_types._types)
+    count = len(module_inference._types)
     del second
     gc.collect()
     assert alive() is None
-    assert len(module_types._types) < count
+    assert len(module_inference._types) < count
 
 
 def test_a_module_needs_no_collection_of_cycles():

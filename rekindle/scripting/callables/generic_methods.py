@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 
@@ -16,20 +15,6 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.scripting.callables.decorators import unwrapped
 from rekindle.scripting.callables.generic_functions import call_bound, fits_assumptions, make_generic, needs_call_types
-from rekindle.scripting.modules.module_types import ConcreteModuleType
-
-_made: weakref.WeakKeyDictionary[ConcreteModuleType, dict[FunctionType, GenericFunction]] = weakref.WeakKeyDictionary()
-
-
-def was_specialized(concrete: ConcreteModuleType, function: FunctionType) -> bool:
-    """Whether some call of the method of such a module has told what it takes."""
-    found = _made.get(concrete, {}).get(function)
-    return found is not None and bool(found.records)
-
-
-def made_for(concrete: ConcreteModuleType) -> dict[FunctionType, GenericFunction]:
-    """Return the methods of such modules that are compiled for what calls pass."""
-    return _made.setdefault(concrete, {})
 
 
 class GenericMethod(MethodValue):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -35,10 +35,9 @@ from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
-from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
-from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod, made_for
-from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod
+from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
@@ -55,7 +54,8 @@ from rekindle.scripting.modules.dynamic_attributes import (
 )
 from rekindle.scripting.modules.empty_attributes import empty_slot
 from rekindle.scripting.modules.hooks import HookedCall
-from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, overloads_of_method
+from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
+from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items, is_view_of_parts
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
 from rekindle.scripting.resolver import PythonResolver
 
@@ -85,10 +85,10 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
     known = concrete.type.methods.get(name)
     if known is not None:
         return (known,)
-    function = python_method(concrete, name)
+    function = concrete.method_function(name)
     if function is None:
         return ()
-    declarations = overloads_of_method(concrete.python_class, name)
+    declarations = concrete.overloads(name)
     if declarations:
         return tuple(
             _record(concrete, f"{name}__{index}", function, declaration)
@@ -97,41 +97,16 @@ def method_records(concrete: ConcreteModuleType, name: str) -> tuple[GraphFuncti
     return (_record(concrete, name, function, None),)
 
 
-def python_method(concrete: ConcreteModuleType, name: str) -> FunctionType | None:
-    """The Python function that is to be compiled as the method ``name``; None where there is none."""
-    function = concrete.facts.methods.get(name) or _class_function(concrete.python_class, name)
-    return None if function is None or is_left_to_python(function) else function
-
-
-def _generic_method(concrete: ConcreteModuleType, name: str) -> FunctionType | None:
-    """Return the Python function of the method ``name`` where calls of the method may have to be compiled for their
-    arguments; None for other methods, and for those that are not compiled from the class, as the methods of a trace."""
-    known = concrete.type.methods.get(name)
-    if known is not None and not known.is_from_class:
-        return None
-    function = python_method(concrete, name)
-    return function if function is not None and may_be_generic(function) else None
-
-
 def method_of_interface(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
     """The method that stands for that of an interface: one that is not overloaded, on a module without hooks, which a
     call through an interface would not run."""
-    if name == "forward" and (concrete.facts.hooks or concrete.facts.pre_hooks):
+    if name == "forward" and concrete.facts.has_hooks:
         raise NotScriptableError(
             f"the module '{concrete.name}' has hooks, which calls through an interface do not run",
             hint="remove them before compiling, or declare no interface for the module",
         )
     records = method_records(concrete, name)
     return records[0] if len(records) == 1 else None
-
-
-def _class_function(cls: type, name: str) -> FunctionType | None:
-    found = inspect.getattr_static(cls, name, None)
-    if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
-        return None  # what nn.Module itself can do is for Python only
-    found = underlying_function(found) or found
-    # What containers offer to Python has a meaning of its own in programs: their loops are unrolled.
-    return None if modifier_of(found) is Modifier.COPIED else found
 
 
 def _record(
@@ -277,14 +252,16 @@ class ModuleValue(SugaredValue):
             part = facts.submodules.get(name)
             return ModuleValue(value, part) if isinstance(part, ConcreteModuleType) else SimpleValue(value)
         if name in facts.constants:
-            return _constant(facts.constants[name], range, graph)
+            constant = constant_value(facts.constants[name], range, graph)
+            assert constant is not None
+            return SimpleValue(constant)
         if name in facts.functions:
             return self._function(facts.functions[name])
         if name in facts.builtins:
             kind = facts.builtins[name]
             return math_function(kind) or BuiltinFunction(kind)
-        if self._is_dict and name in _DICT_VIEWS and _is_torchs(getattr(self.concrete.python_class, name)):
-            return _View(self, name)
+        if is_view_of_items(self.concrete, name):
+            return ModuleView(self, self.concrete, name)
         method = self._method(name)
         if method is not None:
             return method
@@ -295,8 +272,8 @@ class ModuleValue(SugaredValue):
             return self._known_object(range, graph, name)
         if name in facts.failed:
             return None
-        if name in _TREE_VIEWS and getattr(torch.nn.Module, name) is getattr(self.concrete.python_class, name):
-            return _View(self, name)
+        if is_view_of_parts(self.concrete, name):
+            return ModuleView(self, self.concrete, name)
         if may_be_created_by_method(self.concrete.python_class, name):
             slot = dynamic_slot(self.concrete, name)
             if slot is not None:
@@ -311,17 +288,22 @@ class ModuleValue(SugaredValue):
         return slot
 
     def _method(self, name: str) -> SugaredValue | None:
-        function = _generic_method(self.concrete, name)
-        if function is not None and not overloads_of_method(self.facts.python_class, name):
+        function = self.concrete.generic_function(name)
+        if function is not None and not self.concrete.overloads(name):
             _check_hooks_known(self.concrete, name)
-            forms = {"super": SuperForm(self.concrete, function)}
-            find = partial(method_records, self.concrete, name)
-            made, owner = made_for(self.concrete), qualified_name(self.concrete.python_class)
-            return GenericMethod(self, self.value, made, owner, function, find, forms)
+            return self._generic(function, partial(method_records, self.concrete, name))
         records = method_records(self.concrete, name)
         if len(records) == 1 and not records[0].is_from_class:
-            return FixedMethod(self.value, records[0], python_method(self.concrete, name))
+            return FixedMethod(self.value, records[0], self.concrete.method_function(name))
         return MethodValue(self.value, *records) if records else None
+
+    def _generic(self, function: FunctionType, find: Callable[[], tuple[GraphFunction, ...]]) -> SugaredValue:
+        """A method that may have to be compiled for what calls pass."""
+        concrete = self.concrete
+        itself = ModuleValue(self.value, concrete)
+        forms = {"super": SuperForm(concrete, function)}
+        owner = qualified_name(concrete.python_class)
+        return GenericMethod(itself, self.value, concrete.specialised, owner, function, find, forms)
 
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         """An attribute that is no value, but known while compiling."""
@@ -397,8 +379,7 @@ class ModuleValue(SugaredValue):
 
     @property
     def accepts_sugared_args(self) -> bool:
-        hooked = self.facts.pre_hooks or self.facts.hooks
-        return not hooked and _generic_method(self.concrete, "forward") is not None
+        return not self.facts.has_hooks and self.concrete.generic_function("forward") is not None
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
@@ -411,7 +392,7 @@ class ModuleValue(SugaredValue):
         forward = self.find_attribute(call.range, call.graph, "forward")
         if forward is None:
             raise NotScriptableError(f"{self.description} cannot be called: it has no method 'forward'", call.range)
-        if not self.facts.pre_hooks and not self.facts.hooks:
+        if not self.facts.has_hooks:
             return forward.call(call)
         hooked = HookedCall(self.concrete, self.value, call.range, call.graph, compile_method)
         return hooked(call.args, lambda args: forward.call(replace(call, args=args)))
@@ -425,14 +406,10 @@ class ModuleValue(SugaredValue):
     def _keys(self, range: SourceRange, graph: Graph) -> list[SugaredValue]:
         return [SimpleValue(graph.insert_constant(name, range=range)) for name in self.facts.items]
 
-    @property
-    def _is_dict(self) -> bool:
-        return self.facts.container in (Container.DICT, Container.PARAMETER_DICT)
-
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if self.facts.container is Container.NONE:
             return super().as_tuple(range, graph, size_hint)
-        return self._keys(range, graph) if self._is_dict else self._items(range, graph)
+        return self._keys(range, graph) if self.facts.is_dict else self._items(range, graph)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         if self.facts.container is Container.NONE:
@@ -460,7 +437,7 @@ class ModuleValue(SugaredValue):
         if self.facts.container is Container.NONE:
             method = self.attribute(range, graph, "__getitem__")
             return method.call(CallSite(range, graph, [NamedValue(index, range=range)]))
-        if self._is_dict:
+        if self.facts.is_dict:
             return self._item_by_key(range, graph, index, type_hint)
         if index.type != INT:
             raise TypeMismatchError(f"{self.description} is indexed by an int, got {index.type.annotation}", range)
@@ -521,72 +498,6 @@ class ModuleValue(SugaredValue):
                 )
 
 
-_DICT_VIEWS: Final = ("keys", "values", "items")
-_TREE_VIEWS: Final = (
-    *("children", "named_children", "modules", "named_modules"),
-    *("parameters", "named_parameters", "buffers", "named_buffers"),
-)
-
-
-class _View(SugaredValue):
-    """A method that lists what is in a module: ``self.layers.items``, ``self.named_children``. A loop over the list is
-    unrolled."""
-
-    def __init__(self, module: ModuleValue, view: str) -> None:
-        self.module = module
-        self.view = view
-
-    @property
-    def description(self) -> str:
-        return f"the method '{self.view}'"
-
-    def call(self, call: CallSite) -> SugaredValue:
-        if call.args or call.kwargs:
-            raise UnsupportedError(f"'{self.view}' takes no arguments in a program", call.range)
-        pairs = list(self._pairs(call.range, call.graph))
-        if self.view == "keys":
-            return SugaredTuple([_name(name, call.range, call.graph) for name, _ in pairs])
-        if self.view == "items" or self.view.startswith("named_"):
-            return SugaredTuple([SugaredTuple([_name(name, call.range, call.graph), found]) for name, found in pairs])
-        return SugaredTuple([found for _, found in pairs])
-
-    def _pairs(self, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
-        module = self.module
-        if self.view in _DICT_VIEWS:
-            return ((name, module.attribute(range, graph, name)) for name in module.facts.items)
-        what = self.view.removeprefix("named_")
-        if what == "children":
-            return ((name, module.attribute(range, graph, name)) for name in module.facts.submodules)
-        if what == "modules":
-            return _walk(module, "", range, graph)
-        return (
-            (f"{prefix}{name}", found.attribute(range, graph, name))
-            for path, found in _walk(module, "", range, graph)
-            if isinstance(found, ModuleValue)
-            for prefix in [f"{path}." if path else ""]
-            for name, slot in found.concrete.type.attributes.items()
-            if slot.kind == what[:-1] and slot.type != NONE
-        )
-
-
-def _is_torchs(function: object) -> bool:
-    """Whether a method is that of PyTorch's container, which stands for a list of its items."""
-    return getattr(function, "__module__", None) == torch.nn.ModuleDict.__module__
-
-
-def _walk(module: SugaredValue, path: str, range: SourceRange, graph: Graph) -> Iterator[tuple[str, SugaredValue]]:
-    """The module and those within it, each with the path to it."""
-    yield path, module
-    if isinstance(module, ModuleValue):
-        for name in module.facts.submodules:
-            part = module.attribute(range, graph, name)
-            yield from _walk(part, f"{path}.{name}" if path else name, range, graph)
-
-
-def _name(name: str, range: SourceRange, graph: Graph) -> SugaredValue:
-    return SimpleValue(graph.insert_constant(name, range=range))
-
-
 class SuperForm(SugaredValue):
     """``super`` within a method of a module."""
 
@@ -627,16 +538,12 @@ class SuperValue(ModuleValue):
             if is_left_to_python(found):
                 return PythonFunctionValue(found, PythonResolver.of_function(found), self.value)
             if may_be_generic(found):
-                forms = {"super": SuperForm(self.concrete, found)}
-                find = partial(self._records_of, found, cls, name)
-                made, owner = made_for(self.concrete), qualified_name(self.concrete.python_class)
-                itself = ModuleValue(self.value, self.concrete)
-                return GenericMethod(itself, self.value, made, owner, found, find, forms)
+                return self._generic(found, partial(self._records_of, found, cls, name))
             return MethodValue(self.value, *self._records_of(found, cls, name))
         return None
 
     def _records_of(self, found: FunctionType, cls: type, name: str) -> tuple[GraphFunction, ...]:
-        if found is _class_function(self.concrete.python_class, name):
+        if found is self.concrete.class_function(name):
             return method_records(self.concrete, name)
         return (_record(self.concrete, f"{name}__{cls.__name__}", found, None),)
 
@@ -648,12 +555,3 @@ def defining_class(cls: type, function: FunctionType) -> type | None:
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):
                 return owner
     return None
-
-
-# -------------------------------------------------------------------------------------------------------------- helpers
-
-
-def _constant(value: object, range: SourceRange, graph: Graph) -> SugaredValue:
-    found = constant_value(value, range, graph)
-    assert found is not None
-    return SimpleValue(found)

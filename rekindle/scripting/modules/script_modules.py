@@ -21,26 +21,19 @@ from rekindle.program.modules.module import ScriptContainer, ScriptModule
 from rekindle.program.sources.compilation_unit import parse_definitions
 from rekindle.program.sources.definition import define_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
-from rekindle.scripting.callables.generic_methods import was_specialized
 from rekindle.scripting.callables.modifiers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
 from rekindle.scripting.modules.class_keys import forget_classes
 from rekindle.scripting.modules.empty_attributes import refusals_of
 from rekindle.scripting.modules.hooks import declare_hooks
-from rekindle.scripting.modules.module_types import (
-    ConcreteModuleType,
-    Container,
-    forget_prepared,
-    module_type_of,
-    prepared,
-)
+from rekindle.scripting.modules.module_inference import forget_prepared, module_type_of, prepared
+from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
 from rekindle.scripting.modules.module_values import (
     ModuleBinding,
     compile_method,
     method_of_interface,
     method_records,
     property_of,
-    python_method,
 )
 from rekindle.scripting.resolver import PythonResolver
 
@@ -95,8 +88,8 @@ def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _M
     cls = ScriptContainer if is_container else ScriptModule
     result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
     made.modules[id(module)] = result
-    concrete.type.method_finder = partial(method_of_interface, concrete)
-    if not concrete.type.pre_hooks and not concrete.type.hooks:
+    if concrete.type.method_finder is None:
+        concrete.type.method_finder = partial(method_of_interface, concrete)
         declare_hooks(concrete, compile_method)
     _fill(result, module, concrete, made)
     return result
@@ -229,7 +222,7 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
                     try:
                         record.ensure_defined()
                     except CompileError as error:
-                        forward = python_method(concrete, name) if is_part and name == "forward" else None
+                        forward = concrete.method_function(name) if is_part and name == "forward" else None
                         if forward is None or not may_be_generic(forward):
                             raise
                         progress.failed.append(_FailedPart(concrete, forward, error))
@@ -246,7 +239,7 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
 def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
     """Tell of the parts that nothing has called in a way that says what they take."""
     for part in failed:
-        if was_specialized(part.concrete, part.forward):
+        if part.concrete.was_specialized(part.forward):
             part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside
         else:
             diagnostics.add(part.error)
@@ -277,7 +270,7 @@ def _define_container_methods(concrete: ConcreteModuleType) -> None:
     if facts.container is Container.NONE:
         return
     texts = {"__len__": f"def __len__(self) -> int:\n    return {len(facts.items)}\n"}
-    if facts.container in (Container.DICT, Container.PARAMETER_DICT):
+    if facts.is_dict:
         test = " or ".join(f"key == {name!r}" for name in facts.items) or "False"
         texts["__contains__"] = f"def __contains__(self, key: str) -> bool:\n    return {test}\n"
     for name, text in texts.items():
