@@ -192,12 +192,10 @@ class _MathPower(BuiltinFunction):
 class _Libraries(SugaredValue):
     """``ops``: the namespaces of operators."""
 
+    description = "'ops'"
+
     def __init__(self, names: ArchiveResolver) -> None:
         self.names = names
-
-    @property
-    def description(self) -> str:
-        return "'ops'"
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         return _Operators(self.names, name)
@@ -206,12 +204,10 @@ class _Libraries(SugaredValue):
 class _Constants(SugaredValue):
     """``CONSTANTS``: its attributes ``c0``, ``c1`` … are the constants that have no text."""
 
+    description = "the table of constants"
+
     def __init__(self, values: Sequence[object]) -> None:
         self.values = values
-
-    @property
-    def description(self) -> str:
-        return "the table of constants"
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         index = name[1:]

@@ -42,6 +42,8 @@ def is_counter(value: Value) -> bool:
 class CounterMethod(SugaredValue):
     """``c.update``, ``c.most_common`` and the other methods that dicts do not have."""
 
+    accepts_sugared_args = True
+
     def __init__(self, emitter: Emitter, counter: Value, name: str, expr: Expr) -> None:
         self.emitter = emitter
         self.counter = counter
@@ -51,10 +53,6 @@ class CounterMethod(SugaredValue):
     @property
     def description(self) -> str:
         return f"the method '{self.name}' of a Counter"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]

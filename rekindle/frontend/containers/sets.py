@@ -88,6 +88,8 @@ def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set"
 class SetMethod(SugaredValue):
     """``s.add``, ``s.union`` …"""
 
+    accepts_sugared_args = True
+
     def __init__(self, emitter: Emitter, value: Value, name: str, origin: FirstAssignment | None) -> None:
         self.emitter = emitter
         self.value = value
@@ -97,10 +99,6 @@ class SetMethod(SugaredValue):
     @property
     def description(self) -> str:
         return f"the method '{self.name}' of a set"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

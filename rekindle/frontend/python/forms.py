@@ -42,13 +42,11 @@ from rekindle.syntax.views import Apply, BinOp, Expr, Var
 class TypeOf(StaticValue):
     """``type(x)``: its name is known, and comparisons with classes are answered; as a value it is refused."""
 
+    description = "the class of a value"
+
     def __init__(self, sugared: SugaredValue, name: Callable[[SourceRange], Value]) -> None:
         self.sugared = sugared
         self.name = name
-
-    @property
-    def description(self) -> str:
-        return "the class of a value"
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         raise UnsupportedError(

@@ -15,6 +15,8 @@ from rekindle.ir.types import TupleType
 class Getter(StaticValue):
     """A function of one argument that takes items or attributes of it."""
 
+    accepts_sugared_args = True
+
     def __init__(self, name: str, keys: Sequence[object]) -> None:
         self.name = name
         self.keys = tuple(keys)
@@ -26,10 +28,6 @@ class Getter(StaticValue):
     @property
     def identity(self) -> Hashable:
         return self.name, self.keys
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
@@ -82,12 +80,10 @@ class MethodCaller(Getter):
 class ComparedBy(StaticValue):
     """``functools.cmp_to_key(f)``: a key for sorting alone."""
 
+    description = "functools.cmp_to_key(…)"
+
     def __init__(self, function: SugaredValue) -> None:
         self.function = function
-
-    @property
-    def description(self) -> str:
-        return "functools.cmp_to_key(…)"
 
     def call(self, call: CallSite) -> SugaredValue:
         raise UnsupportedError(f"{self.description} can only be the key of 'sorted' or 'sort' here", call.range)

@@ -29,16 +29,14 @@ from rekindle.syntax.views import Apply, Var
 class MappedValue(SugaredValue):
     """``map(function, iterable)``: each element is computed where a loop comes to it."""
 
+    description = "map"
+
     def __init__(self, emitter: Emitter, function: SugaredValue, source: SugaredValue, spread: bool) -> None:
         self.emitter = emitter
         self.function = function
         self.source = source
         self.spread = spread
         """Whether the elements of the source are several arguments each."""
-
-    @property
-    def description(self) -> str:
-        return "map"
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return list_of(self.emitter, range, self, None)
@@ -77,6 +75,8 @@ class MappedValue(SugaredValue):
 class PartialValue(SugaredValue):
     """``functools.partial(function, …)``: a function with some of its arguments."""
 
+    accepts_sugared_args = True
+
     def __init__(self, function: SugaredValue, args: Sequence[SugaredValue], kwargs: Keywords) -> None:
         self.function = function
         self.args = list(args)
@@ -85,10 +85,6 @@ class PartialValue(SugaredValue):
     @property
     def description(self) -> str:
         return f"functools.partial of {self.function.description}"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

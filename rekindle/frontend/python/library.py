@@ -77,6 +77,8 @@ def library_function(name: str) -> LibraryFunction:
 class LibraryFunction(StaticValue):
     """A function of :mod:`rekindle.frontend.prelude`."""
 
+    accepts_sugared_args = True
+
     def __init__(self, name: str) -> None:
         self.name = name
 
@@ -91,10 +93,6 @@ class LibraryFunction(StaticValue):
     @property
     def identity(self) -> Hashable:
         return self.name
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

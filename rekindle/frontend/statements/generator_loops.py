@@ -28,15 +28,13 @@ _CONSTANT: Final = frozenset({Const.KIND, "true", "false", "none", "string_liter
 class GeneratedValue(SugaredValue):
     """``(element for target in iterable)``: each element is computed where a loop comes to it."""
 
+    description = "a generator"
+
     def __init__(self, emitter: Emitter, element: Expr, generator: Comprehension, source: SugaredValue) -> None:
         self.emitter = emitter
         self.element = element
         self.generator = generator
         self.source = source
-
-    @property
-    def description(self) -> str:
-        return "a generator"
 
     @property
     def gone_over(self) -> list[Value]:

@@ -175,9 +175,7 @@ class SugaredValue:
 class StaticValue(SugaredValue):
     """What only the compiler knows, with no value of the graph behind it: a function, a class, a module of Python."""
 
-    @property
-    def is_passed_sugared(self) -> bool:
-        return True
+    is_passed_sugared = True
 
     @property
     def identity(self) -> Hashable:

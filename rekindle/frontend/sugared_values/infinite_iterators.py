@@ -89,13 +89,11 @@ class CycleValue(InfiniteIterator):
 class IsliceValue(SugaredValue):
     """``itertools.islice(source, start, stop, step)`` of what is no list."""
 
+    description = "itertools.islice"
+
     def __init__(self, source: SugaredValue, bounds: Sequence[Value]) -> None:
         self.source = source
         self.start, self.stop, self.step = bounds
-
-    @property
-    def description(self) -> str:
-        return "itertools.islice"
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self

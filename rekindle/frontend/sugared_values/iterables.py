@@ -17,6 +17,8 @@ class RangeValue(SugaredValue):
     ``static_length`` is set where a range runs beside something whose length is known (``enumerate`` of a module list).
     """
 
+    description = "a range"
+
     def __init__(
         self, range: SourceRange, graph: Graph, inputs: Sequence[Value], static_length: int | None = None
     ) -> None:
@@ -30,10 +32,6 @@ class RangeValue(SugaredValue):
         self.start = graph.insert_constant(0, range=range) if self.only_stop else inputs[0]
         self.stop = inputs[0] if self.only_stop else inputs[1]
         self.step = inputs[2] if len(inputs) == 3 else graph.insert_constant(1, range=range)
-
-    @property
-    def description(self) -> str:
-        return "a range"
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         return self
@@ -61,6 +59,8 @@ class IterableTree(SugaredValue):
     A loop over it is unrolled if one of the children must be; then all need a static length.
     """
 
+    description = "zip or enumerate"
+
     def __init__(self, range: SourceRange, graph: Graph, children: Sequence[SugaredValue]) -> None:
         self.children = list(children)
         self._unrolled = any(child.must_unroll for child in children)
@@ -76,10 +76,6 @@ class IterableTree(SugaredValue):
                 range,
             )
         self._static_length = min(known)
-
-    @property
-    def description(self) -> str:
-        return "zip or enumerate"
 
     @property
     def gone_over(self) -> list[Value]:

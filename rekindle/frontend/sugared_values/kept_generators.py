@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 class KeptIterator(StaticValue):
     """What a variable holds that is used up by the first who goes over it: ``zip(xs, ys)``."""
 
+    description = "an iterator"
+
     def __init__(self, emitter: Emitter, name: str, sugared: SugaredValue) -> None:
         self.emitter = emitter
         self.name = name
         self.sugared = sugared
         self.made_in = emitter.environment.frame
         self.taken: SourceRange | None = None
-
-    @property
-    def description(self) -> str:
-        return "an iterator"
 
     def use(self, range: SourceRange) -> None:
         """Someone goes over it.
@@ -81,14 +79,12 @@ class KeptIterator(StaticValue):
 class KeptGenerator(KeptIterator):
     """A generator that a variable holds."""
 
+    description = "a generator"
+
     def __init__(self, emitter: Emitter, name: str, generator: GeneratorExpr) -> None:
         super().__init__(emitter, name, _NOTHING)
         self.generator = generator
         self.variables = {name: self.made_in.variable(name) for name in names_in(generator)}
-
-    @property
-    def description(self) -> str:
-        return "a generator"
 
     def take(self, range: SourceRange) -> GeneratorExpr:
         """The generator, for the one who goes over it.
@@ -120,6 +116,9 @@ class KeptCall(KeptIterator):
     """An iterator of ``itertools`` that a variable holds: the call, whose arguments have been evaluated, is made where
     the elements are asked for."""
 
+    static_length = None
+    must_unroll = False
+
     def __init__(self, emitter: Emitter, name: str, call: Apply) -> None:
         super().__init__(emitter, name, _NOTHING)
         self.call_kept = call
@@ -137,14 +136,6 @@ class KeptCall(KeptIterator):
             )
         if is_first:
             self.sugared = self.emitter.emit_sugared(self.call_kept)
-
-    @property
-    def static_length(self) -> int | None:
-        return None
-
-    @property
-    def must_unroll(self) -> bool:
-        return False
 
 
 _NOTHING: Final = SugaredValue()

@@ -18,20 +18,12 @@ from rekindle.syntax.views import DictLiteral, Expr, Lambda, Select, StringLiter
 class KeywordArguments(SugaredValue):
     """A dict of which the keys are known while compiling, and whose values may be of different types."""
 
+    description = "a dict of keyword arguments"
+    is_passed_sugared = True
+    keys_are_known = True
+
     def __init__(self, items: Keywords) -> None:
         self.items = dict(items)
-
-    @property
-    def description(self) -> str:
-        return "a dict of keyword arguments"
-
-    @property
-    def is_passed_sugared(self) -> bool:
-        return True
-
-    @property
-    def keys_are_known(self) -> bool:
-        return True
 
     def contains(self, key: object) -> bool:
         return key in self.items
@@ -100,9 +92,7 @@ def _same(value: SugaredValue) -> SugaredValue:
 class StaticDict(KeywordArguments):
     """A dict literal of what are no values: functions, parts of a module."""
 
-    @property
-    def description(self) -> str:
-        return "a dict of functions"
+    description = "a dict of functions"
 
 
 def table_of_functions(literal: DictLiteral, emit: Callable[[Expr], SugaredValue]) -> SugaredValue | None:
@@ -132,6 +122,8 @@ def _constant_key(value: Value, range: SourceRange) -> str:
 class _Method(SugaredValue):
     """``kwargs.get`` and the like."""
 
+    accepts_sugared_args = True
+
     def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
         self.owner = owner
         self.name = name
@@ -140,10 +132,6 @@ class _Method(SugaredValue):
     @property
     def description(self) -> str:
         return f"the method '{self.name}' of keyword arguments"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

@@ -94,6 +94,8 @@ class LocalFunction(SugaredValue):
     ``variables`` are those around it that it reads: the name of each, and what the emitter calls it.
     """
 
+    accepts_sugared_args = True
+
     def __init__(
         self,
         function: GenericFunction,
@@ -109,10 +111,6 @@ class LocalFunction(SugaredValue):
     @property
     def description(self) -> str:
         return f"the function '{self.function.name}'"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call(self, call: CallSite) -> SugaredValue:
         values = [SimpleValue(item.materialise(call.graph)) for item in call.args]

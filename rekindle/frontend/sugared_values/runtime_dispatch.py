@@ -29,6 +29,9 @@ class RuntimeDispatch(SugaredValue):
     ``makes`` emit each where it is needed. Calls and attributes are of the one that is chosen.
     """
 
+    accepts_sugared_args = True
+    is_passed_sugared = False
+
     def __init__(self, what: str, key: Value, names: Sequence[str], makes: Sequence[Make]) -> None:
         self.what = what
         self.key = key
@@ -38,14 +41,6 @@ class RuntimeDispatch(SugaredValue):
     @property
     def description(self) -> str:
         return f"an item of {self.what}"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
-
-    @property
-    def is_passed_sugared(self) -> bool:
-        return False
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self._branch(range, graph, lambda item: item.as_value(range, graph))

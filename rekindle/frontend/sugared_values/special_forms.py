@@ -161,9 +161,7 @@ class StrCast(Cast):
 class PrintValue(StaticValue):
     """``print(…)``"""
 
-    @property
-    def description(self) -> str:
-        return "'print'"
+    description = "'print'"
 
     def call(self, call: CallSite) -> SugaredValue:
         if call.kwargs:
@@ -209,6 +207,8 @@ class ExceptionClass(StaticValue):
 class ExceptionInstance(SugaredValue):
     """``ValueError("message")``: the message and the name of the class, as values."""
 
+    description = "an exception"
+
     def __init__(self, message: Value, class_name: Value, count: int = 1) -> None:
         self.message = message
         self.class_name = class_name
@@ -227,10 +227,6 @@ class ExceptionInstance(SugaredValue):
         shows_empty = found is not None and issubclass(found, KeyError)  # its text is the repr of its argument
         return self.message.type == STRING and not shows_empty
 
-    @property
-    def description(self) -> str:
-        return "an exception"
-
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         raise UnsupportedError("an exception can only be raised", range)
 
@@ -238,12 +234,10 @@ class ExceptionInstance(SugaredValue):
 class CaughtException(SugaredValue):
     """``e`` of ``except ValueError as e``. As a value it is of any type; its text is Python's."""
 
+    description = "an exception that was caught"
+
     def __init__(self, value: Value) -> None:
         self.value = value
-
-    @property
-    def description(self) -> str:
-        return "an exception that was caught"
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
@@ -261,12 +255,10 @@ class CaughtException(SugaredValue):
 class ClassOfCaught(StaticValue):
     """``type(e)`` of an exception that was caught: only its name can be used as a value."""
 
+    description = "the class of an exception that was caught"
+
     def __init__(self, exception: Value) -> None:
         self.exception = exception
-
-    @property
-    def description(self) -> str:
-        return "the class of an exception that was caught"
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         raise UnsupportedError(
@@ -285,12 +277,10 @@ class ClassOfCaught(StaticValue):
 class NewStyleString(SugaredValue):
     """``"…".format``: the template and what is put into it."""
 
+    description = "the method 'format'"
+
     def __init__(self, template: Value) -> None:
         self.template = template
-
-    @property
-    def description(self) -> str:
-        return "the method 'format'"
 
     def call(self, call: CallSite) -> SugaredValue:
         if call.kwargs:
@@ -305,12 +295,10 @@ class NewStyleString(SugaredValue):
 class ToList(SugaredValue):
     """``x.tolist`` of a tensor; the emitter handles the call, because the type that is wanted counts."""
 
+    description = "the method 'tolist'"
+
     def __init__(self, tensor: Value) -> None:
         self.tensor = tensor
-
-    @property
-    def description(self) -> str:
-        return "the method 'tolist'"
 
 
 class PythonBuiltin(BuiltinFunction):

@@ -350,6 +350,8 @@ class SimpleValue(SugaredValue):
 class BoundCall(SugaredValue):
     """A function with its first argument."""
 
+    is_passed_sugared = True
+
     def __init__(self, function: SugaredValue, first: NamedValue) -> None:
         self.function = function
         self.first = first
@@ -357,10 +359,6 @@ class BoundCall(SugaredValue):
     @property
     def description(self) -> str:
         return self.function.description
-
-    @property
-    def is_passed_sugared(self) -> bool:
-        return True
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         first = SimpleValue(self.first.materialise(graph))
@@ -404,13 +402,11 @@ def parts_of_all(
 class TensorCast(SugaredValue):
     """``x.float``, ``x.long`` …: called, a tensor of another dtype."""
 
+    description = "a method that casts a tensor"
+
     def __init__(self, tensor: Value, dtype: torch.dtype) -> None:
         self.tensor = tensor
         self.dtype = dtype
-
-    @property
-    def description(self) -> str:
-        return "a method that casts a tensor"
 
     def call(self, call: CallSite) -> SugaredValue:
         if call.args:
@@ -471,12 +467,11 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
 class SugaredTuple(SugaredValue):
     """Several sugared values side by side. As a value it is a tuple, if all of them are values."""
 
+    description = "a tuple"
+    must_unroll = True
+
     def __init__(self, elements: Sequence[SugaredValue]) -> None:
         self.elements = list(elements)
-
-    @property
-    def description(self) -> str:
-        return "a tuple"
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         values = [element.as_value(range, graph) for element in self.elements]
@@ -496,10 +491,6 @@ class SugaredTuple(SugaredValue):
     def static_length(self) -> int | None:
         return len(self.elements)
 
-    @property
-    def must_unroll(self) -> bool:
-        return True
-
     def length(self, range: SourceRange, graph: Graph) -> Value:
         return graph.insert_constant(len(self.elements), range=range)
 
@@ -517,6 +508,8 @@ class SugaredTuple(SugaredValue):
 class BuiltinFunction(SugaredValue):
     """An operator by its kind, with the self that it is a method of, if any, and what is tried first."""
 
+    is_passed_sugared = True
+
     def __init__(
         self,
         kind: str,
@@ -530,10 +523,6 @@ class BuiltinFunction(SugaredValue):
     @property
     def description(self) -> str:
         return f"the operator '{self.kind}'"
-
-    @property
-    def is_passed_sugared(self) -> bool:
-        return True
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         kind, preferred = self.kind, self.preferred
@@ -601,6 +590,8 @@ class FunctionValue(StaticValue):
 class MethodValue(SugaredValue):
     """A compiled method of an object; several, where it is overloaded."""
 
+    is_passed_sugared = True
+
     def __init__(self, object: Value, *methods: GraphFunction) -> None:
         self.object = object
         self.methods = methods
@@ -608,10 +599,6 @@ class MethodValue(SugaredValue):
     @property
     def description(self) -> str:
         return f"the method '{self.methods[0].basename}'"
-
-    @property
-    def is_passed_sugared(self) -> bool:
-        return True
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         methods = self.methods

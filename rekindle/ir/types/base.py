@@ -151,10 +151,7 @@ class NoneType(_SimpleType):
     __slots__ = ()
     kind = "NoneType"
     text = "NoneType"
-
-    @property
-    def is_optional(self) -> bool:
-        return True
+    is_optional = True
 
 
 @final
@@ -206,12 +203,9 @@ class AnyType(_SimpleType):
     __slots__ = ()
     kind = "AnyType"
     text = "Any"
+    is_optional = True
 
     def accepts(self, other: Type) -> bool:
-        return True
-
-    @property
-    def is_optional(self) -> bool:
         return True
 
 

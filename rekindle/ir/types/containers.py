@@ -173,6 +173,7 @@ class OptionalType(UnionBase):
 
     kind: ClassVar[str] = "OptionalType"
     element: Type
+    is_optional = True
 
     def __str__(self) -> str:
         return f"{self.element}?"
@@ -196,10 +197,6 @@ class OptionalType(UnionBase):
         if isinstance(other, UnionType):
             return all(member.is_subtype_of(self) for member in other.members)
         return other.is_subtype_of(self.element)
-
-    @property
-    def is_optional(self) -> bool:
-        return True
 
 
 @dataclass(slots=True, frozen=True, eq=False)

@@ -70,6 +70,7 @@ class TensorType(Type):
     strides: Sizes | None = None
     requires_grad: bool | None = None
     undefined: bool | None = None
+    annotation = "Tensor"
 
     @property
     def rank(self) -> int | None:
@@ -135,10 +136,6 @@ class TensorType(Type):
         if facts or self.sizes is not None:
             name += f"({', '.join(facts)})"
         return f"{name}[Undefined]" if self.undefined else name
-
-    @property
-    def annotation(self) -> str:
-        return "Tensor"
 
 
 def _covers(known: Sizes | None, other: Sizes | None) -> bool:

@@ -41,6 +41,8 @@ def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
 class AppliedFunction(StaticValue):
     """``F.apply`` of a subclass ``F`` of ``torch.autograd.Function``."""
 
+    accepts_sugared_args = True
+
     def __init__(self, cls: type[torch.autograd.Function], resolver: PythonResolver) -> None:
         self.cls = cls
         self.resolver = resolver
@@ -52,10 +54,6 @@ class AppliedFunction(StaticValue):
     @property
     def description(self) -> str:
         return f"the autograd function '{self.cls.__name__}'"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call(self, call: CallSite) -> SugaredValue:
         if call.kwargs:

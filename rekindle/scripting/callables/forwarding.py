@@ -53,16 +53,14 @@ _WRAPPER: Final = "$wrapper"
 class Wrapper(StaticValue):
     """A wrapper, called with what the function within it takes."""
 
+    accepts_sugared_args = True
+
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function
 
     @property
     def description(self) -> str:
         return f"the wrapper of '{self.function.__name__}'"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

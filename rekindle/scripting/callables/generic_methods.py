@@ -21,6 +21,8 @@ class GenericMethod(MethodValue):
     """A method of an object that may have to be compiled for what a call passes. ``made`` keeps what is compiled,
     ``names`` are objects that the method may name though Python does not see them there."""
 
+    accepts_sugared_args = True
+
     def __init__(
         self,
         itself: SugaredValue,
@@ -48,10 +50,6 @@ class GenericMethod(MethodValue):
     @property
     def description(self) -> str:
         return f"the method '{self.function.__name__}'"
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call(self, call: CallSite) -> SugaredValue:
         if self.has_to_specialise(call.args, call.kwargs):

@@ -187,6 +187,8 @@ class PythonObject(StaticValue):
 class BoundFunction(StaticValue):
     """A function with its first argument, which is no value of the graph."""
 
+    accepts_sugared_args = True
+
     def __init__(self, function: SugaredValue, first: SugaredValue) -> None:
         self.function = function
         self.first = first
@@ -194,10 +196,6 @@ class BoundFunction(StaticValue):
     @property
     def description(self) -> str:
         return self.function.description
-
-    @property
-    def accepts_sugared_args(self) -> bool:
-        return True
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

@@ -46,9 +46,7 @@ class ConstantFunction(StaticValue):
 class DefaultDtype(StaticValue):
     """``torch.get_default_dtype``: the dtype of a tensor that is made without one."""
 
-    @property
-    def description(self) -> str:
-        return "the function 'get_default_dtype'"
+    description = "the function 'get_default_dtype'"
 
     def call(self, call: CallSite) -> SugaredValue:
         zero = call.graph.insert_constant(0, range=call.range)

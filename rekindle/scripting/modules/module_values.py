@@ -178,6 +178,8 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
 class ModuleValue(SugaredValue):
     """A module: a value of the graph, and all that is known of it."""
 
+    is_passed_sugared = True
+
     def __init__(self, value: Value, concrete: ConcreteModuleType) -> None:
         self.value = value
         self.concrete = concrete
@@ -189,10 +191,6 @@ class ModuleValue(SugaredValue):
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return self.value
-
-    @property
-    def is_passed_sugared(self) -> bool:
-        return True
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         concrete = self.concrete
@@ -501,13 +499,11 @@ class ModuleValue(SugaredValue):
 class SuperForm(SugaredValue):
     """``super`` within a method of a module."""
 
+    description = "'super'"
+
     def __init__(self, concrete: ConcreteModuleType, function: FunctionType) -> None:
         self.concrete = concrete
         self.function = function
-
-    @property
-    def description(self) -> str:
-        return "'super'"
 
     def call(self, call: CallSite) -> SugaredValue:
         if call.args or call.kwargs:
