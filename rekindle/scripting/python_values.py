@@ -19,6 +19,7 @@ from rekindle.frontend.calls.generic import inherits
 from rekindle.frontend.calls.python_signatures import fitted_to
 from rekindle.frontend.python.higher_order import PartialValue
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.functions import sugared_arguments
 from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
@@ -142,16 +143,12 @@ class CompiledFunctionValue(FunctionValue):
 
     def call(self, call: CallSite) -> SugaredValue:
         if self.accepts_sugared_args and needs_call_types(self.function, call.args, call.kwargs):
-            values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-            named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-            return call_generic(self.function, call.range, call.graph, values, named)
+            return call_generic(self.function, call.range, call.graph, *sugared_arguments(call))
         try:
             return super().call(call)
         except SchemaError:
             if self._is_given_derived(call):
-                values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-                named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-                return call_generic(self.function, call.range, call.graph, values, named)
+                return call_generic(self.function, call.range, call.graph, *sugared_arguments(call))
             if not self.function.__module__.startswith("torch."):
                 raise  # what takes floats may show that it was given an int
             positional, keywords = fitted_to(call.graph, self.functions[0].schema.arguments, call.args, call.kwargs)

@@ -12,7 +12,8 @@ from rekindle.frontend.expressions.primaries import call_builtin, from_library
 from rekindle.frontend.python.builtins import literal_text
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.loops import list_of
-from rekindle.frontend.sugared_values.base import CallSite, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, STRING, DictType, ListType, Type, is_open_number, without_none
@@ -39,10 +40,8 @@ def is_counter(value: Value) -> bool:
     return isinstance(value.type, DictType) and value.type.python == "Counter"
 
 
-class CounterMethod(SugaredValue):
+class CounterMethod(SugaredFunction):
     """``c.update``, ``c.most_common`` and the other methods that dicts do not have."""
-
-    accepts_sugared_args = True
 
     def __init__(self, emitter: Emitter, counter: Value, name: str, expr: Expr) -> None:
         self.emitter = emitter
@@ -53,11 +52,6 @@ class CounterMethod(SugaredValue):
     @property
     def description(self) -> str:
         return f"the method '{self.name}' of a Counter"
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-        return self.call_with(call.range, call.graph, values, named)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

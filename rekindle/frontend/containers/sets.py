@@ -19,6 +19,7 @@ from rekindle.frontend.expressions.unordered import elements_in_any_order, eleme
 from rekindle.frontend.inference.type_inference import SET, FirstAssignment
 from rekindle.frontend.statements.loops import list_comprehension
 from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import (
@@ -85,10 +86,8 @@ def new_set(range: SourceRange, graph: Graph, element: Type, python: str = "set"
     return graph.insert_node(graph.create("prim::DictConstruct", types=[type], range=range)).output
 
 
-class SetMethod(SugaredValue):
+class SetMethod(SugaredFunction):
     """``s.add``, ``s.union`` …"""
-
-    accepts_sugared_args = True
 
     def __init__(self, emitter: Emitter, value: Value, name: str, origin: FirstAssignment | None) -> None:
         self.emitter = emitter

@@ -7,15 +7,14 @@ from collections.abc import Hashable, Sequence
 
 from rekindle.errors import SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import TupleType
 
 
-class Getter(StaticValue):
+class Getter(SugaredFunction, StaticValue):
     """A function of one argument that takes items or attributes of it."""
-
-    accepts_sugared_args = True
 
     def __init__(self, name: str, keys: Sequence[object]) -> None:
         self.name = name
@@ -28,10 +27,6 @@ class Getter(StaticValue):
     @property
     def identity(self) -> Hashable:
         return self.name, self.keys
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        return self.call_with(call.range, call.graph, values, {})
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

@@ -16,7 +16,8 @@ from rekindle.frontend.python.library import library_function
 from rekindle.frontend.scopes.refinement import RefinementSet
 from rekindle.frontend.statements.generator_loops import begun, elements_of
 from rekindle.frontend.statements.loops import append_to, each, list_of
-from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.base import FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
 from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
@@ -72,10 +73,8 @@ class MappedValue(SugaredValue):
         return self.function.call_with(range, graph, args, {})
 
 
-class PartialValue(SugaredValue):
+class PartialValue(SugaredFunction):
     """``functools.partial(function, …)``: a function with some of its arguments."""
-
-    accepts_sugared_args = True
 
     def __init__(self, function: SugaredValue, args: Sequence[SugaredValue], kwargs: Keywords) -> None:
         self.function = function
@@ -90,11 +89,6 @@ class PartialValue(SugaredValue):
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
         return self.function.call_with(range, graph, [*self.args, *args], {**self.kwargs, **kwargs}, targets)
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-        return self.call_with(call.range, call.graph, values, named, call.targets)
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
         count, names = len(self.args), tuple(self.kwargs)

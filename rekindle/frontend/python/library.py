@@ -15,7 +15,8 @@ from rekindle.errors import LIBRARY, InternalError, Source, SourceRange
 from rekindle.frontend.calls.generic import GenericFunction
 from rekindle.frontend.python.combinations import made_of_several
 from rekindle.frontend.signatures import literal_value
-from rekindle.frontend.sugared_values.base import CallSite, EmptyResolver, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.base import EmptyResolver, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph
 from rekindle.syntax.parser import parse_module
@@ -74,10 +75,8 @@ def library_function(name: str) -> LibraryFunction:
     return LibraryFunction(name)
 
 
-class LibraryFunction(StaticValue):
+class LibraryFunction(SugaredFunction, StaticValue):
     """A function of :mod:`rekindle.frontend.prelude`."""
-
-    accepts_sugared_args = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -104,11 +103,6 @@ class LibraryFunction(StaticValue):
                 defaults[param.name.name] = SimpleValue(constant)
         bound = self.function.bind(range, graph, args, kwargs, defaults)
         return self.function.call_compiled(range, graph, bound)
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-        return self.call_with(call.range, call.graph, values, named, call.targets)
 
 
 class _LibraryResolver(EmptyResolver):

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Final
 
 from rekindle.errors import Cause, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
-from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.base import FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.runtime_dispatch import RuntimeDispatch
 from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple, parts_of_all
 from rekindle.ir.graph import Graph, Value
@@ -119,10 +120,8 @@ def _constant_key(value: Value, range: SourceRange) -> str:
     return found
 
 
-class _Method(SugaredValue):
+class _Method(SugaredFunction):
     """``kwargs.get`` and the like."""
-
-    accepts_sugared_args = True
 
     def __init__(self, owner: KeywordArguments, name: str, method: _Emit) -> None:
         self.owner = owner
@@ -139,11 +138,6 @@ class _Method(SugaredValue):
         if kwargs:
             raise TypeMismatchError(f"{self.description} takes no keyword arguments", range)
         return self.method(self.owner, range, graph, list(args))
-
-    def call(self, call: CallSite) -> SugaredValue:
-        return self.call_with(
-            call.range, call.graph, [SimpleValue(item.materialise(call.graph)) for item in call.args], {}, call.targets
-        )
 
 
 _Emit = Callable[[KeywordArguments, SourceRange, Graph, list[SugaredValue]], SugaredValue]

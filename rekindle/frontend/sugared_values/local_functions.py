@@ -9,7 +9,8 @@ from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.calls.generic import GenericFunction
 from rekindle.frontend.statements.error_recovery import assigned_names, walk_scope
 from rekindle.frontend.statements.results import as_declared
-from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.base import FlattenedValue, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import SimpleValue, parts_of_all
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.graph import Graph
@@ -88,13 +89,11 @@ def itself_within(function: GenericFunction, emitter: Emitter) -> LocalFunction 
     return LocalFunction(function, emitter, {name: name for name in free}, defaults)
 
 
-class LocalFunction(SugaredValue):
+class LocalFunction(SugaredFunction):
     """A function that was defined within the one that is being compiled, or within one that has passed it on.
 
     ``variables`` are those around it that it reads: the name of each, and what the emitter calls it.
     """
-
-    accepts_sugared_args = True
 
     def __init__(
         self,
@@ -111,11 +110,6 @@ class LocalFunction(SugaredValue):
     @property
     def description(self) -> str:
         return f"the function '{self.function.name}'"
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-        return self.call_with(call.range, call.graph, values, named, call.targets)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rekindle.errors import SourceRange, TypeMismatchError
-from rekindle.frontend.sugared_values.base import CallSite, Keywords, SugaredValue
+from rekindle.frontend.sugared_values.base import Keywords, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, STRING, Type, unify, unshaped
@@ -23,13 +24,12 @@ from rekindle.ir.types import INT, STRING, Type, unify, unshaped
 Make = Callable[[], SugaredValue]
 
 
-class RuntimeDispatch(SugaredValue):
+class RuntimeDispatch(SugaredFunction):
     """One of several things, by a number or a name that is known only when the program runs.
 
     ``makes`` emit each where it is needed. Calls and attributes are of the one that is chosen.
     """
 
-    accepts_sugared_args = True
     is_passed_sugared = False
 
     def __init__(self, what: str, key: Value, names: Sequence[str], makes: Sequence[Make]) -> None:
@@ -57,11 +57,6 @@ class RuntimeDispatch(SugaredValue):
             return item.call_with(range, graph, args, kwargs, targets).as_value(range, graph)
 
         return SimpleValue(self._branch(range, graph, call))
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-        return self.call_with(call.range, call.graph, values, named, call.targets)
 
     def _branch(self, range: SourceRange, graph: Graph, emit: Callable[[SugaredValue], Value]) -> Value:
         """What ``emit`` gives for the item that is chosen."""

@@ -34,8 +34,7 @@ from rekindle.frontend.containers.number_containers import NUMBER_KINDS, as_cont
 from rekindle.frontend.containers.set_values import SET_AWARE_KINDS, convert_set_arguments, refuse_order, set_attribute
 from rekindle.frontend.inference.none_error_messages import ATTRIBUTE_ERROR, TYPE_ERROR
 from rekindle.frontend.python.result_types import as_python_has_it, gives_nothing
-from rekindle.frontend.sugared_values.attribute_errors import missing_attribute
-from rekindle.frontend.sugared_values.attribute_questions import ask_type, type_has
+from rekindle.frontend.sugared_values.attribute_questions import ask_type, missing_attribute, type_has
 from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value

@@ -17,6 +17,7 @@ import torch
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
@@ -38,10 +39,8 @@ def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
     return owner if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) else None
 
 
-class AppliedFunction(StaticValue):
+class AppliedFunction(SugaredFunction, StaticValue):
     """``F.apply`` of a subclass ``F`` of ``torch.autograd.Function``."""
-
-    accepts_sugared_args = True
 
     def __init__(self, cls: type[torch.autograd.Function], resolver: PythonResolver) -> None:
         self.cls = cls
@@ -54,12 +53,6 @@ class AppliedFunction(StaticValue):
     @property
     def description(self) -> str:
         return f"the autograd function '{self.cls.__name__}'"
-
-    def call(self, call: CallSite) -> SugaredValue:
-        if call.kwargs:
-            raise self._refuse_names(call.range)
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        return self.call_with(call.range, call.graph, values, {}, call.targets)
 
     def call_with(
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.sugared_values.base import Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.ir.graph import Graph
 from rekindle.scripting.callables.generic_functions import call_generic
 from rekindle.syntax.python_ast import function_def
@@ -50,10 +51,8 @@ class Forwarding:
 _WRAPPER: Final = "$wrapper"
 
 
-class Wrapper(StaticValue):
+class Wrapper(SugaredFunction, StaticValue):
     """A wrapper, called with what the function within it takes."""
-
-    accepts_sugared_args = True
 
     def __init__(self, function: types.FunctionType) -> None:
         self.function = function

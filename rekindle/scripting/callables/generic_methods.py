@@ -9,7 +9,8 @@ from types import FunctionType
 from rekindle.errors import SchemaError, SourceRange
 from rekindle.frontend.calls.generic import GenericFunction
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, SugaredValue
-from rekindle.frontend.sugared_values.values import MethodValue, SimpleValue
+from rekindle.frontend.sugared_values.functions import sugared_arguments
+from rekindle.frontend.sugared_values.values import MethodValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema_matching import NamedValue
@@ -53,9 +54,7 @@ class GenericMethod(MethodValue):
 
     def call(self, call: CallSite) -> SugaredValue:
         if self.has_to_specialise(call.args, call.kwargs):
-            values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-            named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-            return self._call_generic(call.range, call.graph, values, named)
+            return self._call_generic(call.range, call.graph, *sugared_arguments(call))
         return super().call(call)
 
     def has_to_specialise(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:

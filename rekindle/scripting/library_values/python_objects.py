@@ -17,8 +17,9 @@ import torch
 
 from rekindle.errors import CompileError, SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.functions import SugaredFunction
 from rekindle.frontend.sugared_values.runtime_dispatch import RuntimeDispatch
-from rekindle.frontend.sugared_values.values import SimpleValue, SugaredTuple
+from rekindle.frontend.sugared_values.values import SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import STRING, ListType, Type
 from rekindle.scripting.annotations import spell_annotation
@@ -184,10 +185,8 @@ class PythonObject(StaticValue):
         return graph.insert_constant(len(self.as_tuple(range, graph)), range=range)
 
 
-class BoundFunction(StaticValue):
+class BoundFunction(SugaredFunction, StaticValue):
     """A function with its first argument, which is no value of the graph."""
-
-    accepts_sugared_args = True
 
     def __init__(self, function: SugaredValue, first: SugaredValue) -> None:
         self.function = function
@@ -201,8 +200,3 @@ class BoundFunction(StaticValue):
         self, range: SourceRange, graph: Graph, args: Sequence[SugaredValue], kwargs: Keywords, targets: int = 1
     ) -> SugaredValue:
         return self.function.call_with(range, graph, [self.first, *args], kwargs, targets)
-
-    def call(self, call: CallSite) -> SugaredValue:
-        values = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-        named = {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
-        return self.call_with(call.range, call.graph, values, named, call.targets)

@@ -1,0 +1,22 @@
+"""Functions that can be given what is no value: another function, a module, a class."""
+
+from __future__ import annotations
+
+from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.values import SimpleValue
+
+
+def sugared_arguments(call: CallSite) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
+    """Return the arguments of a call, and those that it names, as sugared values."""
+    args: list[SugaredValue] = [SimpleValue(item.materialise(call.graph)) for item in call.args]
+    return args, {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+
+
+class SugaredFunction(SugaredValue):
+    """A function whose calls :meth:`call_with` emits, whatever the arguments are."""
+
+    accepts_sugared_args = True
+
+    def call(self, call: CallSite) -> SugaredValue:
+        args, kwargs = sugared_arguments(call)
+        return self.call_with(call.range, call.graph, args, kwargs, call.targets)
