@@ -6,10 +6,11 @@ change what the program does; one that is too high would keep older readers out 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Final
 
-from rekindle.ir.graph import Graph, Node
+from rekindle.analysis.attribute_writes import nodes_within
+from rekindle.ir.graph import Graph
 
 LOWEST: Final = 3
 """What PyTorch has written since 1.6 for programs that need no more."""
@@ -28,13 +29,4 @@ _CHANGED: Final = {
 
 def version_for(graphs: Iterable[Graph]) -> int:
     """The version of an archive that holds these graphs."""
-    return max((_CHANGED.get(node.kind, LOWEST) for graph in graphs for node in _nodes(graph)), default=LOWEST)
-
-
-def _nodes(graph: Graph) -> Iterator[Node]:
-    """All nodes, those of graphs within nodes too."""
-    for node in graph.all_nodes():
-        yield node
-        for value in node.attributes.values():
-            if isinstance(value, Graph):
-                yield from _nodes(value)
+    return max((_CHANGED.get(node.kind, LOWEST) for graph in graphs for node in nodes_within(graph)), default=LOWEST)

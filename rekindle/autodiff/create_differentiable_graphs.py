@@ -34,7 +34,6 @@ from rekindle.autodiff.reverse_mode.differentiable_loops import (
     hoist_attribute_reads,
     is_differentiable_loop,
     is_opaque_to_autograd as _has_no_place,
-    nodes_within,
 )
 from rekindle.autodiff.reverse_mode.tape import is_constant_for_gradients, is_recomputable, may_be_identity_dropout
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -173,7 +172,7 @@ class _SubgraphPartitioner:
 
     def _pays(self, loop: Node) -> bool:
         counts = self.options.counts or (lambda node: True)
-        nodes = [node for node in nodes_within(loop) if formula_of(node) is not None and not _makes_views(node)]
+        nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
         return sum(map(counts, nodes)) >= self.options.threshold
 
     def _is_auxiliary(self, node: Node) -> bool:
@@ -223,7 +222,7 @@ class _SubgraphPartitioner:
             return
         members = set(nodes)
         outputs = (output for node in nodes for output in node.outputs)
-        if all(_is_among(use.user, members) for output in outputs for use in output.uses):
+        if not any(members.isdisjoint(use.user.ancestors()) for output in outputs for use in output.uses):
             return  # no gradient goes back through it: it stays because it may raise
         if not may_change("make one differentiable graph of", nodes[0]):
             return
@@ -247,7 +246,7 @@ class _SubgraphPartitioner:
         for node in reversed(group.nodes):
             if self._has_formula(node) and not _makes_views(node):
                 continue
-            if not any(_is_among(use.user, members) for output in node.outputs for use in output.uses):
+            if all(members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses):
                 members.discard(node)
                 behind.insert(0, node)
         for node in group.nodes:
@@ -290,14 +289,6 @@ def _makes_views(node: Node) -> bool:
 def _is_one_of_several_picked(node: Node) -> bool:
     """Whether ``node`` picks a part of a tensor of which others pick parts."""
     return node.kind == "aten::select" and sum(use.user.kind == node.kind for use in node.inputs[0].uses) > 1
-
-
-def _is_among(node: Node, members: Set[Node]) -> bool:
-    """Whether ``node`` is one of ``members``, or stands in a block of one."""
-    each: Node | None = node
-    while each is not None and each not in members:
-        each = None if each.owning_block is None else each.owning_block.owning_node
-    return each is not None
 
 
 class _Outliner:
@@ -370,7 +361,7 @@ class _Outliner:
 
         for node in reversed(self.nodes):
             for output in node.outputs:
-                uses = [use for use in output.uses if not _is_among(use.user, self.members)]
+                uses = [use for use in output.uses if self.members.isdisjoint(use.user.ancestors())]
                 for use in uses:
                     use.user.replace_input(use.offset, given(output))
         for value, found in outside.items():

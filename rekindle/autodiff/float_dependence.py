@@ -47,23 +47,14 @@ def _spread_through_blocks(node: Node, found: set[Value]) -> None:
         inner.outputs and inner.outputs[0] in found for inner in node.blocks if first
     ):
         found.update(node.outputs)
-        for inner in node.blocks:
-            _mark_appended(inner, found)
+        # A list to which nodes in the blocks append: the float says how often.
+        found.update(each.named_input("self") for each in node.inner_nodes() if each.kind == "aten::append")
     for inner in node.blocks:
         _pair(inner.outputs[first:], node.outputs, found)
         if first:
             view = LoopView(node)
             _pair(view.initial, view.parameters, found)
             _pair(view.following, view.parameters, found)
-
-
-def _mark_appended(block: Block, found: set[Value]) -> None:
-    """Lists to which nodes in ``block`` append: the float says how often."""
-    for node in block.nodes:
-        if node.kind == "aten::append":
-            found.add(node.named_input("self"))
-        for inner in node.blocks:
-            _mark_appended(inner, found)
 
 
 def _pair(sources: Iterable[Value], targets: Iterable[Value], found: set[Value]) -> None:

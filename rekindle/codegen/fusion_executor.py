@@ -275,7 +275,7 @@ _SHARED: Final[SubgraphCache[FusionExecutor]] = SubgraphCache()
 
 
 def _operation(node: Node) -> Operation:
-    at_once, in_loop = is_settled_at_once(), _is_in_loop(node)
+    at_once, in_loop = is_settled_at_once(), any(each.kind == "prim::Loop" for each in node.ancestors())
 
     def made(graph: Graph) -> FusionExecutor:
         if at_once:
@@ -290,16 +290,6 @@ def _operation(node: Node) -> Operation:
         group.places += 1
         _GROUPS[subgraph] = ref(group)
     return group
-
-
-def _is_in_loop(node: Node) -> bool:
-    each: Node | None = node
-    while each is not None:
-        if each.kind == "prim::Loop":
-            return True
-        block = each.owning_block
-        each = None if block is None else block.owning_node
-    return False
 
 
 REGISTRY.register(

@@ -97,16 +97,44 @@ class Block:
             yield node
             node = node.prev if node.in_block and node.owning_block is self else preceding
 
+    def all_nodes(self) -> Iterator[Node]:
+        """Every node in this block and in those within, a node before those in its blocks. Nodes may be inserted, moved
+        or destroyed while walking; those that are destroyed before their turn are left out."""
+        stack = [iter(list(self.nodes))]
+        while stack:
+            for node in stack[-1]:
+                if not node.in_block:
+                    continue
+                yield node
+                if node._blocks:
+                    stack.append(iter([inner for block in node._blocks for inner in block.nodes]))
+                    break
+            else:
+                stack.pop()
+
+    def all_values(self) -> Iterator[Value]:
+        """The values that are defined in this block and in those within."""
+        yield from self.inputs
+        for node in self.all_nodes():
+            yield from node.outputs
+            for block in node.blocks:
+                yield from block.inputs
+
     @property
     def is_empty(self) -> bool:
         return self.return_node.next is self.return_node
 
+    def ancestor_of(self, node: Node) -> Node | None:
+        """The node of this block that is ``node`` or holds it; None where ``node`` stands elsewhere."""
+        current: Node | None = node
+        while current is not None and current.owning_block is not self:
+            block = current.owning_block
+            current = None if block is None else block.owning_node
+        return current
+
     def contains(self, node: Node) -> bool:
         """Whether ``node`` stands in this block, or in a block within it."""
-        block = node.owning_block
-        while block is not None and block is not self:
-            block = block.parent
-        return block is self
+        return self.ancestor_of(node) is not None
 
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
         value = self.param_node.add_output(type)
@@ -264,19 +292,8 @@ class Graph:
         return self.block.return_node
 
     def all_nodes(self) -> Iterator[Node]:
-        """Every node in every block, a node before those in its blocks. Nodes may be inserted, moved or destroyed while
-        walking; those that are destroyed before their turn are left out."""
-        stack = [iter(list(self.block.nodes))]
-        while stack:
-            for node in stack[-1]:
-                if not node.in_block:
-                    continue
-                yield node
-                if node._blocks:
-                    stack.append(iter([inner for block in node._blocks for inner in block.nodes]))
-                    break
-            else:
-                stack.pop()
+        """Every node in every block: see :meth:`Block.all_nodes`."""
+        return self.block.all_nodes()
 
     def find_nodes(self, kind: str) -> list[Node]:
         """Every node of a kind, in every block."""

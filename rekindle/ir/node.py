@@ -6,7 +6,7 @@ They live in the blocks of a graph (:mod:`rekindle.ir.graph`), which owns them a
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import torch
@@ -559,7 +559,7 @@ class Node:
         """Whether this node runs before ``other``; a node counts as before those in its own blocks."""
         if self is other:
             return False
-        mine, theirs = self._ancestors(), other._ancestors()
+        mine, theirs = self.ancestors(), other.ancestors()
         for a, b in zip(reversed(mine), reversed(theirs), strict=False):
             if a.owning_block is not b.owning_block:
                 raise GraphError(f"{self.kind} and {other.kind} stand in different branches")
@@ -570,7 +570,7 @@ class Node:
     def is_after(self, other: Node) -> bool:
         return self is not other and not self.is_before(other)
 
-    def _ancestors(self) -> list[Node]:
+    def ancestors(self) -> list[Node]:
         """The node and the nodes around it, the innermost first."""
         found = [self]
         block = self.owning_block
@@ -578,6 +578,24 @@ class Node:
             found.append(block.owning_node)
             block = block.owning_node.owning_block
         return found
+
+    def contains(self, other: Node) -> bool:
+        """Whether ``other`` stands in a block of this node, or in a block within one."""
+        return any(block.contains(other) for block in self._blocks)
+
+    def inner_nodes(self) -> Iterator[Node]:
+        """Every node in the blocks of this one."""
+        for block in self._blocks:
+            yield from block.all_nodes()
+
+    def used_values(self) -> Iterator[Value]:
+        """What this node and those in its blocks use, in the order of the text; values that the blocks define are among
+        them."""
+        yield from self._inputs
+        for block in self._blocks:
+            for node in block.nodes:
+                yield from node.used_values()
+            yield from block.outputs
 
     def __str__(self) -> str:
         """The node and its blocks in the text form, line ends included."""

@@ -126,21 +126,11 @@ def _first_user(match: Match, nodes: Sequence[Node], block: Block) -> Node:
     own, place = set(nodes), nodes[-1]
     for root in match.roots:
         for use in root.uses:
-            user = _in_block(use.user, block)
+            user = block.ancestor_of(use.user)
             if use.user not in own and user is not None and user.kind != "prim::Return":
                 if user._position < place._position:
                     place = user
     return place
-
-
-def _in_block(node: Node, block: Block) -> Node | None:
-    """``node``, or the node of ``block`` that it stands in."""
-    while node.owning_block is not block:
-        owner = None if node.owning_block is None else node.owning_block.owning_node
-        if owner is None:
-            return None
-        node = owner
-    return node
 
 
 def _is_after(value: Value, place: Node, block: Block) -> bool:

@@ -208,7 +208,8 @@ def _replace(match: Match, made: Replacement, place: Node) -> None:
     with graph.inserting_before(place, like=match.node):
         for node in made.graph.nodes:
             copy = graph.insert_node(graph.create_clone(node, values.__getitem__))
-            _stand_for(copy, match.node)
+            for each in (copy, *copy.inner_nodes()):  # errors are reported at the place of what it replaces
+                each.range, each.callstack, each.scope = match.node.range, match.node.callstack, match.node.scope
             values.update(zip(node.outputs, copy.outputs, strict=True))
     for root, result in zip(roots, made.graph.outputs, strict=True):
         new = values[result]
@@ -222,14 +223,6 @@ def _replace(match: Match, made: Replacement, place: Node) -> None:
     for node in sorted(set(match.nodes.values()), key=lambda node: node._position, reverse=True):
         if not node.has_uses:
             node.destroy()
-
-
-def _stand_for(node: Node, original: Node) -> None:
-    """Errors of ``node`` are told at the place of what it replaces."""
-    node.range, node.callstack, node.scope = original.range, original.callstack, original.scope
-    for block in node.blocks:
-        for inner in block.nodes:
-            _stand_for(inner, original)
 
 
 def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from rekindle.analysis.aliasing.node_effects import NodeEffects
-from rekindle.ir.graph import Block, Node
+from rekindle.ir.graph import Node
 
 
 class Reordering:
@@ -111,26 +111,11 @@ def _from(node: Node, end: Node, *, forwards: bool) -> Iterator[Node]:
 def _users(node: Node) -> set[Node]:
     """The nodes of the same block that use an output of ``node``, themselves or in their blocks."""
     block = node.owning_block
-    found = {_node_in(block, use.user) for output in node.outputs for use in output.uses}
+    assert block is not None
+    found = {block.ancestor_of(use.user) for output in node.outputs for use in output.uses}
     return {user for user in found if user is not None}
 
 
 def _makers(node: Node) -> set[Node]:
     """The nodes of the same block whose outputs ``node`` uses, itself or in its blocks."""
-    block = node.owning_block
-    found = {value.node for value in node.inputs if value.node.owning_block is block}
-    pending = list(node.blocks)
-    while pending:
-        inner = pending.pop()
-        for each in (*inner.nodes, inner.return_node):
-            found.update(value.node for value in each.inputs if value.node.owning_block is block)
-            pending += each.blocks
-    return found
-
-
-def _node_in(block: Block | None, user: Node) -> Node | None:
-    """The node of ``block`` that is ``user`` or holds it."""
-    current: Node | None = user
-    while current is not None and current.owning_block is not block:
-        current = None if current.owning_block is None else current.owning_block.owning_node
-    return current
+    return {value.node for value in node.used_values() if value.node.owning_block is node.owning_block}

@@ -74,7 +74,7 @@ class CheckpointSegment:
         copy = graph.create_clone(self.loop, known).insert_before(place)
         if now is not None:
             graph.create("autodiff::set_generator_state", [now], outputs=0).insert_before(place)
-        for node in list(_within(copy.blocks[0])):
+        for node in list(copy.blocks[0].all_nodes()):
             if node.kind in _ONCE_ONLY_KINDS:
                 node.destroy()
         copies.update(zip(self.loop.outputs, copy.outputs, strict=True))
@@ -104,18 +104,13 @@ class CheckpointSegment:
                 self.carried_bytes.add_input(copies[value])
 
 
-def _within(block: Block) -> Iterator[Node]:
-    for node in block.nodes:
-        yield node
-        for inner in node.blocks:
-            yield from _within(inner)
-
-
 def checkpoint_loops(graph: Graph, wanted: Collection[Value], limit: int) -> dict[Node, CheckpointSegment]:
     """Have the outermost loops of ``graph`` that gradients of ``wanted`` may go through run in segments, which take
     ``limit`` bytes together. Returns what is to be known of each, by the loop that runs the turns of one segment."""
     reached = _reached_from(wanted)
-    loops = [loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in _within(loop.blocks[0]))]
+    loops = [
+        loop for loop in _outermost(graph.block) if any(_uses(node, reached) for node in loop.blocks[0].all_nodes())
+    ]
     segments = [_segmented(loop, limit // len(loops)) for loop in loops]
     return {segment.loop: segment for segment in segments}
 
@@ -187,7 +182,7 @@ def _segmented(loop: Node, limit: int) -> CheckpointSegment:
     most = made.before(end, "prim::min", made.before(end, "aten::sub", trip_count, start), at_once)
     first = {start: zero, most: first_trip_count, **dict(zip(carried, starts, strict=True))}
     state = None
-    if any(is_nondeterministic(node) for node in _within(loop.blocks[0]) if not node.blocks):
+    if any(is_nondeterministic(node) for node in loop.blocks[0].all_nodes() if not node.blocks):
         state = graph.create("autodiff::generator_state", types=[_STATES]).insert_before(end).output
         before = graph.create("autodiff::generator_state", types=[_STATES]).insert_before(kept_bytes)
         first[state] = before.output

@@ -11,17 +11,8 @@ from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of
 from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
 from rekindle.ir.control_flow import LoopView, incoming_values
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import COMPLEX, NumberType, OptionalType, TensorType, Type
-
-
-def nodes_within(node: Node) -> Iterator[Node]:
-    """All nodes in the blocks of ``node``."""
-    for block in node.blocks:
-        for inner in block.nodes:
-            yield inner
-            yield from nodes_within(inner)
-
 
 _CHANGE_ATTRIBUTES: Final = (
     CALLS | DEFERRED_SUBGRAPH_KINDS | {"prim::SetAttr", "prim::Enter", "prim::Exit", "prim::With"}
@@ -35,7 +26,7 @@ def hoist_attribute_reads(graph: Graph) -> bool:
     changed = False
     for node in graph.find_nodes("prim::GetAttr"):
         loop = _loop_around(node)
-        while loop is not None and not _is_inside(node.input.node, loop):
+        while loop is not None and not loop.contains(node.input.node):
             node.move_before(loop)
             changed = True
             loop = _loop_around(node)
@@ -60,7 +51,7 @@ def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collecti
         return False
     if not all(_is_new(value) for value in view.following if isinstance(value.type, TensorType)):
         return False
-    nodes = list(nodes_within(loop))
+    nodes = list(loop.inner_nodes())
     if any(value.type == COMPLEX for node in nodes for value in node.inputs):
         return False
     if not all(_goes_back(node, requires_grad) for node in nodes):
@@ -86,18 +77,11 @@ def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
 
 def free_values(loop: Node) -> Iterator[Value]:
     """What the blocks of ``loop`` use from outside of it."""
-    ends = [block.return_node for each in (loop, *nodes_within(loop)) for block in each.blocks]
-    for node in (*nodes_within(loop), *ends):
+    ends = [block.return_node for each in (loop, *loop.inner_nodes()) for block in each.blocks]
+    for node in (*loop.inner_nodes(), *ends):
         for value in node.inputs:
-            if not _is_inside(value.node, loop):
+            if not loop.contains(value.node):
                 yield value
-
-
-def _is_inside(node: Node, loop: Node) -> bool:
-    block: Block | None = node.owning_block
-    while block is not None and block.owning_node is not loop:
-        block = block.parent
-    return block is not None
 
 
 def _is_new(value: Value) -> bool:

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.ir.control_flow import LoopView
-from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.graph import Graph, Node
 from rekindle.ir.types import TENSOR, ListType, OptionalType
 
 _COLLECTED: Final = {"autodiff::linear_weight": 2, "autodiff::sum_to": 1}
@@ -51,12 +51,7 @@ def _accumulated_term(loop: Node, index: int) -> Node | None:
     if any(len(value.uses) != 1 for value in (before, after, term.output)):
         return None
     *_, weight = term.inputs
-    return None if _is_inside(weight, loop) else term
-
-
-def _is_inside(value: Value, loop: Node) -> bool:
-    block = value.node.owning_block
-    return block is loop.blocks[0] or loop.blocks[0].contains(value.node)
+    return None if loop.contains(weight.node) else term
 
 
 def _collect(loop: Node, index: int, term: Node) -> None:

@@ -92,24 +92,9 @@ def _is_covered_block(block: Block) -> bool:
     owner = block.owning_node
     assert owner is not None
     if raises(block) and owner.kind == "prim::If":
-        needed = [value for node in _all_nodes(block) for value in node.inputs if not _is_within(value.node, block)]
-        return all(_is_known(value) for value in needed)
+        used = (value for node in block.nodes for value in node.used_values())
+        return all(block.contains(value.node) or _is_known(value) for value in used)
     return all(_is_readable(value) for value in block.outputs) and all(map(_is_supported, block.nodes))
-
-
-def _all_nodes(block: Block) -> Iterator[Node]:
-    for node in block.nodes:
-        yield node
-        for inner in node.blocks:
-            yield from _all_nodes(inner)
-            yield inner.return_node
-
-
-def _is_within(node: Node, block: Block) -> bool:
-    each: Block | None = node.owning_block
-    while each is not None and each is not block:
-        each = each.parent
-    return each is block
 
 
 def _is_known(value: Value) -> bool:
@@ -147,7 +132,7 @@ def _close(graph: Graph, run: list[Node]) -> bool:
 
 def has_loop(node: Node) -> bool:
     """Whether the node is a loop, or one is in it."""
-    return node.kind == "prim::Loop" or any(has_loop(inner) for block in node.blocks for inner in block.nodes)
+    return any(each.kind == "prim::Loop" for each in (node, *node.inner_nodes()))
 
 
 def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
@@ -175,7 +160,7 @@ def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
         known.update(zip(node.outputs, copy.outputs, strict=True))
     for node in nodes:
         for output in node.outputs:
-            if any(_is_outside(use.user, inside) for use in output.uses):
+            if any(inside.isdisjoint(use.user.ancestors()) for use in output.uses):
                 subgraph.add_output(known[output])
                 result = region.add_output(output.type).copy_metadata(output)
                 output.replace_all_uses_with(result)
@@ -191,14 +176,3 @@ def _can_be_copied(value: Value) -> bool:
     if value.node.kind != "prim::Constant" or native_type_of(value.type) in _LISTS:
         return False
     return native_type_of(value.type) is not NativeType.STRING or _is_plain_constant(value)
-
-
-def _is_outside(node: Node, inside: set[Node]) -> bool:
-    """Whether neither ``node`` nor what it stands in is one of ``inside``."""
-    each: Node | None = node
-    while each is not None:
-        if each in inside:
-            return False
-        block = each.owning_block
-        each = None if block is None else block.owning_node
-    return True

@@ -59,7 +59,7 @@ from rekindle.exporting.scalars import scalar_ops
 from rekindle.exporting.scalars.unbacked_arithmetic import unbacked_arithmetic
 from rekindle.exporting.static_checks import reachable
 from rekindle.ir.control_flow import MAX_TRIP_COUNT, LoopView
-from rekindle.ir.graph import Block, Node, Value
+from rekindle.ir.graph import Node, Value
 
 MAX_FIXPOINT_ROUNDS: Final = 8
 """So often a body is rehearsed to find out what it changes."""
@@ -258,7 +258,7 @@ def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Seq
             continue
         made, bound = term.node.inputs
         last = frame.activation.env.get(bound)
-        if _is_within(bound, body) or not isinstance(last, (int, SymInt)):
+        if body.contains(bound.node) or not isinstance(last, (int, SymInt)):
             continue
         for value, given, after in zip(carried, body.inputs[1:], body.outputs[1:], strict=True):
             if after is made and isinstance(value, (int, SymInt)) and _step(given, after) >= 1:
@@ -278,14 +278,6 @@ def _terms(condition: Value) -> Iterator[Value]:
         yield from _terms(node.blocks[0].outputs[condition.offset])
     else:
         yield condition
-
-
-def _is_within(value: Value, body: Block) -> bool:
-    """Whether a loop's body makes ``value``."""
-    block: Block | None = value.node.owning_block
-    while block is not None and block is not body:
-        block = block.parent
-    return block is body
 
 
 def _step(given: Value, made: Value) -> int:

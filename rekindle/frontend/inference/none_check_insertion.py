@@ -127,17 +127,10 @@ class NoneCheckInserter:
         name = load.get_string("name")
         node: Node = load.next
         while node is not self.graph.insert_point:
-            if _stores(node, name):
+            if any(each.kind == _STORE and each.get_string("name") == name for each in (node, *node.inner_nodes())):
                 return None
             node = node.next
         return name
-
-
-def _stores(node: Node, name: str) -> bool:
-    """Whether ``node``, or one within it, assigns to the variable."""
-    if node.kind == _STORE:
-        return node.get_string("name") == name
-    return any(_stores(inner, name) for block in node.blocks for inner in block.nodes)
 
 
 _STORE: Final = "prim::Store"

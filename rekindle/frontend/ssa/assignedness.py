@@ -72,19 +72,12 @@ def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
 def stored_types(block: Block) -> dict[str, Type]:
     """What the variables are that ``block`` assigns, the blocks within it included."""
     found: dict[str, Type] = {}
-    _collect_stored(block, found)
-    return found
-
-
-def _collect_stored(block: Block, found: dict[str, Type]) -> None:
-    for node in block.nodes:
+    for node in block.all_nodes():
         if node.kind == "prim::Store":
             name = node.get_string("name")
             before = found.get(name)
             found[name] = node.input.type if before is None else join(before, node.input.type)
-        else:
-            for inner in node.blocks:
-                _collect_stored(inner, found)
+    return found
 
 
 # ------------------------------------------------------------------------------------------- the pass
@@ -97,8 +90,7 @@ def settle_guards(graph: Graph, guarded: set[str]) -> None:
     variable is certainly assigned; the flag of each variable that has a guard left is false at the start of the graph,
     and true after each assignment.
     """
-    loads: list[Node] = []
-    _collect_flag_loads(graph.block, loads)
+    loads = [node for node in graph.find_nodes("prim::Load") if node.get_string("name").startswith(FLAG)]
     guards: dict[Node, bool] = {}
     _Flow(guarded, guards).block(graph.block, frozenset())
     left: set[str] = set()
@@ -114,14 +106,6 @@ def settle_guards(graph: Graph, guarded: set[str]) -> None:
             false = graph.insert_constant(False)
             for name in sorted(left):
                 graph.insert_node(_store(graph, FLAG + name, false))
-
-
-def _collect_flag_loads(block: Block, found: list[Node]) -> None:
-    for node in block.nodes:
-        if node.kind == "prim::Load" and node.get_string("name").startswith(FLAG):
-            found.append(node)
-        for inner in node.blocks:
-            _collect_flag_loads(inner, found)
 
 
 def _is_guard(load: Node) -> bool:

@@ -182,7 +182,7 @@ class _ExitTransform:
         """Let ``guard`` return what is used outside of it: the values of a ``with`` body are known behind it."""
         stayed = guard.blocks[1]
         for value in list(_visible_values(stayed)):
-            outside = [use for use in value.uses if not _is_inside(use.user, stayed)]
+            outside = [use for use in value.uses if not stayed.contains(use.user)]
             if outside:
                 (output,) = _add_if_outputs(guard, self._like([value]), [value])
                 for use in outside:
@@ -353,20 +353,11 @@ def _move_branch(first: Node, block: Block, branch: Block) -> None:
         node.move_before(block.return_node)
     for output, value in zip(first.outputs, known, strict=False):
         for use in output.uses:
-            if _is_inside(use.user, block):
+            if block.contains(use.user):
                 use.user.replace_input(use.offset, value)
     own = dict(zip(first.outputs, known, strict=False))
     for result in results:
         block.add_output(own.get(result, result))
-
-
-def _is_inside(node: Node, block: Block) -> bool:
-    around = node.owning_block
-    while around is not None:
-        if around is block:
-            return True
-        around = around.parent
-    return False
 
 
 def _constant_bool(value: Value) -> bool | None:

@@ -76,7 +76,7 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
         node = use.user
         if node.kind == "aten::len":
             node.replace_input(0, keys)
-        elif node.kind == "aten::__getitem__" and _is_inside(node, loop.blocks[0]):
+        elif node.kind == "aten::__getitem__" and loop.blocks[0].contains(node):
             with graph.inserting_before(node):
                 _, index = node.inputs
                 key = graph.insert("aten::__getitem__", [keys, index], range=node.range)
@@ -102,20 +102,13 @@ def error_of(type: Type) -> tuple[str, str]:
 
 def may_change_length(block: Block, value: Value, is_private: Private) -> bool:
     """Whether running ``block`` may make the container ``value`` longer or shorter."""
-    return any(_changes(node, value, block, is_private) for node in _nodes_within(block))
+    return any(_changes(node, value, block, is_private) for node in block.all_nodes())
 
 
 def may_delete(block: Block, value: Value, is_private: Private) -> bool:
     """Whether running ``block`` may take something out of the container ``value``, if it may change its length."""
-    nodes = (node for node in _nodes_within(block) if _name(node) not in _ONLY_ADDS)
+    nodes = (node for node in block.all_nodes() if _name(node) not in _ONLY_ADDS)
     return any(_changes(node, value, block, is_private) for node in nodes)
-
-
-def _nodes_within(block: Block) -> Iterator[Node]:
-    for node in block.nodes:
-        yield node
-        for inner in node.blocks:
-            yield from _nodes_within(inner)
 
 
 def _changes(node: Node, value: Value, body: Block, is_private: Private) -> bool:
@@ -151,7 +144,7 @@ def _callee_changes(node: Node, type: Type, seen: set[int]) -> bool:
     if id(record) in seen:
         return False
     seen.add(id(record))
-    for inner in _nodes_within(record.graph.block):
+    for inner in record.graph.block.all_nodes():
         if inner.kind in ("prim::CallFunction", "prim::CallMethod"):
             if _callee_changes(inner, type, seen):
                 return True
@@ -211,9 +204,9 @@ def _is_made_within(value: Value, body: Block) -> bool:
     """Whether ``value`` is a container that the same iteration has made, so that it is not the one gone over."""
     node: Node | None = _source(value).node
     if node is None or node.kind != "prim::Load":
-        return node is not None and _is_inside(node, body) and _is_made(node)
+        return node is not None and body.contains(node) and _is_made(node)
     name = node.get_string("name")
-    while node is not None and _is_inside(node, body):
+    while node is not None and body.contains(node):
         node = node.prev
         if node.kind == "prim::Return":
             block = node.owning_block
@@ -223,13 +216,6 @@ def _is_made_within(value: Value, body: Block) -> bool:
         elif any(name in stored_types(inner) for inner in node.blocks):
             return False
     return False
-
-
-def _is_inside(node: Node, body: Block) -> bool:
-    block = node.owning_block
-    while block is not None and block is not body:
-        block = block.parent
-    return block is not None
 
 
 def _is_new(value: Value) -> bool:

@@ -101,12 +101,6 @@ def _note_call(before: Node, call: Node, record: GraphFunction) -> None:
     prefix = (*call.callstack, (record.basename, call.range))
     node = before.next
     while node is not call:
-        _prepend_callstack(node, prefix)
+        for each in (node, *node.inner_nodes()):
+            each.callstack = (*prefix, *each.callstack)
         node = node.next
-
-
-def _prepend_callstack(node: Node, prefix: CallStack) -> None:
-    node.callstack = (*prefix, *node.callstack)
-    for block in node.blocks:
-        for inner in block.nodes:
-            _prepend_callstack(inner, prefix)

@@ -60,7 +60,7 @@ class LoopUnrolling:
 
 def size_of(block: Block) -> int:
     """The number of nodes in a block and those within it, constants not counted."""
-    return sum((node.kind != "prim::Constant") + sum(size_of(inner) for inner in node.blocks) for node in block.nodes)
+    return sum(node.kind != "prim::Constant" for node in block.all_nodes())
 
 
 def _unroll(loop: Node) -> None:

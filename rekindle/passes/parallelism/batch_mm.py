@@ -198,7 +198,7 @@ class _Sides:
         node = first
         while node is not last:
             node = node.next
-            if any(value.node in depending for value in _inputs_of(node)):
+            if any(value.node in depending for value in node.used_values()):
                 depending.add(node)
             elif node in wanted and self.aliases.could_move_before_topologically(node, first):
                 group.append(node)
@@ -221,10 +221,3 @@ class _Sides:
             product.output.replace_all_uses_with(output.copy_metadata(product.output))
             self.aliases.remove_node(product)
             product.destroy()
-
-
-def _inputs_of(node: Node) -> Iterator[Value]:
-    yield from node.inputs
-    for block in node.blocks:
-        for inner in (*block.nodes, block.return_node):
-            yield from _inputs_of(inner)

@@ -61,7 +61,7 @@ def _fold_into_lists(block: Block) -> bool:
         elif unseen and _fold(node, unseen):
             changed = True
         elif unseen:
-            unseen.difference_update(_used_by(node))
+            unseen.difference_update(node.used_values())
     return changed
 
 
@@ -168,18 +168,6 @@ _WRITES: Final[dict[str, _Write]] = {
     "aten::clear": _clear,
     "aten::reverse": _reverse,
 }
-
-
-def _used_by(node: Node) -> set[Value]:
-    """The values that ``node`` uses, itself or in its blocks."""
-    found = set(node.inputs)
-    pending = list(node.blocks)
-    while pending:
-        block = pending.pop()
-        for inner in (*block.nodes, block.return_node):
-            found.update(inner.inputs)
-            pending += inner.blocks
-    return found
 
 
 # -------------------------------------------------------------------------------------------------------------- tensors

@@ -132,9 +132,8 @@ def _coalesce(graph: Graph) -> bool:
 
 def _is_after(guard: Node, user: Node) -> bool:
     """Whether ``user`` runs only where ``guard`` has run before."""
-    at: Node | None = user
-    while at is not None and at.owning_block is not guard.owning_block:
-        at = None if at.owning_block is None else at.owning_block.owning_node
+    block = guard.owning_block
+    at = None if block is None else block.ancestor_of(user)
     return at is not None and guard.is_before(at)
 
 
@@ -222,12 +221,7 @@ def _eliminate_costly(graph: Graph) -> bool:
 
 
 def _loops_around(node: Node) -> int:
-    found = 0
-    block = node.owning_block
-    while block is not None and block.owning_node is not None:
-        found += block.owning_node.kind == "prim::Loop"
-        block = block.owning_node.owning_block
-    return found
+    return sum(each.kind == "prim::Loop" for each in node.ancestors())
 
 
 def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:

@@ -12,14 +12,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.functionalization.operators import functional_variant, written_operand
 from rekindle.autodiff.reverse_mode.tape import is_differentiable_type
 from rekindle.errors import DifferentiationError
-from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.graph import Block, Graph, Node
 from rekindle.ir.types import ClassType, FutureType, TensorType, Type
 from rekindle.passes import Inlining, run_passes
 
@@ -57,7 +56,7 @@ def _run_in_place(graph: Graph) -> None:
             node.output.replace_all_uses_with(result)
             node.destroy()
         forks = graph.find_nodes("prim::fork")
-    for value in _values(graph.block):
+    for value in graph.block.all_values():
         value.type = _without_futures(value.type)
     for wait in graph.find_nodes("aten::wait"):
         wait.output.replace_all_uses_with(wait.input)
@@ -72,15 +71,6 @@ def _without_futures(type: Type) -> Type:
     if isinstance(type, FutureType):
         return _without_futures(type.element)
     return type.with_contained([_without_futures(part) for part in type.contained]) if _is_future(type) else type
-
-
-def _values(block: Block) -> Iterator[Value]:
-    """All values of a block, and of those within."""
-    yield from block.inputs
-    for node in block.nodes:
-        yield from node.outputs
-        for inner in node.blocks:
-            yield from _values(inner)
 
 
 # ------------------------------------------------------------------------------------------------------------- contexts
@@ -132,7 +122,7 @@ def _detach(within: list[Node], end: Node) -> None:
             continue
         for output in node.outputs:
             outside = [use for use in output.uses if use.user.is_after(end) or use.user.kind == "prim::Return"]
-            outside = [use for use in outside if not _is_within(use.user, within)]
+            outside = [use for use in outside if not any(each in within for each in use.user.ancestors())]
             if not outside or not is_differentiable_type(output.type):
                 continue
             if not isinstance(output.type, TensorType):
@@ -167,13 +157,3 @@ def _write_without(node: Node, written: Value) -> None:
         node.range,
         hint="compute a new value instead of writing to one",
     )
-
-
-def _is_within(user: Node, within: list[Node]) -> bool:
-    """Whether ``user`` stands in a block of a node ``within``, or is one."""
-    node: Node | None = user
-    while node is not None:
-        if node in within:
-            return True
-        node = None if node.owning_block is None else node.owning_block.owning_node
-    return False

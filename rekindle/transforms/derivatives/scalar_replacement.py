@@ -104,7 +104,9 @@ class _Attributes:
 
     def _loop(self, node: Node, now: dict[Key, Value]) -> None:
         (inner,) = node.blocks
-        carried = [key for key in now if key in set(_written(inner))]
+        writes = [each for each in inner.all_nodes() if each.kind == "prim::SetAttr"]
+        written = {(each.inputs[0], each.get_string("name")) for each in writes}
+        carried = [key for key in now if key in written]
         inside = dict(now)
         for key in carried:
             node.add_input(now[key])
@@ -125,12 +127,3 @@ def _type_of(key: Key) -> Type:
     type = value.type
     assert isinstance(type, ClassType)
     return dict(_attributes(type))[name]
-
-
-def _written(block: Block) -> Iterator[Key]:
-    for node in block.nodes:
-        if node.kind == "prim::SetAttr":
-            receiver, _ = node.inputs
-            yield receiver, node.get_string("name")
-        for inner in node.blocks:
-            yield from _written(inner)

@@ -34,14 +34,16 @@ class Region:
         self.nodes: Final = sorted(set(nodes), key=lambda node: node._position)
         self.graph: Final[Graph] = nodes[0].graph
         own = set(self.nodes)
-        used = dict.fromkeys(value for node in self.nodes for value in used_by(node) if not _within(value.node, own))
+        used = dict.fromkeys(
+            value for node in self.nodes for value in node.used_values() if own.isdisjoint(value.node.ancestors())
+        )
         self.constants: Final = [value.node for value in used if value.node.kind == "prim::Constant"]
         self.inputs: Final = [value for value in used if value.node.kind != "prim::Constant"]
         self.outputs: Final = [
             output
             for node in self.nodes
             for output in node.outputs
-            if any(not _within(use.user, own) for use in output.uses)
+            if any(own.isdisjoint(use.user.ancestors()) for use in output.uses)
         ]
 
     def as_graph(self) -> Graph:
@@ -54,25 +56,6 @@ class Region:
         for value in self.outputs:
             new.add_output(values[value])
         return new
-
-
-def used_by(node: Node) -> Iterator[Value]:
-    """The values that ``node`` and all in its blocks use, those from within too."""
-    yield from node.inputs
-    for block in node.blocks:
-        for inner in block.nodes:
-            yield from used_by(inner)
-        yield from block.outputs
-
-
-def _within(node: Node, nodes: set[Node]) -> bool:
-    """Whether ``node`` is one of ``nodes``, or stands in a block of one."""
-    at: Node | None = node
-    while at is not None:
-        if at in nodes:
-            return True
-        at = None if at.owning_block is None else at.owning_block.owning_node
-    return False
 
 
 # --------------------------------------------------------------------------------------------------------------- moving
@@ -123,7 +106,7 @@ def _between(node: Node, place: Node) -> Iterator[Node]:
 
 def _order_of(first: Node, second: Node, effects_of: Any) -> str | None:
     """Why ``first`` must run before ``second``."""
-    if set(first.outputs) & set(used_by(second)):
+    if set(first.outputs) & set(second.used_values()):
         return "uses what it gives, or gives what it uses"
     if effects_of(first).conflicts_with(effects_of(second)):
         return "would see other memory, modes or random numbers then"
@@ -228,7 +211,7 @@ def split(graph: Graph, at: Node, names: tuple[str, str] = ("first", "second")) 
     place = len(nodes) if at.kind == "prim::Return" else nodes.index(at)
     head, tail = nodes[:place], nodes[place:]
     early = {value for node in head for value in node.outputs} | set(graph.inputs)
-    needed = [*(value for node in tail for value in used_by(node)), *graph.outputs]
+    needed = [*(value for node in tail for value in node.used_values()), *graph.outputs]
     crossing = [value for value in dict.fromkeys(needed) if value in early and value.node.kind != "prim::Constant"]
     constants = [
         value.node for value in dict.fromkeys(needed) if value in early and value.node.kind == "prim::Constant"

@@ -6,7 +6,7 @@ of a tensor's sizes and dtype is the same for all examples.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -55,15 +55,6 @@ def may_be_uninitialized(value: Value) -> bool:
                 seen.add(source)
                 pending.append(source)
     return False
-
-
-def used_within(node: Node) -> Iterator[Value]:
-    """What ``node`` uses, in its blocks too; values that are made there are among them."""
-    yield from node.inputs
-    for block in node.blocks:
-        yield from block.outputs
-        for inner in block.nodes:
-            yield from used_within(inner)
 
 
 def is_data_dependent(node: Node) -> bool:
@@ -136,7 +127,7 @@ class BatchednessAnalysis:
                 self._add(source)
 
     def _node(self, node: Node) -> None:
-        differs = any(value in self.batched for value in used_within(node))
+        differs = any(value in self.batched for value in node.used_values())
         differs = differs or (self.is_random and is_nondeterministic(node) and rule_of(node) is not None)
         if not differs:
             return
@@ -155,8 +146,8 @@ class BatchednessAnalysis:
     def is_written_view(self, node: Node) -> bool:
         """Return whether a result of ``node`` may be a view of what ``node`` uses, of memory that the program writes
         to."""
-        made = {value for block in node.blocks for value in _values(block)}
-        used = [value for value in used_within(node) if value not in made and may_contain_tensor(value.type)]
+        made = {value for block in node.blocks for value in block.all_values()}
+        used = [value for value in node.used_values() if value not in made and may_contain_tensor(value.type)]
         return any(
             may_contain_tensor(output.type)
             and self.aliases.has_writers(output)
@@ -165,7 +156,7 @@ class BatchednessAnalysis:
         )
 
     def _write(self, node: Node) -> None:
-        for value in _values(self.graph.block):
+        for value in self.graph.block.all_values():
             if may_contain_tensor(value.type) and self.aliases.writes_to_alias(node, [value]):
                 if value not in self.batched:
                     self.written.add(value)
@@ -176,11 +167,3 @@ def is_for_each(node: Node, batched: Collection[Value]) -> bool:
     """Whether the examples leave loop ``node`` at different times."""
     view = LoopView(node)
     return any(value in batched for value in (view.trip_count, view.condition, view.next_condition))
-
-
-def _values(block: Block) -> Iterator[Value]:
-    yield from block.inputs
-    for node in block.nodes:
-        yield from node.outputs
-        for inner in node.blocks:
-            yield from _values(inner)

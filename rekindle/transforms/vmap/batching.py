@@ -42,7 +42,6 @@ from rekindle.transforms.vmap.batchedness import (
     is_for_each,
     is_structural,
     may_be_uninitialized,
-    used_within,
     written_by,
 )
 from rekindle.transforms.vmap.batching_rule import BatchingRule, helper, rule_of
@@ -187,11 +186,11 @@ class Batcher:
             self._if(node, batch)
         elif node.kind == "prim::Loop":
             self._loop(node, batch)
-        elif not any(self.is_batched(value) for value in (*used_within(node), *node.outputs)):
+        elif not any(self.is_batched(value) for value in (*node.used_values(), *node.outputs)):
             self._clone(node, batch, self.as_computed)
         elif self._is_random(node):
             self._random(node, batch)
-        elif not any(self.is_batched(value) for value in used_within(node)):
+        elif not any(self.is_batched(value) for value in node.used_values()):
             self._clone(node, batch, self.as_computed)
             for output in node.outputs:
                 if self.is_batched(output):
@@ -393,7 +392,7 @@ class Batcher:
         if self.spread.is_written_view(node):
             raise NeedsLoopFallback("a view of what is written to is chosen for each example", node.range)
         for block in node.blocks:
-            for inner in _nodes_within(block):
+            for inner in block.all_nodes():
                 if may_write(inner) and not all(_is_made_in(value, block) for value in written_by(inner)):
                     raise NeedsLoopFallback(
                         f"{inner.kind} writes to something where only some examples are", inner.range
@@ -614,15 +613,6 @@ class _Counted:
 
 def _general(type: Type) -> Type:
     return TENSOR if isinstance(type, TensorType) else type
-
-
-def _nodes_within(block: Block) -> list[Node]:
-    found: list[Node] = []
-    for node in block.nodes:
-        found.append(node)
-        for inner in node.blocks:
-            found += _nodes_within(inner)
-    return found
 
 
 def _only_branch(node: Node, index: int) -> int | None:

@@ -22,7 +22,7 @@ from typing import Final
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR
 from rekindle.transforms.vmap.batched_scalars import is_number
-from rekindle.transforms.vmap.batchedness import BatchednessAnalysis, used_within
+from rekindle.transforms.vmap.batchedness import BatchednessAnalysis
 
 KIND: Final = "prim::vmap"
 NO_DIM: Final = -1000
@@ -67,7 +67,7 @@ def body_as_graph(node: Node) -> tuple[Graph, list[Value]]:
     """What is in a ``prim::vmap`` as a graph of its own, whose inputs are those of the block, and then what the block
     uses from outside, which is returned too."""
     (block,) = node.blocks
-    used = dict.fromkeys((*block.outputs, *(value for inner in block.nodes for value in used_within(inner))))
+    used = dict.fromkeys((*block.outputs, *(value for inner in block.nodes for value in inner.used_values())))
     outside = [value for value in used if not block.contains(value.node) and value not in block.inputs]
     graph = Graph()
     known: dict[Value, Value] = {}
