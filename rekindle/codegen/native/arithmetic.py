@@ -34,6 +34,11 @@ def emits(*names: str) -> Callable[[Emitter], Emitter]:
     return register
 
 
+def _instruction(text: str) -> Emitter:
+    """Emit one instruction. ``{}`` are its operands."""
+    return lambda w, *operands: w.emit(text.format(*operands))
+
+
 def to_double(w: RegionWriter, a: str) -> str:
     """An int as the nearest float."""
     return w.emit(f"sitofp i64 {a} to double")
@@ -142,18 +147,11 @@ def divide_ints(w: RegionWriter, a: str, b: str) -> str:
     return w.emit(f"fdiv double {exactly_double(w, a)}, {exactly_double(w, b)}")
 
 
-def _bitwise(operation: str, type: str) -> Emitter:
-    return lambda w, a, b: w.emit(f"{operation} {type} {a}, {b}")
+for _name in ("and", "or", "xor"):
+    EMITTERS[f"aten::__{_name}__.int"] = _instruction(f"{_name} i64 {{}}, {{}}")
+    EMITTERS[f"aten::__{_name}__.bool"] = _instruction(f"{_name} i1 {{}}, {{}}")
 
-
-for _name, _operation in (("__and__", "and"), ("__or__", "or"), ("__xor__", "xor")):
-    EMITTERS[f"aten::{_name}.int"] = _bitwise(_operation, "i64")
-    EMITTERS[f"aten::{_name}.bool"] = _bitwise(_operation, "i1")
-
-
-@emits("aten::__not__")
-def logical_not(w: RegionWriter, a: str) -> str:
-    return w.emit(f"xor i1 {a}, true")
+EMITTERS["aten::__not__"] = _instruction("xor i1 {}, true")
 
 
 @emits("aten::__lshift__.int")
@@ -192,10 +190,6 @@ def derive_index(w: RegionWriter, index: str, start: str, step: str) -> str:
 
 
 # -------------------------------------------------------------------------------------------------------------- floats
-
-
-def _of_floats(operation: str) -> Emitter:
-    return lambda w, a, b: w.emit(f"{operation} double {a}, {b}")
 
 
 def divide_floats(w: RegionWriter, a: str, b: str) -> str:
@@ -241,9 +235,9 @@ def _mixed(emitter: Emitter, overload: str) -> Emitter:
 
 
 for _name, _emitter in (
-    ("aten::add", _of_floats("fadd")),
-    ("aten::sub", _of_floats("fsub")),
-    ("aten::mul", _of_floats("fmul")),
+    ("aten::add", _instruction("fadd double {}, {}")),
+    ("aten::sub", _instruction("fsub double {}, {}")),
+    ("aten::mul", _instruction("fmul double {}, {}")),
     ("aten::remainder", modulo_floats),
     ("aten::floordiv", floor_divide_floats),
     ("aten::div", divide_floats),
@@ -253,9 +247,7 @@ for _name, _emitter in (
     EMITTERS[f"{_name}.float_int"] = _mixed(_emitter, "float_int")
 
 
-@emits("aten::neg.float")
-def negate_float(w: RegionWriter, a: str) -> str:
-    return w.emit(f"fneg double {a}")
+EMITTERS["aten::neg.float"] = _instruction("fneg double {}")
 
 
 @emits("prim::abs.float", "aten::fabs.float")
@@ -269,10 +261,6 @@ def absolute_as_float(w: RegionWriter, a: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------- comparisons, extrema
-
-
-def _compare(instruction: str, type: str) -> Emitter:
-    return lambda w, a, b: w.emit(f"{instruction} {type} {a}, {b}")
 
 
 def _compare_mixed(predicate: str, overload: str) -> Emitter:
@@ -291,12 +279,12 @@ for _name, _of_ints, _of_reals in (
     ("ge", "sge", "oge"),
 ):
     COMPARISONS.add(f"aten::{_name}")
-    EMITTERS[f"aten::{_name}.int"] = _compare(f"icmp {_of_ints}", "i64")
-    EMITTERS[f"aten::{_name}.float"] = _compare(f"fcmp {_of_reals}", "double")
+    EMITTERS[f"aten::{_name}.int"] = _instruction(f"icmp {_of_ints} i64 {{}}, {{}}")
+    EMITTERS[f"aten::{_name}.float"] = _instruction(f"fcmp {_of_reals} double {{}}, {{}}")
     EMITTERS[f"aten::{_name}.int_float"] = _compare_mixed(_of_reals, "int_float")
     EMITTERS[f"aten::{_name}.float_int"] = _compare_mixed(_of_reals, "float_int")
     if _name in ("eq", "ne"):
-        EMITTERS[f"aten::{_name}.bool"] = _compare(f"icmp {_of_ints}", "i1")
+        EMITTERS[f"aten::{_name}.bool"] = _instruction(f"icmp {_of_ints} i1 {{}}, {{}}")
 
 
 def _extremum(type: str, is_better: str) -> Emitter:
@@ -313,29 +301,11 @@ for _name, _of_ints, _of_reals in (("min", "icmp slt", "fcmp olt"), ("max", "icm
 # --------------------------------------------------------------------------------------------------------- conversions
 
 
-@emits("aten::Float.int", "aten::round.int")
-def float_of_int(w: RegionWriter, a: str) -> str:
-    return to_double(w, a)
-
-
-@emits("aten::Float.bool")
-def float_of_bool(w: RegionWriter, a: str) -> str:
-    return w.emit(f"uitofp i1 {a} to double")
-
-
-@emits("aten::Int.bool")
-def int_of_bool(w: RegionWriter, a: str) -> str:
-    return w.emit(f"zext i1 {a} to i64")
-
-
-@emits("aten::Bool.int")
-def bool_of_int(w: RegionWriter, a: str) -> str:
-    return w.emit(f"icmp ne i64 {a}, 0")
-
-
-@emits("aten::Bool.float")
-def bool_of_float(w: RegionWriter, a: str) -> str:
-    return w.emit(f"fcmp une double {a}, 0.0")
+EMITTERS["aten::Float.int"] = EMITTERS["aten::round.int"] = to_double
+EMITTERS["aten::Float.bool"] = _instruction("uitofp i1 {} to double")
+EMITTERS["aten::Int.bool"] = _instruction("zext i1 {} to i64")
+EMITTERS["aten::Bool.int"] = _instruction("icmp ne i64 {}, 0")
+EMITTERS["aten::Bool.float"] = _instruction("fcmp une double {}, 0.0")
 
 
 @emits("aten::Int.float")
