@@ -18,7 +18,7 @@ from rekindle.frontend.statements.generator_loops import begun, elements_of
 from rekindle.frontend.statements.loops import append_to, each, list_of
 from rekindle.frontend.sugared_values.base import FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.sugared_values.functions import SugaredFunction
-from rekindle.frontend.sugared_values.iterables import IterableTree, RangeValue
+from rekindle.frontend.sugared_values.iterables import DerivedIterable, IterableTree, RangeValue
 from rekindle.frontend.sugared_values.keyword_arguments import KeywordArguments
 from rekindle.frontend.sugared_values.special_forms import GLOBALS
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple, parts_of_all
@@ -27,7 +27,7 @@ from rekindle.ir.types import TENSOR, ListType, TupleType, Type, unshaped
 from rekindle.syntax.views import Apply, Var
 
 
-class MappedValue(SugaredValue):
+class MappedValue(DerivedIterable):
     """``map(function, iterable)``: each element is computed where a loop comes to it."""
 
     description = "map"
@@ -41,24 +41,6 @@ class MappedValue(SugaredValue):
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
         return list_of(self.emitter, range, self, None)
-
-    @property
-    def gone_over(self) -> list[Value]:
-        return self.source.gone_over
-
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        return self
-
-    @property
-    def static_length(self) -> int | None:
-        return self.source.static_length
-
-    @property
-    def must_unroll(self) -> bool:
-        return self.source.must_unroll
-
-    def length(self, range: SourceRange, graph: Graph) -> Value:
-        return self.source.length(range, graph)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
         if not self.must_unroll:

@@ -15,6 +15,7 @@ from rekindle.frontend.ssa.assignedness import join
 from rekindle.frontend.statements.error_recovery import target_names
 from rekindle.frontend.statements.loops import generator_of, nest
 from rekindle.frontend.sugared_values.base import SugaredValue
+from rekindle.frontend.sugared_values.iterables import DerivedIterable
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import called_function
@@ -25,7 +26,7 @@ from rekindle.syntax.views import BinOp, Comprehension, Const, Expr, GeneratorEx
 _CONSTANT: Final = frozenset({Const.KIND, "true", "false", "none", "string_literal"})
 
 
-class GeneratedValue(SugaredValue):
+class GeneratedValue(DerivedIterable):
     """``(element for target in iterable)``: each element is computed where a loop comes to it."""
 
     description = "a generator"
@@ -35,24 +36,6 @@ class GeneratedValue(SugaredValue):
         self.element = element
         self.generator = generator
         self.source = source
-
-    @property
-    def gone_over(self) -> list[Value]:
-        return self.source.gone_over
-
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        return self
-
-    @property
-    def static_length(self) -> int | None:
-        return self.source.static_length
-
-    @property
-    def must_unroll(self) -> bool:
-        return self.source.must_unroll
-
-    def length(self, range: SourceRange, graph: Graph) -> Value:
-        return self.source.length(range, graph)
 
     def item(self, range: SourceRange, graph: Graph, index: Value, type_hint: Type | None = None) -> SugaredValue:
         item = self.source.item(range, graph, index)

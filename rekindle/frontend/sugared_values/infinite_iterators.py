@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.iterables import IterableValue
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.control_flow import MAX_TRIP_COUNT
 from rekindle.ir.graph import Graph, Value
@@ -18,7 +19,7 @@ def _insert(range: SourceRange, graph: Graph, kind: str, *values: Value) -> Valu
     return BuiltinFunction(kind).call(CallSite(range, graph, arguments)).as_value(range, graph)
 
 
-class InfiniteIterator(SugaredValue):
+class InfiniteIterator(IterableValue):
     """What goes on without end. Beside a list, in ``zip``, it ends with the list."""
 
     name = ""
@@ -33,9 +34,6 @@ class InfiniteIterator(SugaredValue):
             range,
             hint="go over it in a loop that ends, beside a list in zip, or over itertools.islice(…) of it",
         )
-
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        return self
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         return graph.insert_constant(MAX_TRIP_COUNT, range=range)
@@ -86,7 +84,7 @@ class CycleValue(InfiniteIterator):
         return SimpleValue(self.xs).item(range, graph, place)
 
 
-class IsliceValue(SugaredValue):
+class IsliceValue(IterableValue):
     """``itertools.islice(source, start, stop, step)`` of what is no list."""
 
     description = "itertools.islice"
@@ -94,9 +92,6 @@ class IsliceValue(SugaredValue):
     def __init__(self, source: SugaredValue, bounds: Sequence[Value]) -> None:
         self.source = source
         self.start, self.stop, self.step = bounds
-
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        return self
 
     def length(self, range: SourceRange, graph: Graph) -> Value:
         end = _insert(range, graph, "prim::min", self.stop, self.source.length(range, graph))

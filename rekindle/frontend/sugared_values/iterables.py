@@ -11,13 +11,42 @@ from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import INT, ListType, Type
 
 
-class RangeValue(SugaredValue):
+class IterableValue(SugaredValue):
+    """What a loop goes over as it is."""
+
+    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
+        return self
+
+
+class DerivedIterable(IterableValue):
+    """Elements that are computed from those of ``source``, each where a loop comes to it."""
+
+    source: SugaredValue
+
+    @property
+    def gone_over(self) -> list[Value]:
+        return self.source.gone_over
+
+    @property
+    def static_length(self) -> int | None:
+        return self.source.static_length
+
+    @property
+    def must_unroll(self) -> bool:
+        return self.source.must_unroll
+
+    def length(self, range: SourceRange, graph: Graph) -> Value:
+        return self.source.length(range, graph)
+
+
+class RangeValue(IterableValue):
     """``range(stop)``, ``range(start, stop)``, ``range(start, stop, step)``
 
     ``static_length`` is set where a range runs beside something whose length is known (``enumerate`` of a module list).
     """
 
     description = "a range"
+    static_length: int | None = None
 
     def __init__(
         self, range: SourceRange, graph: Graph, inputs: Sequence[Value], static_length: int | None = None
@@ -28,21 +57,14 @@ class RangeValue(SugaredValue):
         if not 1 <= len(inputs) <= 3:
             raise TypeMismatchError(f"range takes 1 to 3 arguments, got {len(inputs)}", range)
         self.only_stop = len(inputs) == 1
-        self._static_length = static_length
+        self.static_length = static_length
         self.start = graph.insert_constant(0, range=range) if self.only_stop else inputs[0]
         self.stop = inputs[0] if self.only_stop else inputs[1]
         self.step = inputs[2] if len(inputs) == 3 else graph.insert_constant(1, range=range)
 
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        return self
-
-    @property
-    def static_length(self) -> int | None:
-        return self._static_length
-
     def length(self, range: SourceRange, graph: Graph) -> Value:
-        if self._static_length is not None:
-            return graph.insert_constant(self._static_length, range=range)
+        if self.static_length is not None:
+            return graph.insert_constant(self.static_length, range=range)
         if self.only_stop:
             return self.stop
         return graph.insert("aten::__range_length", [self.start, self.stop, self.step], range=range)
@@ -53,19 +75,20 @@ class RangeValue(SugaredValue):
         return SimpleValue(graph.insert("aten::__derive_index", [index, self.start, self.step], range=range))
 
 
-class IterableTree(SugaredValue):
+class IterableTree(IterableValue):
     """Several iterables side by side: ``zip`` and ``enumerate``, which may nest.
 
     A loop over it is unrolled if one of the children must be; then all need a static length.
     """
 
     description = "zip or enumerate"
+    static_length: int | None = None
+    must_unroll = False
 
     def __init__(self, range: SourceRange, graph: Graph, children: Sequence[SugaredValue]) -> None:
         self.children = list(children)
-        self._unrolled = any(child.must_unroll for child in children)
-        self._static_length: int | None = None
-        if not self._unrolled:
+        self.must_unroll = any(child.must_unroll for child in children)
+        if not self.must_unroll:
             return
         lengths = [child.static_length for child in children]
         known = [length for length in lengths if length is not None]
@@ -75,22 +98,11 @@ class IterableTree(SugaredValue):
                 "whose length is known only when the program runs",
                 range,
             )
-        self._static_length = min(known)
+        self.static_length = min(known)
 
     @property
     def gone_over(self) -> list[Value]:
         return [value for child in self.children for value in child.gone_over]
-
-    def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        return self
-
-    @property
-    def static_length(self) -> int | None:
-        return self._static_length
-
-    @property
-    def must_unroll(self) -> bool:
-        return self._unrolled
 
     def _leaves(self) -> list[SugaredValue]:
         leaves: list[SugaredValue] = []
@@ -99,9 +111,9 @@ class IterableTree(SugaredValue):
         return leaves
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        if self._static_length is None:
+        if self.static_length is None:
             return super().as_tuple(range, graph, size_hint)
-        count = self._static_length
+        count = self.static_length
         positions = [graph.insert_constant(i, range=range) for i in _indices(count)]
         return [self.item(range, graph, position) for position in positions]
 
