@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import torch
 
+from rekindle.analysis.attribute_writes import nodes_within
 from rekindle.archive.code.debug_records import write_debug_records
 from rekindle.archive.code.save_names import SaveNames
-from rekindle.archive.format_version import version_for
 from rekindle.archive.pickles.storages import StorageTable
 from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.writer import ArchiveWriter, Target
@@ -217,3 +217,26 @@ _EMPTY: Final[dict[str, Callable[[], object]]] = {
 }
 
 saving.save_program.provide(save)
+
+
+# ------------------------------------------------------------------------------------------------------------- versions
+
+
+LOWEST: Final = 3
+"""What PyTorch has written since 1.6 for programs that need no more."""
+
+_CHANGED: Final = {
+    "aten::div": 4,
+    "aten::div_": 4,
+    "aten::full": 5,
+    "aten::linspace": 8,
+    "aten::logspace": 9,
+    "aten::gelu": 10,
+    "aten::gelu_": 10,
+}
+"""Operators whose meaning or schema changed, and in which version."""
+
+
+def version_for(graphs: Iterable[Graph]) -> int:
+    """The version of an archive that holds these graphs."""
+    return max((_CHANGED.get(node.kind, LOWEST) for graph in graphs for node in nodes_within(graph)), default=LOWEST)

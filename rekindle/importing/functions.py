@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 import torch
 from torch import fx
 from torch._higher_order_ops.effects import with_effects
+from torch.utils import _pytree as pytree
 
 import rekindle.importing.fx.operators
 import rekindle.importing.fx.symbolic_scalars  # noqa: F401  (they fill the table of what reads calls)
@@ -15,8 +16,8 @@ from rekindle.errors import CaptureError
 from rekindle.importing.fx.control_flow import leave_modes
 from rekindle.importing.fx.fx_importer import FxImporter, Handler, ImportedValue, as_list
 from rekindle.importing.fx.operators import read_operator
-from rekindle.importing.fx.python_calls import python_call
-from rekindle.ir.graph import Graph
+from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, TupleType, Type
 from rekindle.program.function import Function
 from rekindle.program.sources.compilation_unit import CompilationUnit
@@ -60,16 +61,10 @@ def _type_of(node: fx.Node) -> Type:
     known = node.meta.get("val", node.meta.get("example_value"))
     if node.users and all(user.target is with_effects and user.args[0] is node for user in node.users):
         return NONE  # a token, which keeps calls in order: there is nothing to it when they run
-    if known is None or isinstance(known, torch.Tensor):
-        return TENSOR if known is not None else NONE
-    for classes, type in (
-        ((bool, torch.SymBool), BOOL),
-        ((int, torch.SymInt), INT),
-        ((float, torch.SymFloat), FLOAT),
-    ):
-        if isinstance(known, classes):
-            return type
-    raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is no value of a program")
+    found = _type_of_value(known)
+    if found == NONE and known is not None:
+        raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is no value of a program")
+    return found
 
 
 def type_name(value: object) -> str:
@@ -85,3 +80,61 @@ def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> Importe
     if isinstance(held, torch.Tensor):
         return reader.value(held)
     return held
+
+
+def python_call(
+    reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
+) -> ImportedValue:
+    """``prim::PythonOp`` that calls what ``node`` calls; the capture tells what it gives."""
+    leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
+    places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Value)]
+    known, result_spec = pytree.tree_flatten(node.meta.get("val"))
+    kept = [index for index, each in enumerate(known) if each is not None]
+    types = [_type_of_value(known[index]) for index in kept]
+    function = _caller(node.target, leaves, spec, places, kept)
+    graph = reader.graph
+    made = graph.create(
+        "prim::PythonOp",
+        [leaves[index] for index in places],
+        types=types,
+        attributes={"function": ConstantObject(function)},
+        range=reader.range,
+    )
+    graph.insert_node(made)
+    results: list[ImportedValue] = [None] * len(known)
+    for index, output in zip(kept, made.outputs, strict=True):
+        results[index] = output
+    return pytree.tree_unflatten(results, result_spec)
+
+
+def _caller(
+    target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
+) -> Callable[..., Any]:
+    """A function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves of what
+    that gives whose numbers are ``kept``."""
+    constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
+
+    def call(*values: Any) -> Any:
+        given = list(constants)
+        for index, value in zip(places, values, strict=True):
+            given[index] = value
+        args, kwargs = pytree.tree_unflatten(given, spec)
+        results = pytree.tree_leaves(target(*args, **kwargs))
+        wanted = tuple(results[index] for index in kept)
+        return wanted[0] if len(wanted) == 1 else wanted
+
+    call.__qualname__ = call.__name__ = getattr(target, "__name__", str(target))
+    return call
+
+
+def _type_of_value(known: Any) -> Type:
+    return next((type for classes, type in _TYPES if isinstance(known, classes)), NONE)
+
+
+_TYPES: Final = (
+    (torch.Tensor, TENSOR),
+    ((bool, torch.SymBool), BOOL),
+    ((int, torch.SymInt), INT),
+    ((float, torch.SymFloat), FLOAT),
+)
+"""The types of what a capture shows, by their classes."""

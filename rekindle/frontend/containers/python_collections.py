@@ -86,10 +86,12 @@ class BoundedDequeOperator(BuiltinFunction):
 class CopyOf(SugaredValue):
     """``copy`` of a deque, a Counter and the like, which is of the same class."""
 
-    description = "the method 'copy'"
-
     def __init__(self, value: Value) -> None:
         self.value = value
+
+    @property
+    def description(self) -> str:
+        return "the method 'copy'"
 
     def call(self, call: CallSite) -> SugaredValue:
         method = BuiltinFunction("aten::copy", NamedValue(self.value, range=call.range))

@@ -8,7 +8,6 @@ from rekindle.errors import CompileError, TypeMismatchError
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS, UNARY_KINDS
 from rekindle.frontend.expressions.operators import binary
-from rekindle.frontend.expressions.powers import float_beside, is_scaled
 from rekindle.frontend.expressions.primaries import from_library
 from rekindle.frontend.inference.error_diagnosis import emit_for_errors
 from rekindle.frontend.inference.usage_inference import infer_element, infer_item
@@ -109,3 +108,18 @@ _ASKED: Final = frozenset({"==", "!=", "in"})
 """Comparisons that the compiler may answer."""
 
 _SIGNS: Final = {"unary_minus": "-", "unary_plus": "+", "~": "~"}
+
+
+_SCALES: Final = ("+", "-", "*", "/")
+
+
+def is_scaled(operator: str, lhs: Value, rhs: Expr) -> bool:
+    """Whether ``rhs`` is a power that becomes a float at once: ``0.5 * 2 ** n``."""
+    return rhs.tree.kind == "**" and operator in _SCALES and lhs.type == FLOAT
+
+
+def float_beside(expr: BinOp) -> Type | None:
+    """``FLOAT`` where the left side of ``expr`` becomes one at once: ``2 ** n * 0.5``."""
+    rhs = expr.rhs.tree
+    is_float = rhs.kind == Const.KIND and isinstance(Const(rhs).value, float)
+    return FLOAT if is_float and expr.operator in _SCALES else None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from rekindle.errors import SourceRange
 from rekindle.frontend.containers.tuple_comparison import COMPARISONS, compare_tuples, compares_tuples
 from rekindle.frontend.emitter import Emitter
-from rekindle.frontend.expressions.equality import are_never_equal, give_empty_literals_types
 from rekindle.frontend.expressions.operator_kinds import BINARY_KINDS
 from rekindle.frontend.inference.none_error_messages import none_operand
 from rekindle.frontend.sugared_values.base import CallSite
@@ -16,11 +17,14 @@ from rekindle.ir.operators.schema_matching import unpack_tuple
 from rekindle.ir.types import (
     NONE,
     ClassType,
+    DictType,
     ListType,
+    NoneType,
     StringType,
     TupleType,
     join_values,
     number_beside_tensor,
+    number_members,
     without_none,
 )
 from rekindle.syntax.views import BinOp
@@ -101,3 +105,42 @@ def _complex(emitter: Emitter, value: Value, range: SourceRange) -> Value:
     if value.type.kind in ("IntType", "FloatType"):
         return emitter.insert("aten::Complex", range, value, 0)
     return value
+
+
+_NEW: Final = frozenset({"prim::EmptyListLiteral", "prim::DictConstruct"})
+
+
+def are_never_equal(one: Value, other: Value) -> bool:
+    """Return whether the values are of kinds of which Python finds no two equal."""
+    kinds = _kinds(one), _kinds(other)
+    return bool(kinds[0]) and bool(kinds[1]) and not kinds[0] & kinds[1]
+
+
+def _kinds(value: Value) -> frozenset[str]:
+    """Return the kinds of object that Python may have for the value; none if too little is known."""
+    type = value.type
+    if number_members(type) is not None:
+        return frozenset({"number"})
+    if isinstance(type, NoneType):
+        return frozenset({"None"})
+    if isinstance(type, StringType):
+        return frozenset({"str"})
+    if isinstance(type, TupleType):
+        return frozenset({"tuple"})
+    if isinstance(type, DictType):
+        return frozenset({"set" if type.is_set else "dict"})
+    if isinstance(type, ListType):
+        if type.is_tuple:
+            return frozenset({"tuple"})
+        if type.is_deque:
+            return frozenset({"deque"})
+        return frozenset({"list", "set"})  # the keys of a dict are a list here
+    return frozenset()
+
+
+def give_empty_literals_types(one: Value, other: Value) -> None:
+    """Give ``[]`` and ``{}`` the type of the list or dict that they are compared with."""
+    for literal, beside in ((one, other), (other, one)):
+        is_empty = literal.node.kind in _NEW and not literal.node.inputs and not literal.has_uses
+        if is_empty and literal.type.kind == beside.type.kind:
+            literal.set_type(beside.type)

@@ -20,6 +20,7 @@ reading: its *meaning* is a value, a Python constant, a graph, or a list or tupl
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -29,8 +30,8 @@ from torch import fx
 from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 
 from rekindle.errors import UNKNOWN_RANGE, CaptureError, CompileError, SchemaError, SourceRange
-from rekindle.importing.fx.provenance import place_of
 from rekindle.ir.graph import Block, Graph, Value
+from rekindle.tracing.source_locations import line_of
 
 ImportedValue = Any
 """A :class:`Value`, a Python constant, a ``GraphModule``, or a list or tuple of such."""
@@ -178,3 +179,18 @@ def name_of(target: object) -> str:
     module = getattr(target, "__module__", None)
     name = getattr(target, "__qualname__", None) or str(target)
     return f"{module}.{name}" if module else name
+
+
+_FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def place_of(node: fx.Node) -> SourceRange:
+    """The line that the innermost frame of its stack trace names; unknown where it has none."""
+    trace = node.meta.get("stack_trace")
+    if not isinstance(trace, str):
+        return UNKNOWN_RANGE
+    frames = _FRAME.findall(trace)
+    if not frames:
+        return UNKNOWN_RANGE
+    filename, number = frames[-1]
+    return line_of(filename, int(number))

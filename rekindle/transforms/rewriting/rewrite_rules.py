@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,20 @@ from typing import Any
 from rekindle.errors import GraphError, RuleError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.node import value_of
+from rekindle.ir.text.parser import parse_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import run_passes
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
+from rekindle.program.calling import inlined
 from rekindle.program.function import Function, Method
 from rekindle.program.modules.module import ScriptModule
 from rekindle.rewriting.match_diagnosis import Explanation
 from rekindle.rewriting.matching import Match
 from rekindle.rewriting.pattern import Pattern, pattern_of
 from rekindle.rewriting.rule import BuildReplacement, MatchCondition, PatternRewrite, apply_to_fixpoint
-from rekindle.transforms.rewriting.python_patterns import graph_of, normalise
+from rekindle.runtime.pipelines import NORMAL_FORM
+from rekindle.scripting.callables.functions import underlying_function
+from rekindle.scripting.script import script
 
 Rewritable = Graph | Function | Method | ScriptModule
 
@@ -157,3 +164,35 @@ def underlying_graph(target: Any) -> Graph:
         found: Graph = target.forward.graph
         return found
     raise GraphError(f"a {type(target).__qualname__} has no graph; compile it first: rekindle.script(…)")
+
+
+# ------------------------------------------------------------------------------------------------------------- patterns
+
+
+def graph_of(source: Any) -> tuple[str, Graph]:
+    """The name and the graph of a Python function, compiled or not, of IR text, or of a graph; in normal form: calls
+    inlined, constants folded."""
+    if isinstance(source, str):
+        name, graph = "text", parse_graph(source.strip() + "\n")
+    elif isinstance(source, Graph):
+        name, graph = "graph", source.copy()
+    else:
+        function = source if isinstance(source, Function) else _compiled(source)
+        name, graph = function.name, inlined(function._record)
+    normalise(graph)
+    verify(graph)
+    return name, graph
+
+
+def _compiled(source: Any) -> Function:
+    if not isinstance(underlying_function(source) or source, types.FunctionType):
+        raise RuleError(f"a {type(source).__qualname__} cannot be part of a rule; write a function, or IR text")
+    found = script(source)
+    if not isinstance(found, Function):
+        raise RuleError(f"the function '{source.__name__}' has overloads and cannot be part of a rule")
+    return found
+
+
+def normalise(graph: Graph) -> bool:
+    """Bring a graph into the form in which patterns and programs are compared; returns whether anything changed."""
+    return run_passes(graph, NORMAL_FORM)

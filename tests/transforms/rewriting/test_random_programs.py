@@ -9,8 +9,7 @@ import torch
 
 import rekindle
 from rekindle.ir.verifier import verify
-from rekindle.transforms.rewriting.python_patterns import normalise
-from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, apply_rules, rewrite
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, apply_rules, normalise, rewrite
 from tests.transforms.rewriting.cases import compiled
 
 RULES: list[RewriteRule] = [

@@ -11,8 +11,7 @@ import rekindle
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps
 from rekindle.passes.pass_manager import run_passes
-from rekindle.transforms.rewriting.python_patterns import normalise
-from rekindle.transforms.rewriting.rewrite_rules import RewriteRule
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, normalise
 from tests.transforms.rewriting.cases import CASES, Case, compiled
 
 rule_of = functools.cache(Case.rule)
