@@ -117,6 +117,13 @@ def type_name(value: object) -> str:
     return type(value).__qualname__
 
 
+def is_writable(value: object) -> bool:
+    """Whether a program can write to a constant: a list, a dict, or a tuple that holds one."""
+    if isinstance(value, tuple):
+        return any(map(is_writable, value))
+    return isinstance(value, (list, dict))
+
+
 def constant_value(attribute: object, type: Type) -> object:
     """The Python value of a ``prim::Constant`` with this attribute and type.
 

@@ -95,10 +95,6 @@ class GraphFunction(_Referable):
             raise InternalError(f"the function '{self.name}' has no schema")
         return self._schema
 
-    @property
-    def has_declared_schema(self) -> bool:
-        return self._schema is not None
-
     def define(self, graph: Graph, schema: FunctionSchema) -> None:
         self._graph = graph
         self._schema = schema

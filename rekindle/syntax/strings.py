@@ -122,7 +122,6 @@ class Field:
     end: int
     conversion: str = ""
     spec: list[str | Field] | None = None
-    spec_start: int = 0
 
 
 def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> Literal:
@@ -214,7 +213,6 @@ class _Fields:
             result.conversion = "r"
         parts.append(result)
         if text.startswith(":", at):
-            result.spec_start = at + 1
             result.spec, at = self.read(at + 1, depth + 1)
             return at
         if not text.startswith("}", at):

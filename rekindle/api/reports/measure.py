@@ -14,6 +14,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.api.drop_in.entry_points import EntryPoint, entry_point_of
+from rekindle.api.reports.outcomes import as_leaf
 from rekindle.api.reports.report import operator_of
 from rekindle.api.reports.report_data import OperatorReport
 from rekindle.api.show import page_of
@@ -113,13 +114,7 @@ def _measured(subject: EntryPoint, args: Sequence[Any], kwargs: Mapping[str, Any
 
 def _copies(arguments: Sequence[Any]) -> list[Any]:
     """What a call may write to; modules are what they are."""
-    return [value if isinstance(value, torch.nn.Module) else copy.deepcopy(_leaf(value)) for value in arguments]
-
-
-def _leaf(value: Any) -> Any:
-    if isinstance(value, torch.Tensor) and not value.is_leaf:
-        return value.detach().requires_grad_()
-    return value
+    return [value if isinstance(value, torch.nn.Module) else copy.deepcopy(as_leaf(value)) for value in arguments]
 
 
 def _one_round(code: Code, arguments: Sequence[Any]) -> dict[Node, tuple[int, float]]:

@@ -24,7 +24,7 @@ class Outcome:
 
 def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Outcome:
     """What ``function`` answers to copies of ``arguments``. It draws the same random numbers each time."""
-    copies = copy.deepcopy([_leaf(value) for value in arguments])
+    copies = copy.deepcopy([as_leaf(value) for value in arguments])
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)
         try:
@@ -33,7 +33,7 @@ def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any
             return Outcome(None, error, copies)
 
 
-def _leaf(value: Any) -> Any:
+def as_leaf(value: Any) -> Any:
     """A tensor without its history, with which it could not be copied."""
     if isinstance(value, torch.Tensor) and not value.is_leaf:
         return value.detach().requires_grad_()

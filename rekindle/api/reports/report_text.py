@@ -28,7 +28,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 def report_text(report: Report) -> str:
     """``report`` on some lines: versions, what became machine code, and what did not."""
     lines = [f"{report.name}: the strategy is '{report.strategy}'"]
-    loops = list(_one_by_one(report.one_by_one))
+    loops = list(_by_reason("in loops over the examples of batches", report.one_by_one))
     if not report.versions:
         return "\n".join([f"{lines[0]}, and it has not been called yet", *loops])
     count = len(report.versions)
@@ -54,14 +54,6 @@ def _summary(report: Report) -> Iterator[str]:
         )
 
 
-def _one_by_one(found: Sequence[LoopFallbackReport]) -> Iterator[str]:
-    if found:
-        yield "in loops over the examples of batches"
-    for why, several in _by(found, lambda each: each.reason).items():
-        yield f"  {why}:"
-        yield from _indented(_operators([each.operator for each in several]), 4)
-
-
 _ORIGINS: Final = {"compiled": "compiled", "disk": "read from disk", "memory": "there already"}
 
 
@@ -85,7 +77,7 @@ def _part(part: GraphReport) -> Iterator[str]:
         for guard in part.guards:
             taken = f": failed {_count(guard.taken, 'time')}" if guard.taken else ""
             yield f"    %{guard.value} is {guard.type}{taken}"
-    yield from _indented(_unfused(part.unfused))
+    yield from _indented(_by_reason("in no kernel", part.unfused))
 
 
 def _group(group: FusionGroupReport, numbers: Iterator[int]) -> Iterator[str]:
@@ -116,10 +108,11 @@ def _differentiable(differentiable: Differentiable) -> Iterator[str]:
         yield from _indented(_part(part))
 
 
-def _unfused(unfused: Sequence[Unfused]) -> Iterator[str]:
-    if unfused:
-        yield "in no kernel"
-    for why, found in _by(unfused, lambda each: each.reason).items():
+def _by_reason(title: str, left_out: Sequence[Unfused | LoopFallbackReport]) -> Iterator[str]:
+    """Operators that are not in kernels or batched, by the reason."""
+    if left_out:
+        yield title
+    for why, found in _by(left_out, lambda each: each.reason).items():
         yield f"  {why}:"
         yield from _indented(_operators([each.operator for each in found]), 4)
 

@@ -19,11 +19,6 @@ class ScalarType:
     is_signed: bool = True
 
     @property
-    def is_int(self) -> bool:
-        """Whether it holds integers; truth values are none."""
-        return not self.is_float and self is not BOOL
-
-    @property
     def bits(self) -> int:
         return self.size * 8
 

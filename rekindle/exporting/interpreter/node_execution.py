@@ -34,11 +34,11 @@ from rekindle.exporting.interpreter.values import (
 )
 from rekindle.exporting.scalars import unbacked_math
 from rekindle.exporting.static_checks import static_problem
+from rekindle.ir.attributes import is_writable
 from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.types import ClassType
-from rekindle.runtime.interpreter.lowering import is_writable
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
 

@@ -35,12 +35,7 @@ from rekindle.exporting.interpreter.values import (
 
 
 class JoinError(Exception):
-    """Two values that no slot can hold. ``prefers_split`` where one could, but two copies of what follows are
-    better."""
-
-    def __init__(self, message: str, *, is_soft: bool = False) -> None:
-        super().__init__(message)
-        self.prefers_split = is_soft
+    """Two values that no slot can hold, or of which two copies of what follows are better."""
 
 
 @dataclass(slots=True)
@@ -341,7 +336,7 @@ class _StateJoiner:
             if a == b or (a != a and b != b):
                 return Unchanged(a)
             if self.is_strict and (not self.late_is_fine or kind_of(a) == "bool"):
-                raise JoinError(f"{describe(a)} here and {describe(b)} there", is_soft=True)
+                raise JoinError(f"{describe(a)} here and {describe(b)} there")
         elif isinstance(a, SymInt) and isinstance(b, SymInt) and _same_leaf(a, b) and not free_unbacked_symbols(a):
             return Unchanged(a)
         kind = kind_of(a)
@@ -364,7 +359,7 @@ class _StateJoiner:
             return Unchanged(UNSET)
         other = b if a is UNSET else a
         if self.is_strict:
-            raise JoinError("a variable that has a value on one way alone", is_soft=True)
+            raise JoinError("a variable that has a value on one way alone")
         kind = "tensor" if isinstance(other, Tensor) else kind_of(other)
         if kind is None:
             raise JoinError(f"a variable that is {describe(other)} on one way alone")

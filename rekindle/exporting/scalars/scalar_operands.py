@@ -80,15 +80,6 @@ def _is_tensor(type: Any) -> bool:
     return str(type) in ("Tensor", "Optional[Tensor]")
 
 
-def _scaled(overload: Any, args: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """``add(x, y, alpha=n)``: the product of ``y`` and ``n`` is added."""
-    x, y, alpha = args
-    if isinstance(alpha, UnbackedScalar):
-        y = _aten.mul.Tensor(y, as_tensor(alpha, y)) if isinstance(y, Tensor) else y
-        alpha = 1
-    return overload, (x, as_tensor(y, x) if isinstance(y, UnbackedScalar) else y, alpha)
-
-
 _SCALED: Final = frozenset({"aten::add", "aten::add_", "aten::sub", "aten::sub_"})
 
 

@@ -63,11 +63,6 @@ def local_function(emitter: Emitter, definition: Def) -> LocalFunction:
 # ---------------------------------------------------------------------------------------- literals
 
 
-def emit_items(emitter: Emitter, items: Sequence[Expr], hints: Sequence[Type | None]) -> list[Value]:
-    """The values of the items of a literal or of positional arguments; ``*x`` stands for all elements of x."""
-    return values_of(emitter, emit_sugared_values_of(emitter, items, hints))
-
-
 def values_of(emitter: Emitter, found: Sequence[tuple[Expr, SugaredValue]]) -> list[Value]:
     return [item.as_value(expr.range, emitter.graph) for expr, item in found]
 

@@ -14,8 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rekindle.frontend.python.library import library_function
-from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.frontend.expressions.primaries import from_library
 from rekindle.ir.types import TENSOR, ListType, TensorType, optional
 
 if TYPE_CHECKING:
@@ -70,8 +69,8 @@ def read_indexed(emitter: Emitter, indexed: IndexedTensor, range: SourceRange, *
         return emitter.insert("aten::index", range, indexed.view, indices)
     item = "item_copy" if is_copied else "item"
     if indexed.is_alone:
-        return _call(emitter, f"{item}_at", range, indexed.view, indexed.tensors[0], indices, numbers)
-    return _call(emitter, f"{item}_of_indices", range, indexed.view, indices, numbers)
+        return from_library(emitter, f"{item}_at", range, indexed.view, indexed.tensors[0], indices, numbers)
+    return from_library(emitter, f"{item}_of_indices", range, indexed.view, indices, numbers)
 
 
 def write_indexed(emitter: Emitter, indexed: IndexedTensor, value: Value, range: SourceRange) -> None:
@@ -84,14 +83,9 @@ def write_indexed(emitter: Emitter, indexed: IndexedTensor, value: Value, range:
     if numbers is None:
         emitter.insert("aten::index_put_", range, indexed.view, indices, value)
     elif indexed.is_alone:
-        _call(emitter, "put_item_at", range, indexed.view, indexed.tensors[0], indices, numbers, value)
+        from_library(emitter, "put_item_at", range, indexed.view, indexed.tensors[0], indices, numbers, value)
     else:
-        _call(emitter, "put_item_of_indices", range, indexed.view, indices, numbers, value)
-
-
-def _call(emitter: Emitter, name: str, range: SourceRange, *values: Value) -> Value:
-    arguments = [SimpleValue(value) for value in values]
-    return library_function(name).call_with(range, emitter.graph, arguments, {}).as_value(range, emitter.graph)
+        from_library(emitter, "put_item_of_indices", range, indexed.view, indices, numbers, value)
 
 
 def _indices(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Value:
@@ -99,7 +93,9 @@ def _indices(emitter: Emitter, indexed: IndexedTensor, range: SourceRange) -> Va
     front = _list_of(emitter, indexed.front, range)
     if not any(index is not None for index in indexed.back):
         return front
-    return _call(emitter, "indices_around_dots", range, indexed.view, front, _list_of(emitter, indexed.back, range))
+    return from_library(
+        emitter, "indices_around_dots", range, indexed.view, front, _list_of(emitter, indexed.back, range)
+    )
 
 
 def _list_of(emitter: Emitter, indices: Sequence[Value | None], range: SourceRange) -> Value:

@@ -65,20 +65,20 @@ class _Scan:
             return
         for inner in node.blocks:
             self.block(inner)
-        point = _before(node)
+        point = node_before(node)
         pending = list(node.inputs)  # what is left to look at, the next one last
         while pending:
             value = pending.pop()
             made_by = value.node
             if made_by is point and _may_be_inlined(value):
                 self.inlined.add(made_by)
-                point = _before(made_by)
+                point = node_before(made_by)
                 pending += made_by.inputs
             elif is_constant(made_by):
                 self.inlined.add(made_by)
 
 
-def _before(node: Node) -> Node:
+def node_before(node: Node) -> Node:
     """The node that runs just before ``node``; constants run nowhere in particular."""
     before = node.prev
     while is_constant(before):

@@ -7,7 +7,7 @@ from typing import Final
 
 from rekindle.errors import UnsupportedError
 from rekindle.frontend.python_printer.constants import ConstantTable, format_constant
-from rekindle.frontend.python_printer.expression_inlining import inlined_nodes, is_constant
+from rekindle.frontend.python_printer.expression_inlining import inlined_nodes, is_constant, node_before
 from rekindle.frontend.python_printer.expressions import write_expression
 from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifier, spell
 from rekindle.frontend.python_printer.tagged_text import TaggedText
@@ -302,7 +302,7 @@ class FunctionPrinter:
         self.level += 1
 
     def _exit(self, node: Node) -> None:
-        if _before(node).kind == "prim::Enter":
+        if node_before(node).kind == "prim::Enter":
             self._line("pass")
         self.level -= 1
 
@@ -342,13 +342,6 @@ def _say_their_types(outputs: Sequence[Value]) -> bool:
     Optional, as long as it stands with others."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
-
-
-def _before(node: Node) -> Node:
-    before = node.prev
-    while is_constant(before):
-        before = before.prev
-    return before
 
 
 def _constants(block: Block) -> dict[Node, None]:

@@ -390,6 +390,4 @@ AWAITABLE: Final = SpecialForm("awaitable")
 """``awaitable``: as ``fork``, but the call is made by whoever waits first."""
 
 ANNOTATE: Final = GLOBALS["annotate"]
-UNINITIALIZED: Final = GLOBALS["uninitialized"]
-UNCHECKED_CAST: Final = GLOBALS["unchecked_cast"]
 ISINSTANCE: Final = GLOBALS["isinstance"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import Any
 
 import torch
 
@@ -15,8 +15,6 @@ from rekindle.ir.types import TENSOR, ListType, OptionalType, TensorType
 from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown
 
 Sizes = tuple[int | None, ...]
-
-_NO_DTYPE: Final = object()
 
 
 @dataclass(slots=False, frozen=True)

@@ -73,11 +73,6 @@ def _older_solve(call: Call) -> Sizes | None:
     return unknown_of(_larger_rank(call, *(argument.name for argument in call.schema.arguments[:2])))
 
 
-def _lu_solved(call: Call) -> Sizes | None:
-    a, b = call.first.rank, call.tensor("B").rank
-    return None if a is None or b is None else unknown_of(max(a, b))
-
-
 def _qr(call: Call) -> Sequence[Fact]:
     result = _MATRIX.type(call)
     is_full = not call.has("mode") or call.value("mode") in ("reduced", "complete")

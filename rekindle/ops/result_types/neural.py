@@ -155,7 +155,6 @@ def _statistic_dtype(call: Call) -> torch.dtype | None:
     return found if found in (torch.float32, torch.float64) else None
 
 
-_STATISTICS = tensor(_statistic_dtype, flow=SOME)
 _VECTOR = tensor(_statistic_dtype, sizes.of_rank(1), flow=SOME)
 _NORMALISED = tensor(first, sizes.first)
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.errors import GraphError
+from rekindle.ir.attributes import is_writable
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import INT, Type
@@ -154,15 +155,9 @@ def is_captured(value: Value) -> bool:
     if "value" not in node.attributes:
         return False
     try:
-        return _is_writable(value.to_python())
+        return is_writable(value.to_python())
     except GraphError:
         return False  # a text that does not tell
-
-
-def _is_writable(value: object) -> bool:
-    if isinstance(value, tuple):
-        return any(map(_is_writable, value))
-    return isinstance(value, (list, dict))
 
 
 # ------------------------------------------------------------------------------------------------------------ inserting

@@ -19,6 +19,7 @@ import torch
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.errors import ArgumentError
+from rekindle.ir.attributes import is_writable
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
@@ -45,7 +46,6 @@ from rekindle.runtime.calls.conversion import (
 )
 from rekindle.runtime.calls.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
 from rekindle.runtime.interpreter.instructions import copy_constant
-from rekindle.runtime.interpreter.lowering import is_writable
 
 
 def bind(schema: FunctionSchema, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:

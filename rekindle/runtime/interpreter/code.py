@@ -90,15 +90,6 @@ class Code:
         last."""
         return [register for enter, exit, register in self._with_statements if enter < index < exit]
 
-    def segment_at(self, index: int) -> BasicBlock:
-        """The segment that holds instruction ``index``."""
-        found = self.segments[0]
-        for segment in self.segments:
-            if segment.start > index:
-                break
-            found = segment
-        return found
-
     def listing(self) -> tuple[list[str], list[int]]:
         """The lines of ``str(code)``, and for each instruction the number of its line, counted from 1."""
         registers = ", ".join(map(str, range(self.argument_count)))

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from rekindle.analysis.liveness import Liveness, liveness
 from rekindle.errors import InternalError, SchemaError
+from rekindle.ir.attributes import is_writable
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
@@ -423,13 +424,6 @@ class _Lowering:
                 if occupant in (loop.trip_count, loop.condition) or occupant in self.live.last_use[loop.body]:
                     return
         self.planned[value] = register
-
-
-def is_writable(value: object) -> bool:
-    """Whether a program can write to a constant: a list, a dict, or a tuple that holds one."""
-    if isinstance(value, tuple):
-        return any(map(is_writable, value))
-    return isinstance(value, (list, dict))
 
 
 def no_operator(node: Node) -> SchemaError:
