@@ -513,6 +513,14 @@ class Node:
         self._next = self._prev = None
         self.owning_block = None
 
+    def replace_with(self, *values: AnyValue) -> None:
+        """Let the users of each output use the value that is given for it, and destroy the node."""
+        if len(self._outputs) != len(values):
+            raise GraphError(f"{self.kind} has {len(self._outputs)} outputs, got {len(values)} values")
+        for output, value in zip(self._outputs, values, strict=True):
+            output.replace_all_uses_with(value)
+        self.destroy()
+
     def destroy(self) -> None:
         """Remove the node and all within it.
 

@@ -108,8 +108,7 @@ class RewriteSite:
         """Use ``value``, which is there already, instead of the output, and destroy the node."""
         if not may_change(self.verb, self.node):
             return False
-        self.node.output.replace_all_uses_with(value)
-        self.node.destroy()
+        self.node.replace_with(value)
         return True
 
     def finish(self, *values: Value) -> bool:

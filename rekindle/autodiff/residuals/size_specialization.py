@@ -156,5 +156,4 @@ def _drop_sums(graph: Graph) -> None:
     for node in graph.find_nodes("aten::_grad_sum_to_size"):
         gradient, size = node.inputs
         if size.type == NONE:
-            node.output.replace_all_uses_with(gradient)
-            node.destroy()
+            node.replace_with(gradient)

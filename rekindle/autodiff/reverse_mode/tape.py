@@ -97,9 +97,7 @@ def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
     """Put a composite in place of ``node``; returns the first node of it."""
     before = node.prev
     results = _insert(node, formula, part)
-    for output, result in zip(node.outputs, results, strict=True):
-        output.replace_all_uses_with(result)
-    node.destroy()
+    node.replace_with(*results)
     return before.next
 
 

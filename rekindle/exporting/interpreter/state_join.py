@@ -30,6 +30,7 @@ from rekindle.exporting.interpreter.values import (
     kind_of,
     leaf_key,
     number_as_tensor,
+    parts,
     with_items,
 )
 
@@ -221,13 +222,8 @@ def _refill(container: Any, items: list[Any], like: Any) -> None:
 
 
 def _parts(value: Any) -> list[Any]:
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, SymbolicObject):
-        return list(value.slots.values())
-    return [value.value] if isinstance(value, CompletedFuture) else []
+    """What a container holds. An unbacked scalar is a leaf here."""
+    return [] if isinstance(value, UnbackedScalar) else parts(value)
 
 
 # ------------------------------------------------------------------------------------------------------------ comparing

@@ -213,8 +213,7 @@ def without_builtin_calls(graph: Graph) -> Graph:
             continue
         with copy.inserting_before(node):
             results = copy.insert_graph(callee.graph, node.inputs[1:])
-        node.output.replace_all_uses_with(results[0])
-        node.destroy()
+        node.replace_with(results[0])
     return copy
 
 

@@ -399,8 +399,7 @@ def _erase_in_block(block: Block, outer: list[dict[str, Value]]) -> None:
             if not found.type.is_subtype_of(node.output.type) and node.output.type.is_subtype_of(found.type):
                 cast = node.graph.create("prim::unchecked_cast", [found], types=[node.output.type], range=node.range)
                 found = cast.insert_before(node).output
-            node.output.replace_all_uses_with(found)
-            node.destroy()
+            node.replace_with(found)
         else:
             for inner in node.blocks:
                 _erase_in_block(inner, scopes)

@@ -84,8 +84,7 @@ def read_live(view: Value, loop: Node, range: SourceRange) -> None:
                 if _name(view.node) == "items":
                     pair = graph.create("prim::TupleConstruct", [key, item], types=[node.output.type], range=range)
                     item = graph.insert_node(pair).output
-            node.output.replace_all_uses_with(item)
-            node.destroy()
+            node.replace_with(item)
 
 
 def error_of(type: Type) -> tuple[str, str]:

@@ -63,8 +63,7 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
         if folded is None or not map.fits(*folded) or not may_change("fold into its operand", node):
             continue
         map.replace(*folded, "folded")
-        node.output.replace_all_uses_with(map.node.output)
-        node.destroy()
+        node.replace_with(map.node.output)
         return True
     return False
 

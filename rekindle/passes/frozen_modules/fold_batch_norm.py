@@ -91,8 +91,7 @@ def _fold(node: Node, aliases: AliasDb, ranks: Ranks | None) -> bool:
         if ranks is not None:
             ranks.learn(map.operand, map.spatial + 2)
     map.replace(*folded, _NOTE)
-    node.output.replace_all_uses_with(map.node.output)
-    node.destroy()
+    node.replace_with(map.node.output)
     return True
 
 

@@ -53,8 +53,7 @@ def _replace(node: Node, value: Any) -> None:
     first = node.graph.return_node.next
     constant.insert_before(first if first is not node.graph.return_node else node)
     constant.output.set_name(_path(node.output))
-    node.output.replace_all_uses_with(constant.output)
-    node.destroy()
+    node.replace_with(constant.output)
 
 
 def _path(value: Value) -> str:

@@ -91,8 +91,7 @@ class _Specialization:
         new = self.graph.create("aten::add", inputs, types=[node.output.type], range=node.range).insert_before(node)
         new.callstack, new.scope = node.callstack, node.scope
         self.exists[new.output] = True
-        node.output.replace_all_uses_with(new.output.copy_metadata(node.output))
-        node.destroy()
+        node.replace_with(new.output.copy_metadata(node.output))
         return True
 
     def _give_way(self, node: Node, other: Value) -> bool:
@@ -101,8 +100,7 @@ class _Specialization:
             if found is not None:
                 self.exists[node.output] = found
             return False
-        node.output.replace_all_uses_with(other)
-        node.destroy()
+        node.replace_with(other)
         return True
 
     def any_non_zero(self, node: Node) -> bool:
@@ -120,8 +118,7 @@ class _Specialization:
         if answer is None or not may_change("answer", node):
             return False
         constant = self.graph.create_constant(answer, range=node.range).insert_before(node)
-        node.output.replace_all_uses_with(constant.output.copy_metadata(node.output))
-        node.destroy()
+        node.replace_with(constant.output.copy_metadata(node.output))
         return True
 
     def gradient_of(self, node: Node) -> bool:
@@ -133,9 +130,7 @@ class _Specialization:
             body = node.blocks[0]
             for inner in body.nodes:
                 inner.move_before(node)
-            for output, result in zip(node.outputs, body.outputs, strict=True):
-                output.replace_all_uses_with(result)
-            node.destroy()
+            node.replace_with(*body.outputs)
             return True
         return changed
 

@@ -78,6 +78,4 @@ def _unroll(loop: Node) -> None:
             copy = graph.create_clone(node, mapped).insert_before(loop)
             local.update(zip(node.outputs, copy.outputs, strict=True))
         carried = [mapped(value) for value in view.following]
-    for output, result in zip(loop.outputs, carried, strict=True):
-        output.replace_all_uses_with(result)
-    loop.destroy()
+    loop.replace_with(*carried)

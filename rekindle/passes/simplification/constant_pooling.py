@@ -49,8 +49,7 @@ class ConstantPooling:
                 alike.append(node)
                 kept.append(node)
             else:
-                node.output.replace_all_uses_with(same.output)
-                node.destroy()
+                node.replace_with(same.output)
         moved = _put_at_start(graph, kept[::-1] if self.latest_first else kept)
         return moved or len(kept) < len(constants)
 

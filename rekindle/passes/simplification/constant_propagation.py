@@ -232,9 +232,7 @@ def _propagate_loop(node: Node) -> bool:
     count = constant_int(view.trip_count)
     runs_never = (count is not None and count <= 0) or constant_bool(view.condition) is False
     if runs_never and may_change("remove", node):
-        for output, initial in zip(node.outputs, view.initial, strict=True):
-            output.replace_all_uses_with(initial)
-        node.destroy()
+        node.replace_with(*view.initial)
         return True
     changed = _propagate(view.body)
     for index, variable in reversed(list(enumerate(view.carried))):
@@ -252,6 +250,4 @@ def _inline_block(node: Node, block: Block) -> None:
     results = list(block.outputs)
     for moved in list(block.nodes):
         moved.move_before(node)
-    for output, result in zip(node.outputs, results, strict=True):
-        output.replace_all_uses_with(result)
-    node.destroy()
+    node.replace_with(*results)

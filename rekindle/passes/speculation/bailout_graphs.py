@@ -125,5 +125,4 @@ class _BailoutGraphBuilder:
     def drop_bailouts(self) -> None:
         for node in self.graph.find_nodes(BAILOUT):
             guarded, *_ = node.inputs
-            node.output.replace_all_uses_with(guarded)
-            node.destroy()
+            node.replace_with(guarded)

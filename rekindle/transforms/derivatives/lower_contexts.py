@@ -53,14 +53,12 @@ def _run_in_place(graph: Graph) -> None:
             run_passes(forked, (Inlining(),))
             with graph.inserting_before(node):
                 (result,) = graph.insert_graph(forked, list(node.inputs))
-            node.output.replace_all_uses_with(result)
-            node.destroy()
+            node.replace_with(result)
         forks = graph.find_nodes("prim::fork")
     for value in graph.block.all_values():
         value.type = _without_futures(value.type)
     for wait in graph.find_nodes("aten::wait"):
-        wait.output.replace_all_uses_with(wait.input)
-        wait.destroy()
+        wait.replace_with(wait.input)
 
 
 def _is_future(type: Type) -> bool:
@@ -149,8 +147,7 @@ def _write_without(node: Node, written: Value) -> None:
             form = functional_variant(graph, node, arguments)
             if form is not None:
                 graph.insert("autodiff::with_value_", [written, form[0]], range=node.range)
-                node.output.replace_all_uses_with(written)
-                node.destroy()
+                node.replace_with(written)
                 return
     raise DifferentiationError(
         "gradients cannot go back through a write within no_grad",

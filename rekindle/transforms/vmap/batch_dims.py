@@ -145,5 +145,4 @@ def fold_entries(graph: Graph) -> None:
             _, key = use.user.inputs
             found = known.get(key.to_python()) if key.node.kind == "prim::Constant" else None
             if found is not None:
-                use.user.output.replace_all_uses_with(found)
-                use.user.destroy()
+                use.user.replace_with(found)

@@ -365,15 +365,8 @@ class Batcher:
         for block in node.blocks:
             inside = new.add_block()
             within = Batch(batch.size, {}, batch)
-            with self.graph.inserting_at_end(inside):
-                self.block(block, within)
-                found = [
-                    self.as_batched(within, value) if self.is_batched(output) else self.as_computed(within, value)
-                    for value, output in zip(block.outputs, node.outputs, strict=True)
-                ]
-            for value in found:
-                inside.add_output(value)
-            types.append([value.type for value in found])
+            self._copy_branch(block, node, within, inside)
+            types.append([value.type for value in inside.outputs])
         for output, *sources in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
             self._check_type(output, sources)
             batch.values[output] = new.add_output(self._type_of(output)).copy_metadata(output)
@@ -416,19 +409,23 @@ class Batcher:
         for index, output in enumerate(node.outputs):
             batch.values[output] = self._merged(node, index, batch, chosen, sizes, results)
 
-    def _branch(self, node: Node, block: Block, batch: Batch, indices: Value, size: Value) -> list[Value]:
-        new = self.graph.create("prim::If", [self.graph.insert("aten::gt", [size, 0])], outputs=0)
-        self.graph.insert_node(new)
-        some, none = new.add_block(), new.add_block()
-        within = self.choosing(batch, indices, size)
-        with self.graph.inserting_at_end(some):
+    def _copy_branch(self, block: Block, node: Node, within: Batch, target: Block) -> None:
+        """Batch ``block``, a branch of ``node``, into ``target``."""
+        with self.graph.inserting_at_end(target):
             self.block(block, within)
             found = [
                 self.as_batched(within, value) if self.is_batched(output) else self.as_computed(within, value)
                 for value, output in zip(block.outputs, node.outputs, strict=True)
             ]
         for value in found:
-            some.add_output(value)
+            target.add_output(value)
+
+    def _branch(self, node: Node, block: Block, batch: Batch, indices: Value, size: Value) -> list[Value]:
+        new = self.graph.create("prim::If", [self.graph.insert("aten::gt", [size, 0])], outputs=0)
+        self.graph.insert_node(new)
+        some, none = new.add_block(), new.add_block()
+        within = self.choosing(batch, indices, size)
+        self._copy_branch(block, node, within, some)
         with self.graph.inserting_at_end(none):
             for output in node.outputs:
                 if isinstance(output.type, OptionalType):
