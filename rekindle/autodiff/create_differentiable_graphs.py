@@ -309,8 +309,7 @@ class _Outliner:
         for value in inputs:
             self.local[value] = self.subgraph.add_input(type=value.type).copy_metadata(value)
         for node in self.nodes:
-            clone = self.subgraph.append_node(self.subgraph.create_clone(node, self._mapped))
-            self.local.update(zip(node.outputs, clone.outputs, strict=True))
+            self.subgraph.insert_clone(node, self.local, self._mapped)
         group.insert_before(place)
         self._outputs(group, place)
         for node in reversed(self.nodes):
@@ -336,8 +335,7 @@ class _Outliner:
     def _mapped(self, value: Value) -> Value:
         found = self.local.get(value)
         if found is None:
-            clone = self.subgraph.append_node(self.subgraph.create_clone(value.node, self._mapped))
-            self.local.update(zip(value.node.outputs, clone.outputs, strict=True))
+            self.subgraph.insert_clone(value.node, self.local, self._mapped)
             found = self.local[value]
         return found
 

@@ -278,8 +278,7 @@ def _make_group(graph: Graph, members: Sequence[Node]) -> None:
         for value in node.inputs:
             if value not in inside:
                 _copy_literal(subgraph, value, inside)
-        copy = subgraph.append_node(subgraph.create_clone(node, inside.__getitem__))
-        inside.update(zip(node.outputs, copy.outputs, strict=True))
+        subgraph.insert_clone(node, inside)
     last = members[-1]
     within = set(members)
     leaving = [

@@ -205,8 +205,7 @@ class Builder:
 
         with self._keeping_out():
             for node in nodes:
-                copy = self.graph.insert_node(self.graph.create_clone(node, mapped))
-                made.update(zip(node.outputs, copy.outputs, strict=True))
+                self.graph.insert_clone(node, made, mapped)
             self._is_used = True
         return made
 

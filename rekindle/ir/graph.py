@@ -413,6 +413,15 @@ class Graph:
         copy._operator = node._operator
         return copy
 
+    def insert_clone(
+        self, node: Node, values: dict[Value, Value], value_map: Callable[[Value], Value] | None = None
+    ) -> Node:
+        """Insert a copy of ``node`` at the insertion point, and add its outputs to ``values``, by those of ``node``.
+        ``value_map`` gives its inputs here, which are those of ``values`` otherwise."""
+        copy = self.insert_node(self.create_clone(node, value_map or values.__getitem__))
+        values.update(zip(node._outputs, copy._outputs, strict=True))
+        return copy
+
     def copy(self) -> Graph:
         """A copy that shares nothing but constants and types."""
         new = Graph()
@@ -430,8 +439,7 @@ class Graph:
             raise GraphError(f"the graph takes {len(callee.inputs)} inputs, got {len(inputs)}")
         local: dict[Value, Value] = dict(zip(callee.inputs, inputs, strict=True))
         for node in callee.nodes:
-            copy = self.insert_node(self.create_clone(node, local.__getitem__))
-            local.update(zip(node._outputs, copy._outputs, strict=True))
+            self.insert_clone(node, local)
         return [local[output] for output in callee.outputs]
 
     @contextmanager

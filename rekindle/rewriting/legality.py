@@ -211,8 +211,7 @@ def _sources(graph: Graph, result: Value) -> set[int]:
                 value.replace_all_uses_with(made)
                 values[graph.inputs[position]] = made
         for node in graph.nodes:
-            clone = copy.append_node(copy.create_clone(node, values.__getitem__))
-            values.update(zip(node.outputs, clone.outputs, strict=True))
+            copy.insert_clone(node, values)
         if AliasDb(copy).may_contain_alias(values[result], values[graph.inputs[index]]):
             found.add(index)
     return found

@@ -172,9 +172,7 @@ class _Body:
 
     def copy(self, node: Node) -> Node:
         inputs = {value: self.value(value, node.range) for value in _taken(node)}
-        made = self.graph.append_node(self.graph.create_clone(node, inputs.__getitem__))
-        self.values.update(zip(node.outputs, made.outputs, strict=True))
-        return made
+        return self.graph.insert_clone(node, self.values, inputs.__getitem__)
 
     def add_call(self, node: Node) -> None:
         """A marked call: the call of a new method."""

@@ -156,8 +156,7 @@ def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
         return known[value]
 
     for node in nodes:
-        copy = subgraph.append_node(subgraph.create_clone(node, outside))
-        known.update(zip(node.outputs, copy.outputs, strict=True))
+        subgraph.insert_clone(node, known, outside)
     for node in nodes:
         for output in node.outputs:
             if any(inside.isdisjoint(use.user.ancestors()) for use in output.uses):

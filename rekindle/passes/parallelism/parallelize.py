@@ -124,8 +124,7 @@ class _Parallelization:
             for each in node.inputs:
                 if each not in local:
                     local[each] = subgraph.add_input(type=each.type)
-            copy = subgraph.append_node(subgraph.create_clone(node, local.__getitem__))
-            local.update(zip(node.outputs, copy.outputs, strict=True))
+            subgraph.insert_clone(node, local)
         subgraph.add_output(local[value])
         inner = {output for node in part for output in node.outputs}
         inputs = [each for each in local if each not in inner]

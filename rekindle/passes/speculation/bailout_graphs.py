@@ -84,8 +84,7 @@ class _BailoutGraphBuilder:
         assert node.owning_block is not None
         end = node.owning_block.return_node
         while (node := node.next) is not end:
-            copy = self.graph.append_node(self.graph.create_clone(node, self.of))
-            self.values.update(zip(node.outputs, copy.outputs, strict=True))
+            self.graph.insert_clone(node, self.values, self.of)
 
     def remaining_iterations(self, loop: Node) -> None:
         """Append a loop that does what is left to do once a turn of ``loop`` is finished."""

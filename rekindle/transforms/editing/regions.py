@@ -51,8 +51,7 @@ class Region:
         new = Graph()
         values = {value: new.add_input(value.base_name, value.type) for value in self.inputs}
         for node in (*self.constants, *self.nodes):
-            copy = new.append_node(new.create_clone(node, values.__getitem__))
-            values.update(zip(node.outputs, copy.outputs, strict=True))
+            new.insert_clone(node, values)
         for value in self.outputs:
             new.add_output(values[value])
         return new
@@ -226,8 +225,7 @@ def _part(inputs: Sequence[Value], nodes: Sequence[Node], outputs: Sequence[Valu
     new = Graph()
     values = {value: new.add_input(value.base_name, value.type) for value in inputs}
     for node in nodes:
-        copy = new.append_node(new.create_clone(node, values.__getitem__))
-        values.update(zip(node.outputs, copy.outputs, strict=True))
+        new.insert_clone(node, values)
     for value in outputs:
         new.add_output(values[value])
     return new

@@ -207,9 +207,7 @@ class Batcher:
             self._by_rule_or_loop(node, batch)
 
     def _clone(self, node: Node, batch: Batch, value_of: Callable[[Batch, Value], Value]) -> Node:
-        copy = self.graph.insert_node(self.graph.create_clone(node, lambda value: value_of(batch, value)))
-        batch.values.update(zip(node.outputs, copy.outputs, strict=True))
-        return copy
+        return self.graph.insert_clone(node, batch.values, lambda value: value_of(batch, value))
 
     def _pass_on(self, node: Node, batch: Batch) -> None:
         if any(is_number(value.type) and self.is_batched(value) for value in (*node.inputs, *node.outputs)):

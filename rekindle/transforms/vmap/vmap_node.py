@@ -74,8 +74,7 @@ def body_as_graph(node: Node) -> tuple[Graph, list[Value]]:
     for value in (*block.inputs, *outside):
         known[value] = graph.add_input(type=value.type).copy_metadata(value)
     for inner in block.nodes:
-        copy = graph.insert_node(graph.create_clone(inner, known.__getitem__))
-        known.update(zip(inner.outputs, copy.outputs, strict=True))
+        graph.insert_clone(inner, known)
     for value in block.outputs:
         graph.add_output(known[value])
     return graph, outside
