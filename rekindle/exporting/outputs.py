@@ -15,9 +15,9 @@ from rekindle.exporting.interpreter.values import (
     SymbolicObject,
     UnbackedScalar,
     has_rows,
-    with_items,
 )
 from rekindle.exporting.pytree_registry import register_named_tuple
+from rekindle.ir.attributes import map_items
 from rekindle.ir.graph_function import GraphFunction
 
 
@@ -47,14 +47,10 @@ class Results:
                 "the program returns a list of which only the run tells how many tensors it holds",
                 hint="return them as one tensor: torch.stack(list)",
             )
-        if isinstance(value, list):
-            return [self.taken(item) for item in value]
-        if isinstance(value, tuple):
+        if isinstance(value, (list, tuple, dict)):
             if hasattr(value, "_fields"):
                 register_named_tuple(type(value))
-            return with_items(value, [self.taken(item) for item in value])
-        if isinstance(value, dict):
-            return {key: self.taken(item) for key, item in value.items()}
+            return map_items(self.taken, value)
         if isinstance(value, SymbolicObject):
             self.session.note(
                 self.problem(

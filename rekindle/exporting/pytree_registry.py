@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from rekindle.ir.attributes import map_items
+
 
 def register_named_tuple(cls: Any) -> None:
     """Have files name a class of NamedTuples, unless they can do so already."""
@@ -34,11 +36,7 @@ def register_pytrees(value: Any) -> None:
 
 def copied(value: Any) -> Any:
     """A copy of the lists, dicts and tuples of an argument, with the same leaves."""
-    if isinstance(value, list):
-        return [copied(item) for item in value]
-    if isinstance(value, dict):
-        return {key: copied(item) for key, item in value.items()}
-    return tuple(copied(item) for item in value) if isinstance(value, tuple) else value
+    return map_items(copied, value)
 
 
 def is_same(value: Any, known: Any) -> bool:

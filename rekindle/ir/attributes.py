@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Final, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import torch
 
@@ -115,6 +116,17 @@ def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
 
 def type_name(value: object) -> str:
     return type(value).__qualname__
+
+
+def map_items(function: Callable[[Any], Any], value: Any) -> Any:
+    """Return a list, a tuple or a dict like ``value`` with the results of ``function`` for its items; any other value
+    as it is."""
+    if isinstance(value, list):
+        return [function(item) for item in value]
+    if isinstance(value, tuple):
+        items = [function(item) for item in value]
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return {key: function(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def is_writable(value: object) -> bool:

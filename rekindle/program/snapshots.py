@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from rekindle.analysis.attribute_writes import nodes_within
+from rekindle.ir.attributes import map_items
 from rekindle.ir.graph import Graph
 from rekindle.program.modules.module import ScriptModule
 
@@ -47,12 +48,7 @@ def as_constant(value: Any, known: dict[int, Any]) -> Any:
         if id(value) not in known:
             known[id(value)] = value.detach()
         return known[id(value)]
-    if isinstance(value, (list, tuple)):
-        items = [as_constant(item, known) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    if isinstance(value, dict):
-        return {key: as_constant(item, known) for key, item in value.items()}
-    return value
+    return map_items(lambda item: as_constant(item, known), value)
 
 
 def _walk(value: Any) -> Iterator[Any]:

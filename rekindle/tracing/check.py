@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.errors import TracingError
+from rekindle.ir.attributes import map_items
 from rekindle.ir.graph import Graph
 from rekindle.tracing.recording.recorder import TracerWarning
 
@@ -55,14 +56,7 @@ def copy_of(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
         with torch.no_grad():
             return value.detach().clone().requires_grad_(value.requires_grad)
-    if isinstance(value, tuple):
-        items = [copy_of(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else tuple(items)
-    if isinstance(value, list):
-        return [copy_of(item) for item in value]
-    if isinstance(value, dict):
-        return {key: copy_of(item) for key, item in value.items()}
-    return copy.copy(value)
+    return map_items(copy_of, value) if isinstance(value, (list, tuple, dict)) else copy.copy(value)
 
 
 def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -35,6 +35,7 @@ from rekindle.exporting.interpreter.symbolic_interpreter import (
 from rekindle.exporting.interpreter.values import UnbackedScalar, is_known, kind_of, with_items
 from rekindle.exporting.scalars import scalar_ops
 from rekindle.exporting.static_checks import static_problems
+from rekindle.ir.attributes import map_items
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Node
 
@@ -208,22 +209,14 @@ def _placeholder_like(value: Any) -> Any:
     """A value like one of the example."""
     if isinstance(value, TensorMeta):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
-    if isinstance(value, list):
-        return [_placeholder_like(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _placeholder_like(item) for key, item in value.items()}
-    return with_items(value, [_placeholder_like(item) for item in value]) if isinstance(value, tuple) else value
+    return map_items(_placeholder_like, value)
 
 
 def described(value: Any) -> Any:
     """A value of the example, with a :class:`TensorMeta` for each tensor."""
     if isinstance(value, Tensor):
         return TensorMeta(tuple(value.shape), value.dtype, value.device)
-    if isinstance(value, list):
-        return [described(item) for item in value]
-    if isinstance(value, dict):
-        return {key: described(item) for key, item in value.items()}
-    return with_items(value, [described(item) for item in value]) if isinstance(value, tuple) else value
+    return map_items(described, value)
 
 
 def numbers_in(values: Sequence[Any]) -> list[Any]:

@@ -39,6 +39,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.types import ClassType
+from rekindle.runtime.interpreter.instructions import copy_constant
 
 _OTHER_CONTEXTS: Final = frozenset({"autocast", "record_function", "inference_mode"})
 
@@ -160,7 +161,7 @@ class ExportInterpreter(SymbolicInterpreter):
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
-        return _copied(value) if is_writable(value) else value
+        return copy_constant(value) if is_writable(value) else value
 
     def call_function(self, frame: Frame, node: Node) -> None:
         """A call of another function of the program: a frame of its own."""
@@ -382,14 +383,6 @@ def class_name_of(module: SymbolicObject) -> str:
     if python_class is not None:
         return f"{python_class.__module__}.{python_class.__qualname__}"
     return module.type.name.removeprefix("__torch__.")
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return value
 
 
 def _first_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import torch
 from rekindle.analysis.attribute_writes import nodes_within
 from rekindle.analysis.effects import OWN_GRAPH
 from rekindle.frontend.sugared_values.classes import ObjectBinding
-from rekindle.ir.attributes import ConstantObject
+from rekindle.ir.attributes import ConstantObject, map_items
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, TensorType, Type
@@ -137,11 +137,4 @@ class _Changed:
         return known
 
     def _moved_within(self, value: Any) -> Any:
-        if isinstance(value, torch.Tensor):
-            return self._moved(value)
-        if isinstance(value, (list, tuple)):
-            items = [self._moved_within(item) for item in value]
-            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-        if isinstance(value, dict):
-            return {key: self._moved_within(item) for key, item in value.items()}
-        return value
+        return self._moved(value) if isinstance(value, torch.Tensor) else map_items(self._moved_within, value)
