@@ -18,7 +18,7 @@ from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.functionalization.operators import functional_variant, written_operand
 from rekindle.autodiff.reverse_mode.tape import is_differentiable_type
 from rekindle.errors import DifferentiationError
-from rekindle.ir.graph import Block, Graph, Node
+from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import ClassType, FutureType, TensorType, Type
 from rekindle.passes import Inlining, run_passes
 

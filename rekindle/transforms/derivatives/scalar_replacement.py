@@ -105,7 +105,7 @@ class _Attributes:
     def _loop(self, node: Node, now: dict[Key, Value]) -> None:
         (inner,) = node.blocks
         writes = [each for each in inner.all_nodes() if each.kind == "prim::SetAttr"]
-        written = {(each.inputs[0], each.get_string("name")) for each in writes}
+        written = {(receiver, each.get_string("name")) for each in writes for receiver, _ in [each.inputs]}
         carried = [key for key in now if key in written]
         inside = dict(now)
         for key in carried:
