@@ -3,7 +3,7 @@
 import subprocess
 import sys
 from collections import defaultdict, deque
-from typing import Any, DefaultDict, Deque, Dict, List, Optional
+from typing import Any, DefaultDict, Deque, Dict, List, Optional, Tuple
 
 import pytest
 import torch
@@ -237,6 +237,11 @@ def reads(x: int, items: List[int] = [1, 2], table: Dict[str, int] = {}) -> List
     return mine
 
 
+def writes_to_an_item(x: torch.Tensor, sizes: Tuple[List[int], int] = ([1], 2)):
+    sizes[0].append(5)
+    return x * len(sizes[0])
+
+
 def shared(items: List[int] = []):  # noqa: B006
     return items
 
@@ -246,6 +251,7 @@ def shared(items: List[int] = []):  # noqa: B006
     [
         (writes, "items", "List[int]", "items: List[int] = []"),
         (has_it_written, "table", "Dict[str, int]", "table: Dict[str, int] = {}"),
+        (writes_to_an_item, "sizes", "Tuple[List[int], int]", "sizes: Tuple[List[int], int] = ([1], 2)"),
     ],
 )
 def test_defaults_that_the_function_writes_to(function, name, type, place):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 import rekindle.frontend.calls.torchscript_builtins
 import rekindle.frontend.python.methods  # noqa: F401  (what Python's values have that is no operator)
@@ -25,7 +24,7 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.frontend.signatures import Signature, TypeOrError, read_signature
 from rekindle.frontend.ssa.closures import CLOSURES
 from rekindle.frontend.sugared_values.base import Resolver
-from rekindle.ir.attributes import infer_type
+from rekindle.ir.attributes import infer_type, is_writable
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -94,13 +93,13 @@ def define_function(
 
 
 def _check_shared_defaults(graph: Graph, schema: FunctionSchema, definition: Def) -> None:
-    """Refuse a function that writes to a list or dict which is the default of a parameter: in Python all calls share
+    """Refuse a function that writes to a list or dict in the default of a parameter: in Python all calls share
     the object, and see what earlier calls wrote; in compiled code it is a constant.
 
     Raises:
         UnsupportedError: it writes to one.
     """
-    shared = [i for i, item in enumerate(schema.arguments) if item.has_default and isinstance(item.default, _MUTABLE)]
+    shared = [i for i, item in enumerate(schema.arguments) if item.has_default and _is_mutable(item.default)]
     if not shared:
         return
     inlined = graph.copy()
@@ -118,7 +117,8 @@ def _check_shared_defaults(graph: Graph, schema: FunctionSchema, definition: Def
             )
 
 
-_MUTABLE: Final = (list, dict, set)
+def _is_mutable(default: object) -> bool:
+    return isinstance(default, set) or is_writable(default)
 
 
 def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBinding | None) -> dict[str, TypeOrError]:
