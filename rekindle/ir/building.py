@@ -16,20 +16,21 @@ What an expression means is the business of the frontend, which fills :data:`emi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, Protocol, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias, overload
 
 import torch
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.errors.layer_hooks import LayerHook
-from rekindle.ir import graph as _graph
 from rekindle.ir.attributes import constant_attribute
-from rekindle.ir.graph import AttributeValue, Graph, Node, Value
-from rekindle.ir.node import AnyValue, value_of
+from rekindle.ir.node import AnyValue, AttributeValue, Node, Value, value_of
 from rekindle.ir.operators.named_value import NamedValue
 from rekindle.ir.types.base import Type
 from rekindle.ir.types.containers import ListType, TupleType
 from rekindle.ir.types.unify import unify_all
+
+if TYPE_CHECKING:
+    from rekindle.ir.graph import Graph
 
 Arguments = Sequence[NamedValue]
 Proxies: TypeAlias = "tuple[Proxy, ...]"
@@ -488,5 +489,3 @@ for _name, _symbol in _COMPARISONS.items():
     setattr(Proxy, f"__{_name}__", _binary(_symbol))
 for _name, _kind in _UNARY.items():
     setattr(Proxy, f"__{_name}__", _unary(_kind))
-
-_graph._new_builder = Builder

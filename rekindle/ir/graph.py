@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakMethod
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
+from rekindle.ir import node as _node
 from rekindle.ir.attributes import constant_attribute
+from rekindle.ir.building import Builder
 from rekindle.ir.node import (
     FIRST_POSITION,
     POSITION_GAP,
@@ -27,7 +29,6 @@ from rekindle.ir.types.base import NONE, Type
 from rekindle.ir.types.tensor import TENSOR
 
 if TYPE_CHECKING:
-    from rekindle.ir.building import Builder
     from rekindle.ir.none_checks import NoneChecks
 
 
@@ -455,8 +456,7 @@ class Graph:
         """
         if node.graph is not self or node.owning_block is None or node.kind == "prim::Param":
             raise GraphError(f"{node.kind} stands in no block of this graph")
-        assert _new_builder is not None, "rekindle.ir.building was not imported"
-        builder = _new_builder(self, node if like is None else like)
+        builder = Builder(self, node if like is None else like)
         saved, self.insert_point = self.insert_point, node
         try:
             yield builder
@@ -550,8 +550,8 @@ class Graph:
         self._names[owner._name] = owner
 
     def __str__(self) -> str:
-        assert _print_graph is not None, "rekindle.ir.text.printer was not imported"
-        return _print_graph(self)
+        assert _node.print_text is not None, "rekindle.ir.text.printer was not imported"
+        return _node.print_text(self)
 
 
 def _copy_attribute(attribute: AttributeValue) -> AttributeValue:
@@ -562,8 +562,7 @@ def _copy_attribute(attribute: AttributeValue) -> AttributeValue:
     return attribute
 
 
-# Slots that other files of this folder fill when they are imported: the matching and the printer need the graph.
+# Slots that other modules of this folder fill on import, for methods of graphs: schema matching inserts nodes, and a
+# transaction verifies the graph.
 _insert_call: Callable[[Graph, str, Sequence[object], Mapping[str, object], SourceRange], Value] | None = None
-_print_graph: Callable[[Graph], str] | None = None
-_new_builder: Callable[[Graph, Node], Builder] | None = None
 _transaction: Callable[[Graph], AbstractContextManager[None]] | None = None

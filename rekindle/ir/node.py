@@ -13,6 +13,7 @@ import torch
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
 from rekindle.ir.attributes import ConstantAttribute, constant_value
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types.base import Type
 from rekindle.ir.types.tensor import TENSOR
 
@@ -278,8 +279,8 @@ class Node:
     def operator(self) -> Operator | None:
         """The registered operator that this node calls, by its kind and the types of its inputs; None where there is
         none."""
-        if self._operator is None and _resolve_operator is not None:
-            self._operator = _resolve_operator(self)
+        if self._operator is None:
+            self._operator = REGISTRY.resolve(self)
         return self._operator
 
     @property
@@ -607,8 +608,8 @@ class Node:
 
     def __str__(self) -> str:
         """The node and its blocks in the text form, line ends included."""
-        assert _print_node is not None, "rekindle.ir.text.printer was not imported"
-        return _print_node(self)
+        assert print_text is not None, "rekindle.ir.text.printer was not imported"
+        return print_text(self)
 
     def __repr__(self) -> str:
         outputs = ", ".join(f"%{output.name} : {output.type}" for output in self._outputs)
@@ -629,6 +630,5 @@ def _position(node: Node) -> float:
     return node._position
 
 
-# Slots that the registry and the printer fill when they are imported: they need nodes.
-_resolve_operator: Callable[[Node], Operator | None] | None = None
-_print_node: Callable[[Node], str] | None = None
+print_text: Callable[[Node | Graph], str] | None = None
+"""A slot: the text form of a node or a graph, for ``__str__``. The printer, which reads nodes, fills it on import."""

@@ -11,7 +11,17 @@ from rekindle.frontend.calls.iterated_arguments import ITERATES
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
-from rekindle.ir.types import FLOAT, DictType, IntType, ListType, TupleType, Type, holds_set, is_python_key
+from rekindle.ir.types import (
+    FLOAT,
+    DictType,
+    IntType,
+    ListType,
+    OptionalType,
+    TupleType,
+    Type,
+    holds_set,
+    is_python_key,
+)
 
 SET_METHODS: Final = frozenset(
     {"add", "discard", "remove", "clear", "copy", "update", "union", "issubset", "issuperset", "isdisjoint"}
@@ -132,10 +142,22 @@ def check_shown(kind: str, types: Sequence[Type], range: SourceRange) -> None:
         )
 
 
-is_shown_otherwise: Callable[[Type], bool] = lambda type: False  # noqa: E731
+def is_shown_otherwise(type: Type) -> bool:
+    """Return whether Python's text of values of ``type`` differs from the text of their representation in the IR."""
+    if isinstance(type, OptionalType):
+        return isinstance(type.element, (ListType, IntType)) and is_shown_otherwise(type.element)
+    if isinstance(type, ListType):
+        return type.is_tuple
+    if isinstance(type, IntType):
+        return type.python_name != ""
+    return isinstance(type, TupleType) and type.fields is None and any(map(is_shown_otherwise, type.elements))
+
+
 text_of: Callable[[Graph, Value, SourceRange], Value] | None = None
-"""Slots: whether Python's text of such values is another one, and that text. :mod:`rekindle.frontend.python.formatting`
-fills them."""
+"""A slot: the text of such a value. :mod:`rekindle.frontend.python.formatting` fills it.
+
+It closes a recursion: the text is that of a function of the prelude, which is compiled, with calls of operators in it.
+"""
 
 
 def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange) -> Sequence[NamedValue]:

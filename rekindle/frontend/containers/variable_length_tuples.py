@@ -10,11 +10,11 @@ from typing import Final
 
 from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.calls.special_calls import emit_tuple_call, expect_arguments
-from rekindle.frontend.containers.set_values import check_shown
+from rekindle.frontend.containers.set_values import check_shown, is_shown_otherwise
 from rekindle.frontend.emitter import Emitter, FormHandler
 from rekindle.frontend.expressions.literals import emit_tuple
 from rekindle.frontend.expressions.primaries import call_builtin
-from rekindle.frontend.python.formatting import is_shown_otherwise, text_of
+from rekindle.frontend.python.formatting import text_of
 from rekindle.frontend.statements.loops import list_of
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from rekindle.errors import SourceRange
 from rekindle.frontend.containers import set_values
+from rekindle.frontend.containers.set_values import is_shown_otherwise
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.sugared_values.base import CallSite
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue, unpack_tuple
-from rekindle.ir.types import IntType, ListType, OptionalType, TupleType, Type
-
-
-def is_shown_otherwise(type: Type) -> bool:
-    """Whether Python's text of such values is not that of what the IR has for them."""
-    if isinstance(type, OptionalType):
-        return isinstance(type.element, (ListType, IntType)) and is_shown_otherwise(type.element)
-    if isinstance(type, ListType):
-        return type.is_tuple
-    if isinstance(type, IntType):
-        return type.python_name != ""
-    return isinstance(type, TupleType) and type.fields is None and any(map(is_shown_otherwise, type.elements))
+from rekindle.ir.types import IntType, ListType, OptionalType, Type
 
 
 def text_of(graph: Graph, value: Value, range: SourceRange) -> Value:
@@ -54,4 +44,3 @@ def _call(range: SourceRange, graph: Graph, *values: Value) -> CallSite:
 
 
 set_values.text_of = text_of
-set_values.is_shown_otherwise = is_shown_otherwise

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from rekindle.errors import UNKNOWN_RANGE, SourceRange
 from rekindle.ir.attributes import infer_type
-from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types.base import NONE, Type
+
+if TYPE_CHECKING:
+    from rekindle.ir.graph import Graph, Value
 
 
 @dataclass(slots=True)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rekindle.ir import node as _node
-from rekindle.ir.node import Node
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.traits import Trait
 from rekindle.ir.types.base import NONE, Type, has_free_variables
 from rekindle.ir.types.containers import ListType, OptionalType
 from rekindle.ir.types.unify import Bindings, match_variables, substitute
+
+if TYPE_CHECKING:
+    from rekindle.ir.node import Node
 
 Operation = Callable[..., object]
 """What runs a node: called with the inputs, returns the output; a tuple of them for several, anything for none."""
@@ -233,5 +234,3 @@ class OperatorRegistry:
 
 REGISTRY = OperatorRegistry()
 """The one registry of the process."""
-
-_node._resolve_operator = REGISTRY.resolve

@@ -27,7 +27,7 @@ from dataclasses import replace
 
 import torch
 
-from rekindle.ir import graph as _graph, node as _node
+from rekindle.ir import node as _node
 from rekindle.ir.attributes import ConstantObject, infer_type, type_name
 from rekindle.ir.constants import EnumMember, OpaqueConstant
 from rekindle.ir.graph import AttributeValue, Graph, Node, Value
@@ -339,5 +339,8 @@ def _items(value: object, type: Type, found: list[object]) -> Iterable[tuple[obj
     return [(item, element) for item in value]
 
 
-_graph._print_graph = print_graph
-_node._print_node = print_node
+def _print_text(item: Node | Graph) -> str:
+    return print_graph(item) if isinstance(item, Graph) else print_node(item)
+
+
+_node.print_text = _print_text
