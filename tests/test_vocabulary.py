@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import sys
 import tokenize
 from collections.abc import Iterator
 from functools import cache
@@ -66,3 +67,23 @@ def test_no_class_name_has_two_meanings_in_one_folder() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 files.setdefault(f"{path.parent.relative_to(PACKAGE)}/{node.name}", []).append(path.name)
     assert {name: found for name, found in files.items() if len(found) > 1} == {}
+
+
+_MODULE_ROLE: Final = re.compile(r":mod:`~?([\w.]+)`")
+
+
+def _is_module(name: str, folder: Path) -> bool:
+    """Whether ``name`` is a module of the package, or beside the file in ``folder``, or one of another library."""
+    path = PACKAGE.parent.joinpath(*name.split(".")) if name.startswith("rekindle.") else folder / name
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists() or name in sys.stdlib_module_names
+
+
+def test_modules_that_docstrings_name_exist() -> None:
+    named = [
+        (path, name)
+        for path in sorted(PACKAGE.rglob("*.py"))
+        for name in _MODULE_ROLE.findall(path.read_text(encoding="utf-8"))
+        if name.partition(".")[0] not in ("torch", "tests")
+    ]
+    assert len(named) > 100
+    assert [f"{path}: {name}" for path, name in named if not _is_module(name, path.parent)] == []

@@ -93,14 +93,14 @@ class _StraightLine:
     steps: list[TapeEntry]
     wanted: list[Value]
     needed: set[Value]
-    ledger: ForwardHoister
+    hoister: ForwardHoister
     captures: dict[Value, int] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def backward(self, roots: Sequence[int]) -> BackwardGraph:
         values = [self.graph.outputs[root] for root in roots]
         found = build_backward(self.graph, self.steps, self.needed, values, self.wanted)
-        minimize_residuals(found, self.ledger, fixed_policy(self.captures))
+        minimize_residuals(found, self.hoister, fixed_policy(self.captures))
         missing = [value for value in found.read if value not in self.captures]
         if missing:
             raise InternalError(f"the way back reads {missing}, which the way there does not keep")
@@ -147,7 +147,7 @@ def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
     roots = [index for index, value in enumerate(forward.outputs) if value in needed]
     analysis: _Analysis
     if any(step.blocks for step in steps):
-        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True, choice=min_cut_policy)
+        read, made = reverse_mode(forward, steps, needed, roots, wanted, may_be_missing=True, policy=min_cut_policy)
         analysis = _WithControlFlow(made, tuple(roots))
     else:
         analysis = _StraightLine(forward, steps, wanted, needed, ForwardHoister(forward))
@@ -170,20 +170,20 @@ def reverse_mode(
     *,
     may_be_missing: bool = False,
     segments: Mapping[Node, CheckpointSegment] | None = None,
-    choice: SavePolicy | None = None,
+    policy: SavePolicy | None = None,
     one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
     """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
     reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
 
     ``segments`` are the loops of which not all need be kept: what
-    :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops` returned; ``choice`` is as in
+    :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops` returned; ``policy`` is as in
     :func:`~rekindle.autodiff.residuals.selection.minimize_residuals`, ``one_dtype`` as in
     :func:`~rekindle.autodiff.reverse_mode.reverse.build_backward`.
     """
     outputs = [forward.outputs[root] for root in roots]
     found = build_backward(forward, steps, needed, outputs, wanted, may_be_missing=may_be_missing, one_dtype=one_dtype)
-    minimize_residuals(found, ForwardHoister(forward), choice)
+    minimize_residuals(found, ForwardHoister(forward), policy)
     stash_residuals(found, segments)
     run_passes(found.graph, CLEANUP)
     drop_unread(found)
@@ -195,7 +195,7 @@ def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[V
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
-        minimize_residuals(found, analysis.ledger, min_cut_policy)
+        minimize_residuals(found, analysis.hoister, min_cut_policy)
         beyond = [value for value in found.read if value in analysis.needed and value not in found.reached]
         if not beyond:
             return found.read

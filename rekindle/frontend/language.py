@@ -1,4 +1,4 @@
-"""Which function emits which construct: the one list of all handlers.
+"""Which function emits which expression, builtin and attribute. Statements: ``statements/simple_statements.py``.
 
 A program from Python and the code of an archive are emitted by the same handlers. Where the two languages mean
 different things, handlers ask whether ``emitter.graph.none_checks`` is there, as it is for Python.

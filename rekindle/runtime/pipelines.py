@@ -1,10 +1,16 @@
 """Pipelines: which passes run, in which order.
 
-A function goes through :data:`CLEANUP_AFTER_EMISSION` when it is compiled. On its first call, ``simple`` runs
-:data:`OPTIMIZATION` and :data:`SPECIALIZATION`, ``native`` also :data:`DIFFERENTIATION` where gradients are recorded
-and :data:`FUSION`, and ``profiling`` :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a profiled
-call. The others are those of freezing and of transforms. Only ``autodiff``, which is below this package, has a pipeline
-of its own, for the graphs that it splits.
+A function goes through :data:`CLEANUP_AFTER_EMISSION` when it is compiled. The first call of a function with the
+strategy ``native``, the default, runs
+
+1. :data:`OPTIMIZATION`;
+2. :data:`SPECIALIZATION`, if the graph queries properties of its arguments;
+3. :data:`DIFFERENTIATION`, if gradients may be recorded;
+4. :data:`FUSION`.
+
+``simple`` ends after 2. ``profiling`` runs :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a
+profiled call. The others are those of freezing and of transforms. ``autodiff``, which is below this package, has
+pipelines of its own, for formulas and for the graphs that it splits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Statements that are written as others: ``else`` behind loops, ``match``."""
+"""Rewrite ``else`` after a loop. (``match``: :mod:`rekindle.syntax.python_patterns`.)"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What Python has and the language leaves out: one sentence and one way out for each, the same from both parsers."""
+"""What Python has and the language leaves out: one sentence and one way out for each.
+
+Both parsers refuse it with the same text. ``match`` is refused by the parser of text alone: Python's own AST is
+rewritten (:mod:`rekindle.syntax.python_patterns`).
+"""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""What the way back needs of the way there: few values, and small ones.
+"""Select residuals: the forward values that the backward graph reads, as few and as small as possible.
 
-Four rules make them so:
+Four rules reduce them:
 
-* What can be told without the numbers in a tensor (its size, its dtype) is found out on the way there, so that the
-  tensor itself need not be kept.
-* A view is made again from what it is a view of, and a list from its elements.
-* What is an input or an output is not kept twice.
-* What operators on elements make is made again, in the kernels that use it, where less is kept then: of an LSTM cell
-  the gates before they are taken apart, and no part of what follows (:mod:`rekindle.autodiff.residuals.min_cut`).
+* What does not depend on the elements of a tensor (its sizes, its dtype) is hoisted into the forward graph, so that the
+  tensor is not saved for it.
+* A view is recomputed from its base, and a list from its elements.
+* An input or an output of the forward graph is not saved a second time.
+* Pointwise operators are recomputed in the kernels of the backward graph where that saves fewer values: of an LSTM cell
+  the gates are saved, before they are split, and nothing that follows from them
+  (:mod:`rekindle.autodiff.residuals.min_cut`).
 
-What is made in a block of the forward graph is handed out of it: :mod:`rekindle.autodiff.residuals.stashing`.
+Residuals that are defined in a block of the forward graph are stashed: :mod:`rekindle.autodiff.residuals.stashing`.
 """
 
 from __future__ import annotations
@@ -49,15 +50,15 @@ CLEANUP: Final[tuple[Pass, ...]] = (
 """Passes over backward graphs."""
 
 _RESTRUCTURING: Final = CONSTRUCTS | UNPACKS | CASTS | {"prim::ConstantChunk", "aten::__getitem__"}
-"""Kinds that only take lists and tuples apart and put them together, which costs next to nothing, as views do."""
+"""Kinds that only pack and unpack lists and tuples, which costs next to nothing, as views do."""
 
 
 SavePolicy = Callable[[Collection[Value]], Collection[Value]]
-"""Which tensors are kept, so that those which the way back reads can be made again."""
+"""Returns which tensors to save, such that those that the backward graph reads, the argument, can be recomputed."""
 
 
 class ForwardHoister:
-    """What is found out in ``forward`` for the way back, beside what it computes."""
+    """Inserts into ``forward`` what the backward graph needs and the forward graph does not compute itself."""
 
     def __init__(self, forward: Graph) -> None:
         self.forward = forward
@@ -65,9 +66,11 @@ class ForwardHoister:
         self._doubtful = may_be_uninitialized(forward)
 
     def hoist(self, node: Node, inputs: list[Value], block: Block) -> list[Value]:
-        """The results that ``node``, of a backward graph, has in the forward graph for ``inputs`` there: a copy of it
-        is inserted as soon as all of them are known, unless there is one; not before ``block``, which ``node`` goes
-        back through, where one of them may not have a value."""
+        """Return the results of ``node``, of a backward graph, computed in the forward graph from ``inputs``.
+
+        A copy of ``node`` is inserted after the last of the inputs, unless there is one already. If one of the inputs
+        may be uninitialized, the copy is inserted within ``block``, the block of the forward graph that ``node``
+        differentiates."""
         attributes = tuple((name, attribute_key(value)) for name, value in sorted(node.attributes.items()))
         within = block if any(value in self._doubtful for value in inputs) else self.forward.block
         key = (node.kind, attributes, tuple(inputs), within)
@@ -80,7 +83,7 @@ class ForwardHoister:
         return found
 
     def constant(self, node: Node) -> Value:
-        """A copy of a constant."""
+        """Return a copy of a constant, in the forward graph."""
         key = (node.output.type, *((name, attribute_key(value)) for name, value in sorted(node.attributes.items())))
         found = self._found.get(key)
         if found is None:
@@ -91,7 +94,7 @@ class ForwardHoister:
 
 
 def _insert_after(node: Node, within: Block, values: list[Value]) -> None:
-    """Insert ``node`` as soon as all of ``values`` are known: in the innermost of their blocks and of ``within``."""
+    """Insert ``node`` after the last of ``values``: in the innermost of their blocks and of ``within``."""
     block = max((within, *(block_of(value) for value in values)), key=depth_of)
     makers = [value.node for value in values if block_of(value) is block and value.node is not block.param_node]
     if not makers:
@@ -105,14 +108,14 @@ def _insert_after(node: Node, within: Block, values: list[Value]) -> None:
 
 
 def block_of(value: Value) -> Block:
-    """The block that ``value`` is made in, or is an input of."""
+    """Return the block that defines ``value``."""
     block = value.node.owning_block
     assert block is not None
     return block
 
 
 def depth_of(block: Block) -> int:
-    """How many blocks there are around ``block``."""
+    """Return the number of blocks that enclose ``block``."""
     depth = 0
     while block.parent is not None:
         block = block.parent
@@ -120,19 +123,19 @@ def depth_of(block: Block) -> int:
     return depth
 
 
-def minimize_residuals(backward: LinkedBackward, ledger: ForwardHoister, choice: SavePolicy | None = None) -> None:
-    """Have ``backward`` read few values of the forward graph, and small ones; with a ``choice`` operators on elements
-    run again where what they make is not kept."""
+def minimize_residuals(backward: LinkedBackward, hoister: ForwardHoister, policy: SavePolicy | None = None) -> None:
+    """Reduce the values of the forward graph that ``backward`` reads. With a ``policy``, pointwise operators are
+    recomputed if the policy does not save their results."""
     graph = backward.graph
     run_passes(graph, CLEANUP)
     first = len(backward.roots)
     mirrored = dict(zip(graph.inputs[first:], backward.read, strict=True))
-    _find_out_before(graph, ledger, mirrored, backward.scopes)
-    runs_again = _is_made_again
-    if choice is not None:
-        saved = choice([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
-        runs_again = lambda value: _is_made_again(value) or (_is_cheap(value.node) and value not in saved)  # noqa: E731
-    _rematerialize(graph, mirrored, backward.scopes, runs_again)
+    _hoist_to_forward(graph, hoister, mirrored, backward.scopes)
+    is_recomputed = _is_free
+    if policy is not None:
+        saved = policy([mirrored[value] for value in graph.inputs[first:] if value.has_uses])
+        is_recomputed = lambda value: _is_free(value) or (_is_cheap(value.node) and value not in saved)  # noqa: E731
+    _rematerialize(graph, mirrored, backward.scopes, is_recomputed)
     _undo_transposes(graph)
     run_passes(graph, (CommonSubexpressionElimination(), ConstantPooling(), DeadCodeElimination(keep_raising=False)))
     backward.read = [mirrored[value] for value in graph.inputs[first:]]
@@ -148,16 +151,16 @@ def drop_unread(backward: LinkedBackward) -> None:
             del backward.read[index]
 
 
-def _find_out_before(
-    graph: Graph, ledger: ForwardHoister, mirrored: dict[Value, Value], scopes: Mapping[Block, BlockBackward]
+def _hoist_to_forward(
+    graph: Graph, hoister: ForwardHoister, mirrored: dict[Value, Value], scopes: Mapping[Block, BlockBackward]
 ) -> None:
-    """Move what needs no gradient and gives no tensor to the forward graph."""
+    """Move operators that read no gradient and return no tensor to the forward graph."""
     forward = {scope.block: block for block, scope in scopes.items()}
     for node in graph.all_nodes():
-        if not _belongs_before(node, mirrored):
+        if not _can_be_hoisted(node, mirrored):
             continue
-        inputs = [ledger.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
-        for output, found in zip(node.outputs, ledger.hoist(node, inputs, _block_after(node, forward)), strict=True):
+        inputs = [hoister.constant(value.node) if is_constant(value) else mirrored[value] for value in node.inputs]
+        for output, found in zip(node.outputs, hoister.hoist(node, inputs, _forward_block(node, forward)), strict=True):
             known = next((here for here, there in mirrored.items() if there is found), None)
             if known is None:
                 known = graph.add_input(type=output.type)
@@ -166,8 +169,8 @@ def _find_out_before(
         node.destroy()
 
 
-def _block_after(node: Node, forward: Mapping[Block, Block]) -> Block:
-    """The block of the forward graph that ``node`` goes back through."""
+def _forward_block(node: Node, forward: Mapping[Block, Block]) -> Block:
+    """Return the block of the forward graph that the block of ``node`` differentiates."""
     block = node.owning_block
     while block is not None and block not in forward:
         block = block.parent
@@ -175,7 +178,7 @@ def _block_after(node: Node, forward: Mapping[Block, Block]) -> Block:
     return forward[block]
 
 
-def _belongs_before(node: Node, mirrored: dict[Value, Value]) -> bool:
+def _can_be_hoisted(node: Node, mirrored: dict[Value, Value]) -> bool:
     if node.kind == "prim::Constant" or node.blocks or not node.inputs:
         return False
     if not all(value in mirrored or is_constant(value) for value in node.inputs):
@@ -189,20 +192,20 @@ def _rematerialize(
     graph: Graph,
     mirrored: dict[Value, Value],
     scopes: Mapping[Block, BlockBackward],
-    runs_again: Callable[[Value], bool],
+    is_recomputed: Callable[[Value], bool],
 ) -> None:
-    """Read what that was made from for which ``runs_again`` holds, such as views and lists, rather than it."""
-    made_again = {value: there for value, there in mirrored.items() if runs_again(there)}
-    here = {there: value for value, there in mirrored.items() if value not in made_again}
+    """Recompute the values for which ``is_recomputed`` holds, such as views and lists, from what they depend on."""
+    recomputed = {value: there for value, there in mirrored.items() if is_recomputed(there)}
+    here = {there: value for value, there in mirrored.items() if value not in recomputed}
     first: dict[Block, Node] = {}
-    """What stands first in the blocks where something is made again."""
+    """The first node of each block in which values are recomputed."""
 
     def local(there: Value) -> Value:
         found = here.get(there)
         if found is not None:
             return found
         node = there.node
-        if runs_again(there) or node.kind == "prim::Constant":
+        if is_recomputed(there) or node.kind == "prim::Constant":
             block = scopes[block_of(there)].block
             place = first.setdefault(block, block.return_node.next)
             clone = graph.create_clone(node, local).insert_before(place)
@@ -212,39 +215,39 @@ def _rematerialize(
         mirrored[found] = there
         return found
 
-    for value, there in made_again.items():
+    for value, there in recomputed.items():
         if value.has_uses:
             value.replace_all_uses_with(local(there))
 
 
-def _is_made_again(value: Value) -> bool:
-    """Whether ``value`` is a view or a list that may be made again for the way back; not where somebody writes to the
-    list."""
+def _is_free(value: Value) -> bool:
+    """Return whether ``value`` is a view or a list that can be recomputed at no cost: nothing writes to it."""
     node = value.node
     is_free = node.kind in _RESTRUCTURING or node.has_trait(Trait.VIEW)
     return is_free and not any(may_write(use.user) for output in node.outputs for use in output.uses)
 
 
 def _is_cheap(node: Node) -> bool:
-    """Whether ``node`` may run again for little."""
+    """Return whether ``node`` can be recomputed at little cost."""
     if node.has_trait(Trait.RECOMPUTABLE):
         return isinstance(node.output.type, TensorType) and is_recomputable(node)
-    return bool(node.outputs) and _is_made_again(node.outputs[0])
+    return bool(node.outputs) and _is_free(node.outputs[0])
 
 
 def min_cut_policy(read: Collection[Value]) -> Collection[Value]:
-    """The choice that costs least."""
+    """Save the values of a minimum cut between what is there in any case and what the backward graph reads."""
     return min_cut_saved_values(read, _is_cheap, lambda value: _save_cost(value, value in read))
 
 
 def _save_cost(value: Value, is_read: bool) -> int | None:
-    """What it costs to keep ``value``: little for what is there in any case, more for what a kernel writes for that
-    alone, and most for what is made turn by turn of a loop. Views and lists are made again.
+    """Return the cost of saving ``value``, relative to that of other values; None if it is never saved.
 
-    What others know is kept only where it is read: they may write to it, as eager lets them.
+    A value that exists in any case costs 4, one that a kernel writes only for the backward graph 10, and each loop
+    around it multiplies the cost by 20. Views and lists are recomputed. Inputs and outputs of the forward graph are
+    saved only if they are read: the caller may write to them, as in eager PyTorch.
     """
     node = value.node
-    if _is_made_again(value):
+    if _is_free(value):
         return None
     is_known = node.kind == "prim::Param" or any(use.user.kind == "prim::Return" for use in value.uses)
     if is_known and not is_read:
@@ -255,7 +258,7 @@ def _save_cost(value: Value, is_read: bool) -> int | None:
 
 
 def fixed_policy(values: Collection[Value]) -> SavePolicy:
-    """The choice of these."""
+    """Save ``values``, whatever is read."""
     return lambda read: values
 
 

@@ -12,9 +12,9 @@ The text means what the graph means to a reader that knows the names that are sp
 ``torch`` and ``ops``, ``CONSTANTS``, ``annotate``, ``unchecked_cast``, ``uninitialized``, ``fork``, ``inf``, ``nan``,
 and types by their qualified names.
 
-The files: :mod:`text` (pieces of text that know where they come from), :mod:`names`, :mod:`inlining` (which values
-become part of an expression), :mod:`constants`, :mod:`expressions` (one node), :mod:`functions` (statements),
-:mod:`named_types` (definitions), :mod:`printer` (what users of the printer see).
+The files: :mod:`tagged_text` (pieces of text with their source locations), :mod:`names`, :mod:`expression_inlining`
+(which values become part of an expression), :mod:`constants`, :mod:`expressions` (one node), :mod:`functions`
+(statements), :mod:`named_types` (definitions), :mod:`printer` (what users of the printer see).
 """
 
 from rekindle.frontend.python_printer.constants import ConstantTable as ConstantTable
