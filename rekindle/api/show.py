@@ -92,10 +92,10 @@ def _on_the_way(graph: Graph, passes: Sequence[Pass]) -> Iterator[tuple[str, Gra
     whole = graph.copy()
     inline(whole)
     if not _is_small(whole):
-        optimised = graph.copy()
-        optimize(optimised, passes)
+        optimized = graph.copy()
+        optimize(optimized, passes)
         yield COMPILED, graph, ""
-        yield "after all passes", optimised, ""
+        yield "after all passes", optimized, ""
         return
     found: list[Stage] = [stage for stage in stages_of(graph, passes) if stage.diff or stage.name == COMPILED]
     for number, stage in enumerate(found):

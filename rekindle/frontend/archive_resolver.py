@@ -287,7 +287,7 @@ class _NamedTuple(SugaredValue):
             raise TypeMismatchError(f"{self.description} takes {len(wanted)} values by position", call.range)
         values: list[Value] = []
         for argument, type in zip(call.args, wanted, strict=True):
-            value = convert_value(call.graph, argument.materialise(call.graph), type, call.range)
+            value = convert_value(call.graph, argument.materialize(call.graph), type, call.range)
             if not value.type.is_subtype_of(type):
                 raise TypeMismatchError(f"expected {type.annotation} here, got {value.type.annotation}", call.range)
             values.append(value)
@@ -312,7 +312,7 @@ class _MissingOperator(SugaredValue):
         types = (
             [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * call.targets
         )
-        inputs = [argument.materialise(call.graph) for argument in (*call.args, *call.kwargs)]
+        inputs = [argument.materialize(call.graph) for argument in (*call.args, *call.kwargs)]
         node = call.graph.insert_node(call.graph.create(self.kind, inputs, types=types, range=call.range))
         if call.kwargs:
             node.set_attribute(KEYWORDS, [argument.name or "" for argument in call.kwargs])

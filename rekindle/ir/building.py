@@ -243,7 +243,7 @@ class Builder:
         return _UndoOnError(self.graph)
 
     def _value(self, item: object) -> Value:
-        return self._argument(item).materialise(self.graph)
+        return self._argument(item).materialize(self.graph)
 
     def _argument(self, item: object, name: str | None = None) -> NamedValue:
         """``item`` as an argument; lists and tuples with values in them are made."""

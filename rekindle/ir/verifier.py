@@ -216,12 +216,12 @@ def _context(node: Node) -> Iterator[str]:
     block = node.owning_block
     if block is not None and block.owning_node is not None:
         yield f"  in {block_name(block)} of  {print_head(block.owning_node)}"
-    behind = [] if node.kind == "prim::Return" else _neighbours(node, "_next")
-    for neighbour in (*_neighbours(node, "_prev"), node, *behind):
-        yield f"{'  > ' if neighbour is node else '    '}{print_head(neighbour)}"
+    behind = [] if node.kind == "prim::Return" else _neighbors(node, "_next")
+    for neighbor in (*_neighbors(node, "_prev"), node, *behind):
+        yield f"{'  > ' if neighbor is node else '    '}{print_head(neighbor)}"
 
 
-def _neighbours(node: Node, link: str) -> list[Node]:
+def _neighbors(node: Node, link: str) -> list[Node]:
     """Up to three nodes before or behind ``node`` in its block."""
     found: list[Node] = []
     at: Node | None = node

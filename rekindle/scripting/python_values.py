@@ -229,7 +229,7 @@ class BooleanDispatchValue(StaticValue):
         return function_value(chosen, self.resolver).call(call)
 
     def _constant(self, range: SourceRange, graph: Graph, given: NamedValue) -> bool:
-        value = given.materialise(graph)
+        value = given.materialize(graph)
         if value.node.kind != "prim::Constant" or value.type != BOOL:
             raise UnsupportedError(
                 f"argument '{self.dispatch.argument}' of '{self.name}' must be True or False in the source, "

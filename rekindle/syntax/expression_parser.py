@@ -103,7 +103,7 @@ class ExpressionParser:
             "False": lambda token: bare(FalseLiteral, token.range),
             "None": lambda token: bare(NoneLiteral, token.range),
             "...": lambda token: bare(Dots, token.range),
-            "(": self._parenthesised,
+            "(": self._parenthesized,
             "[": self._list,
             "{": self._braces,
             "lambda": self._lambda,
@@ -283,7 +283,7 @@ class ExpressionParser:
         self.shallower()
         return UnaryOp.create(self.since(operator.start), kind, operand)
 
-    def _parenthesised(self, opening: Token) -> Expr:
+    def _parenthesized(self, opening: Token) -> Expr:
         """``(a)``, which is ``a``; ``()``, ``(a,)`` and ``(a, b)``; ``(a for a in b)``."""
         self.deeper(opening)
         lexer = self.lexer

@@ -440,7 +440,7 @@ class Parser(ExpressionParser):
 
     def _with(self) -> Stmt:
         start = self.lexer.next().start
-        if self._parenthesised_items():
+        if self._parenthesized_items():
             self.lexer.next()
             items = self._with_items(")")
             self.lexer.expect(")")
@@ -485,7 +485,7 @@ class Parser(ExpressionParser):
         body = self.block()
         return Handler.create(self._until(start, body), type, name, body)
 
-    def _parenthesised_items(self) -> bool:
+    def _parenthesized_items(self) -> bool:
         """Whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes it."""
         if self.lexer.cur.kind != "(" or self.lexer.lookahead().kind == ")":
             return False

@@ -253,7 +253,7 @@ class AliasTracker:
             return self.memory(element)
         found = self._reachable.get(element)
         if found is None:
-            found = self._solve(element, self._reachable, self._neighbours)
+            found = self._solve(element, self._reachable, self._neighbors)
         return found
 
     @property
@@ -272,7 +272,7 @@ class AliasTracker:
             self._bits += 1
         return element.bit
 
-    def _neighbours(self, element: Element) -> Iterable[Element]:
+    def _neighbors(self, element: Element) -> Iterable[Element]:
         if element.cell is None:
             return element.points_to
         cell = element.cell.root()
@@ -282,7 +282,7 @@ class AliasTracker:
         return found
 
     def _solve(
-        self, start: Element, known: dict[Element, MemoryLocations], neighbours: Callable[[Element], Iterable[Element]]
+        self, start: Element, known: dict[Element, MemoryLocations], neighbors: Callable[[Element], Iterable[Element]]
     ) -> MemoryLocations:
         """Unite the locations of all that is reached from ``start``, and from each element on the way.
 
@@ -292,7 +292,7 @@ class AliasTracker:
         low = {start: 0}
         gathered = {start: self._bit(start)}
         component = [start]
-        stack = [(start, iter(neighbours(start)))]
+        stack = [(start, iter(neighbors(start)))]
         while stack:
             element, following = stack[-1]
             for other in following:
@@ -305,7 +305,7 @@ class AliasTracker:
                     number[other] = low[other] = len(number)
                     gathered[other] = self._bit(other)
                     component.append(other)
-                    stack.append((other, iter(neighbours(other))))
+                    stack.append((other, iter(neighbors(other))))
                     break
             else:
                 stack.pop()

@@ -161,7 +161,7 @@ def _parameter(data: object, requires_grad: object, hooks: object = None) -> Ten
     return found
 
 
-def _quantised(
+def _quantized(
     storage: object,
     offset: object,
     sizes: object,
@@ -285,7 +285,7 @@ _BUILDERS: Final[dict[tuple[str, str], Callable[..., object]]] = {
     ("torch._utils", "_rebuild_tensor"): _tensor,
     ("torch._utils", "_rebuild_tensor_v2"): _tensor,
     ("torch._utils", "_rebuild_parameter"): _parameter,
-    ("torch._utils", "_rebuild_qtensor"): _quantised,
+    ("torch._utils", "_rebuild_qtensor"): _quantized,
     ("torch._utils", "_rebuild_sparse_tensor"): _sparse,
     ("torch._utils", "_rebuild_sparse_csr_tensor"): _sparse,
     ("torch.jit._pickle", "build_intlist"): _list_of("List[int]"),

@@ -47,7 +47,7 @@ def with_items(range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> 
         raise TypeMismatchError(f"'{class_name(first.type)}' object is not iterable", first.range)
     if not graph.follows_python or first.type != STRING:
         return args
-    return [NamedValue(items_of(graph, first.materialise(graph), range), range=first.range), *args[1:]]
+    return [NamedValue(items_of(graph, first.materialize(graph), range), range=first.range), *args[1:]]
 
 
 def items_of(graph: Graph, value: Value, range: SourceRange) -> Value:

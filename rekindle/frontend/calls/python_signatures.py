@@ -88,7 +88,7 @@ def call_as_python_does(
     if out is not None and out.type != NONE:
         named["out"] = out
     if kind == "aten::sorted" and len(args) == 1 and isinstance(args[0].type, DictType) and not args[0].type.is_set:
-        args = [replace(args[0], value=graph.insert("aten::keys", [args[0].materialise(graph)], range=range))]
+        args = [replace(args[0], value=graph.insert("aten::keys", [args[0].materialize(graph)], range=range))]
     wanted = named.pop("requires_grad", None)
     if wanted is not None and wanted.type != BOOL:
         return None
@@ -100,7 +100,7 @@ def call_as_python_does(
             continue
         if wanted is None or _constant(wanted) is False or made.type != TENSOR:
             return made
-        return graph.insert("aten::requires_grad_", [made, wanted.materialise(graph)], range=range)
+        return graph.insert("aten::requires_grad_", [made, wanted.materialize(graph)], range=range)
     return None
 
 
@@ -130,7 +130,7 @@ def _or_default(
         return None
     library = "python" if is_python_key(owner.type.key) else "aten"
     taken = f"{library}::{'pop' if kind.endswith('::pop') else '__getitem__'}"
-    values = [each.materialise(graph) for each in (owner, key, default)]
+    values = [each.materialize(graph) for each in (owner, key, default)]
     is_there = graph.insert(f"{library}::__contains__", values[:2], range=range)
     node = graph.insert_node(graph.create("prim::If", [is_there], outputs=0, range=range))
     with graph.inserting_at_end(node.add_block()):
@@ -150,7 +150,7 @@ def _into(
 ) -> Value | None:
     """The call of an operator that writes its results to the tensors of a tuple, as the overload with so many of them
     has it."""
-    parts = unpack_tuple(graph, out.materialise(graph), range)
+    parts = unpack_tuple(graph, out.materialize(graph), range)
     for operator in REGISTRY.overloads(kind):
         names = [item.name for item in operator.schema.arguments if item.is_out]
         if len(names) != len(parts):
@@ -204,7 +204,7 @@ def _fit(graph: Graph, given: NamedValue, declared: Argument | None) -> NamedVal
         known = _constant(given)
         if isinstance(known, int):
             return replace(given, value=None, constant=float(known))
-        return replace(given, value=graph.insert("aten::Float", [given.materialise(graph)], range=given.range))
+        return replace(given, value=graph.insert("aten::Float", [given.materialize(graph)], range=given.range))
     if type == ListType(INT) and isinstance(given.type, TupleType) and not given.type.elements:
         return replace(given, value=_list(graph, [], type, given.range))
     is_list = value is not None and value.node.kind in ("prim::ListConstruct", "prim::EmptyListLiteral")

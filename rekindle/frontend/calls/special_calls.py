@@ -94,7 +94,7 @@ def expect_arguments(emitter: Emitter, call: Apply, low: int, high: int) -> list
 def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
     message = "'NoneType' object cannot be interpreted as an integer"
     given = emit_arguments(emitter, call.inputs)
-    values = [emitter.present(item.materialise(emitter.graph), item.range, message) for item in given]
+    values = [emitter.present(item.materialize(emitter.graph), item.range, message) for item in given]
     checks = emitter.graph.none_checks
     if checks is not None:
         pairs = zip(values, given, strict=True)

@@ -79,7 +79,7 @@ class BoundedDequeOperator(BuiltinFunction):
     def call(self, call: CallSite) -> SugaredValue:
         assert self.self_value is not None
         super().call(call)
-        _shorten(call, self.self_value.materialise(call.graph), "shorten_left")
+        _shorten(call, self.self_value.materialize(call.graph), "shorten_left")
         return SimpleValue(call.graph.insert_constant(None, range=call.range))
 
 

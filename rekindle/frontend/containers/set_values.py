@@ -171,7 +171,7 @@ def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRang
     found = list(args)
     for index, item in enumerate(args):
         if text_of is not None and graph.follows_python and is_shown_otherwise(item.type):
-            value = item.materialise(graph)
+            value = item.materialize(graph)
             if kind == "aten::percentFormat" and isinstance(value.type, TupleType):
                 parts = [
                     text_of(graph, part, range) if is_shown_otherwise(part.type) else part
@@ -190,7 +190,7 @@ def shown(kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRang
 
 def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
     """Let the template of ``format`` show argument ``index`` as it is, where it says ``!r``: it is the text already."""
-    template = args[0].materialise(graph)
+    template = args[0].materialize(graph)
     text = template.node.attributes.get("value") if template.node.kind == "prim::Constant" else None
     if not isinstance(text, str) or "!r" not in text:
         return
@@ -215,14 +215,14 @@ def convert_set_arguments(
     """
     types = [item.type for item in args]
     if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):
-        keys = graph.insert("python::keys", [args[0].materialise(graph)], range=range)
+        keys = graph.insert("python::keys", [args[0].materialize(graph)], range=range)
         return [NamedValue(keys, range=args[0].range)]  # a list of one dict would do for the operator
     args = shown(kind, args, graph, range)
     if len(args) != 1 or kind not in ITERATES or not isinstance(types[0], DictType) or not types[0].is_set:
         return args
     if kind == "aten::sum":
         check_sum(types[0].key, range)
-    elements = graph.insert("aten::keys", [args[0].materialise(graph)], range=range)
+    elements = graph.insert("aten::keys", [args[0].materialize(graph)], range=range)
     return [NamedValue(elements, range=args[0].range)]
 
 

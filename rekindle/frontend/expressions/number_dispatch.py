@@ -86,7 +86,7 @@ class _NumberAs(NamedValue):
     def type(self) -> Type:
         return self.assumed
 
-    def materialise(self, graph: Graph) -> Value:
+    def materialize(self, graph: Graph) -> Value:
         """Emit the number as one of the assumed type, anew in each branch that uses it."""
         value = self.value
         assert value is not None
@@ -153,7 +153,7 @@ def dispatch_on_number(
 
     for item in arguments.all:
         if item.value is None:
-            item.materialise(graph)  # once, for all branches
+            item.materialize(graph)  # once, for all branches
 
     def emit_with(taken: NamedValue) -> Value:
         return emit(arguments.with_replaced(number, taken))
@@ -189,7 +189,7 @@ def _dispatch_on_tensor(
         return None
     for item in arguments.all:
         if item.value is None:
-            item.materialise(graph)
+            item.materialize(graph)
 
     def emit_with(taken: NamedValue) -> Value:
         return emit(arguments.with_replaced(either, taken))
@@ -260,7 +260,7 @@ def _emit_branches(
         taken = _NumberAs(number, first, True)
         if not is_open_number(first):
             return emit(taken)
-        return emit(NamedValue(taken.materialise(graph), range=taken.range, name=taken.name))  # it may be split again
+        return emit(NamedValue(taken.materialize(graph), range=taken.range, name=taken.name))  # it may be split again
     assert number.value is not None
     attributes: dict[str, AttributeValue] = {"types": [first]}
     test = graph.create("prim::isinstance", [number.value], types=[BOOL], attributes=attributes, range=range)

@@ -108,7 +108,7 @@ def learn_from_method(emitter: Emitter, call: Apply, kind: str, args: Sequence[N
     if origin is None or origin.kind in (NUMBERS, ATTRIBUTE, RESULT):
         _learn_from_numbers(emitter, owner, kind.rpartition("::")[2], args)
         return
-    values = [item.materialise(emitter.graph) for item in args]
+    values = [item.materialize(emitter.graph) for item in args]
     method = kind.rpartition("::")[2]
     if origin.kind == LIST:
         if method in ("append", "insert") and values[-1].node.kind != "prim::EmptyListLiteral":
@@ -135,7 +135,7 @@ def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[Na
     """``d[k].append(x)`` tells what the lists in ``d`` hold."""
     origin = emitter.environment.origin_of(Subscript(owner.tree).value)
     if origin is not None and origin.kind == DICT and kind == "aten::append":
-        added = args[0].materialise(emitter.graph)
+        added = args[0].materialize(emitter.graph)
         if added.node.kind != "prim::EmptyListLiteral":
             emitter.evidence.record(origin, value=ListType(added.type))
 

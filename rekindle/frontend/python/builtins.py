@@ -373,7 +373,7 @@ def _format_of(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue
 
 def _formatted(emitter: Emitter, range: SourceRange, *given: Value) -> Value:
     args = shown("aten::format", [emitter.argument(item, range) for item in given], emitter.graph, range)
-    return emitter.insert("aten::format", range, *(item.materialise(emitter.graph) for item in args))
+    return emitter.insert("aten::format", range, *(item.materialize(emitter.graph) for item in args))
 
 
 def _truth(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:

@@ -215,7 +215,7 @@ def _sort_in_place(emitter: Emitter, call: Apply) -> SugaredValue | None:
     method = emitter.emit_sugared(call.callee)
     if not isinstance(method, BuiltinFunction) or method.kind != "aten::sort" or method.self_value is None:
         return None
-    xs = method.self_value.materialise(emitter.graph)
+    xs = method.self_value.materialize(emitter.graph)
     if not isinstance(xs.type, ListType):
         return None
     ordered = _sorted_by(emitter, call, xs)

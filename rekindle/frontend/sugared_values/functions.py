@@ -8,8 +8,8 @@ from rekindle.frontend.sugared_values.values import SimpleValue
 
 def sugared_arguments(call: CallSite) -> tuple[list[SugaredValue], dict[str, SugaredValue]]:
     """Return the arguments of a call, and those that it names, as sugared values."""
-    args: list[SugaredValue] = [SimpleValue(item.materialise(call.graph)) for item in call.args]
-    return args, {item.name or "": SimpleValue(item.materialise(call.graph)) for item in call.kwargs}
+    args: list[SugaredValue] = [SimpleValue(item.materialize(call.graph)) for item in call.args]
+    return args, {item.name or "": SimpleValue(item.materialize(call.graph)) for item in call.kwargs}
 
 
 class SugaredFunction(SugaredValue):

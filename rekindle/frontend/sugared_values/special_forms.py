@@ -78,14 +78,14 @@ class MagicMethod(StaticValue):
             fallback = self._fallback(call.range, call.graph, call.args)
             if fallback is not None:
                 return fallback
-            method = SimpleValue(call.args[0].materialise(call.graph)).attribute(call.range, call.graph, self.method)
+            method = SimpleValue(call.args[0].materialize(call.graph)).attribute(call.range, call.graph, self.method)
             return method.call(replace(call, args=call.args[1:]))
         if (
             len(call.args) == 2
             and isinstance(call.args[1].type, ClassType)
             and self._reflected in call.args[1].type.methods
         ):
-            method = SimpleValue(call.args[1].materialise(call.graph)).attribute(
+            method = SimpleValue(call.args[1].materialize(call.graph)).attribute(
                 call.range, call.graph, self._reflected
             )
             return method.call(replace(call, args=call.args[:1]))
@@ -106,7 +106,7 @@ class MagicMethod(StaticValue):
             return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
         if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
             kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
-            values = [item.materialise(graph) for item in args]
+            values = [item.materialize(graph) for item in args]
             return SimpleValue(graph.insert(kind, values, range=range))
         if self.method == "__str__" and "__repr__" in owner.methods:
             return MagicMethod("__repr__", self.base).call(CallSite(range, graph, args))
@@ -138,7 +138,7 @@ class Cast(BuiltinFunction):
             empty: dict[Type, object] = {INT: 0, FLOAT: 0.0, BOOL: False, STRING: "", COMPLEX: 0j}
             return SimpleValue(call.graph.insert_constant(empty[self.type], range=call.range))
         if len(call.args) == 1 and not call.kwargs:
-            value = call.args[0].materialise(call.graph)
+            value = call.args[0].materialize(call.graph)
             if value.type.is_subtype_of(self.type):
                 return SimpleValue(value)
             if self.type == BOOL and isinstance(value.type, TupleType):
@@ -167,7 +167,7 @@ class PrintValue(StaticValue):
         if call.kwargs:
             raise UnsupportedError(f"print does not take '{call.kwargs[0].name}' here", call.range)
         args = shown("prim::Print", call.args, call.graph, call.range)
-        inputs = [item.materialise(call.graph) for item in args]
+        inputs = [item.materialize(call.graph) for item in args]
         call.graph.insert_node(call.graph.create("prim::Print", inputs, outputs=0, range=call.range))
         return none_value(call.range, call.graph)
 
@@ -189,13 +189,13 @@ class ExceptionClass(StaticValue):
 
     def call(self, call: CallSite) -> SugaredValue:
         for item in call.kwargs:
-            item.materialise(call.graph)  # what the program raises is made of the positional arguments alone
+            item.materialize(call.graph)  # what the program raises is made of the positional arguments alone
         if not call.args:
             message = call.graph.insert_constant("", range=call.range)
         elif len(call.args) == 1:
-            message = call.args[0].materialise(call.graph)
+            message = call.args[0].materialize(call.graph)
         else:
-            values = [item.materialise(call.graph) for item in call.args]
+            values = [item.materialize(call.graph) for item in call.args]
             type = TupleType(tuple(value.type for value in values))
             message = call.graph.insert_node(
                 call.graph.create("prim::TupleConstruct", values, types=[type], range=call.range)

@@ -360,7 +360,7 @@ class BoundCall(SugaredValue):
         return self.function.description
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        first = SimpleValue(self.first.materialise(graph))
+        first = SimpleValue(self.first.materialize(graph))
         return parts_of_all(
             BoundCall, range, graph, [self.function, first], lambda both: BoundCall(both[0], _argument(both[1], range))
         )
@@ -527,7 +527,7 @@ class BuiltinFunction(SugaredValue):
         kind, preferred = self.kind, self.preferred
         if self.self_value is None:
             return FlattenedValue((type(self), kind, tuple(preferred)), (), lambda values, emitter: self)
-        itself = self.self_value.materialise(graph)
+        itself = self.self_value.materialize(graph)
         return FlattenedValue(
             (type(self), kind, itself.type),
             (itself,),
@@ -643,7 +643,7 @@ class LibraryMethod(SugaredValue):
             raise UnsupportedError(
                 f"{self.description} of a class written in C++ takes no arguments by name", call.range
             )
-        inputs = [self.object, *(argument.materialise(call.graph) for argument in call.args)]
+        inputs = [self.object, *(argument.materialize(call.graph) for argument in call.args)]
         type: Type = TENSOR if call.targets == 1 else TupleType((TENSOR,) * call.targets)
         result = insert_method_call(call.range, call.graph, self.name, inputs, [type])
         return SimpleValue(result) if call.targets else SimpleValue(call.graph.insert_constant(None, range=call.range))

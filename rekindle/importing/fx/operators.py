@@ -153,7 +153,7 @@ def _list_argument(reader: FxImporter, items: Sequence[ImportedValue], wanted: L
     is_constant = not any(isinstance(item, Value) for item in items)
     if is_constant and not isinstance(element, OptionalType) and element != TENSOR:
         return NamedValue(constant=list(items), range=reader.range)
-    parts = [_argument(reader, item, element).materialise(reader.graph) for item in items]
+    parts = [_argument(reader, item, element).materialize(reader.graph) for item in items]
     for part in parts:
         if not part.type.is_subtype_of(element):
             message = f"an operator takes a list of {element.annotation}, but is given a {part.type.annotation} in it"

@@ -28,7 +28,7 @@ class NamedValue:
             return self.value.type
         return infer_type(self.constant) or NONE
 
-    def materialise(self, graph: Graph) -> Value:
+    def materialize(self, graph: Graph) -> Value:
         if self.value is None:
             self.value = graph.insert_constant(self.constant, range=self.range)
         return self.value

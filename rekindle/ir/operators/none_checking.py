@@ -35,7 +35,7 @@ class _PresentArgument(NamedValue):
         number = number_beside_tensor(self.value.type)
         return number if number is not None and takes_number(self.formal) else present(self.value.type)
 
-    def materialise(self, graph: Graph) -> Value:
+    def materialize(self, graph: Graph) -> Value:
         if self.made is None:
             call = self.call
             assert self.value is not None
@@ -66,7 +66,7 @@ class _PresentItems(NamedValue):
         assert self.value is not None
         return self.value.type.with_contained([present(part) for part in self.value.type.contained])
 
-    def materialise(self, graph: Graph) -> Value:
+    def materialize(self, graph: Graph) -> Value:
         if self.made is None:
             assert self.value is not None
             assert graph.none_checks is not None

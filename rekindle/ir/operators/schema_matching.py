@@ -207,7 +207,7 @@ def _reveal(value: Value, type: Type) -> InputBuilder:
 
 def argument_builder(argument: NamedValue) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
-        return argument.materialise(graph)
+        return argument.materialize(graph)
 
     return build
 
@@ -240,7 +240,7 @@ def _implicit_conversion(actual: Type, wanted: Type) -> str | None:
 
 def _call(kind: str, argument: NamedValue) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
-        return graph.insert(kind, [argument.materialise(graph)], range=range)
+        return graph.insert(kind, [argument.materialize(graph)], range=range)
 
     return build
 
@@ -249,7 +249,7 @@ def _from_open_number(kind: str, argument: NamedValue, type: Type) -> InputBuild
     """Convert a number whose type is known only at run time. A program from Python raises where Python would."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
-        value, checks = argument.materialise(graph), graph.none_checks
+        value, checks = argument.materialize(graph), graph.none_checks
         return graph.insert(kind, [value], range=range) if checks is None else checks.number_as(value, type, range)
 
     return build
@@ -260,7 +260,7 @@ def _cast(argument: NamedValue, type: Type) -> InputBuilder:
     Python, and ``torch.full([2], True)`` is a tensor of bools."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
-        value = argument.materialise(graph)
+        value = argument.materialize(graph)
         return graph.insert_node(graph.create("prim::unchecked_cast", [value], types=[type], range=range)).output
 
     return build
@@ -288,7 +288,7 @@ def unpack_tuple(graph: Graph, value: Value, range: SourceRange = UNKNOWN_RANGE)
 
 def _tuple_to_list(argument: NamedValue, type: ListType, conversions: bool) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
-        items = unpack_tuple(graph, argument.materialise(graph))
+        items = unpack_tuple(graph, argument.materialize(graph))
         if conversions:
             items = [convert(NamedValue(item), type.element, True)[0](graph, range) for item in items]
         return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
@@ -308,7 +308,7 @@ def _convert_tuple(
         types.append(formal if fits or (conversions and kind is not None) or tuple_parts else part)
 
     def build(graph: Graph, range: SourceRange) -> Value:
-        items = unpack_tuple(graph, argument.materialise(graph))
+        items = unpack_tuple(graph, argument.materialize(graph))
         pairs = zip(items, wanted.elements, strict=True)
         converted = [convert(NamedValue(item), formal, conversions)[0](graph, range) for item, formal in pairs]
         result = TupleType(tuple(item.type for item in converted))
@@ -532,7 +532,7 @@ def _repeat(formal: Argument, actual: NamedValue) -> InputBuilder | None:
     size, type = formal.size, wanted
 
     def build(graph: Graph, range: SourceRange) -> Value:
-        items = [actual.materialise(graph)] * size
+        items = [actual.materialize(graph)] * size
         return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
 
     return build

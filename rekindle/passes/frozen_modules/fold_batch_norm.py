@@ -151,7 +151,7 @@ def _branch(node: Node, map: Foldable, folded: tuple[torch.Tensor, torch.Tensor]
         flat = graph.insert_node(graph.create("aten::eq", [rank.output, two], types=[BOOL], range=node.range)).output
         mapped = graph.insert_node(graph.create("prim::If", [flat], outputs=1, range=linear.range))
     with graph.inserting_before(node):
-        normalised = graph.insert_node(graph.create("prim::If", [flat], outputs=1, range=node.range))
+        normalized = graph.insert_node(graph.create("prim::If", [flat], outputs=1, range=node.range))
     first, second = mapped.add_block(), mapped.add_block()
     copy = first.append(graph.create_clone(linear, lambda value: value))
     Foldable(copy, map.weight, map.bias, 0).replace(*folded, _NOTE)
@@ -159,9 +159,9 @@ def _branch(node: Node, map: Foldable, folded: tuple[torch.Tensor, torch.Tensor]
     linear.output.replace_all_uses_with(mapped.output)
     linear.move_before(second.return_node)
     second.add_output(linear.output)
-    node.output.replace_all_uses_with(normalised.output)
-    normalised.add_block().add_output(mapped.output)
-    other = normalised.add_block()
+    node.output.replace_all_uses_with(normalized.output)
+    normalized.add_block().add_output(mapped.output)
+    other = normalized.add_block()
     node.move_before(other.return_node)
     other.add_output(node.output)
     return True

@@ -142,7 +142,7 @@ class ProfilingStrategy:
                 return self.general()
             recording = ProfilingRecord(self.graph)
             recording.note_arguments(arguments)
-            self._specialise(recording)
+            self._specialize(recording)
             return self._current or self.general()
 
     def general(self) -> Version:
@@ -224,10 +224,10 @@ class ProfilingStrategy:
     def _learn(self, recording: ProfilingRecord) -> None:
         """Make a version of what was seen, now or in the background."""
         if not SETTINGS.in_background:
-            self._specialise(recording)
+            self._specialize(recording)
             return
         self._is_busy = True
-        in_background(partial(self._finish, partial(self._specialise, recording)))
+        in_background(partial(self._finish, partial(self._specialize, recording)))
 
     def _finish(self, work: Callable[[], object]) -> None:
         """Do what no call waits for; until it is done, calls that fit no version run the function as it was
@@ -242,7 +242,7 @@ class ProfilingStrategy:
 
     # ------------------------------------------------------------------------------------------------- specialisations
 
-    def _specialise(self, recording: ProfilingRecord) -> None:
+    def _specialize(self, recording: ProfilingRecord) -> None:
         """Make a version of what was seen; none if nothing in the program depends on it."""
         started = time.perf_counter()
         graph = recording.finish().copy()
@@ -268,34 +268,34 @@ class ProfilingStrategy:
         self.counters.versions += 1
         self.counters.guards += len(bailouts)
 
-    def _misfit(self, specialisation: ProfiledVersion, *arguments: object) -> Any:
+    def _misfit(self, specialization: ProfiledVersion, *arguments: object) -> Any:
         """A call that does not fit the start of a version."""
         self.counters.entry_failures += 1
-        older = specialisation.older
+        older = specialization.older
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)
 
-    def _missed(self, specialisation: ProfiledVersion) -> None:
+    def _missed(self, specialization: ProfiledVersion) -> None:
         """A call is leaving a version in its middle."""
         self.counters.bailouts += 1
-        specialisation.misses += 1
-        if specialisation.misses == self._patience:
+        specialization.misses += 1
+        if specialization.misses == self._patience:
             with COMPILING:
-                self._give_up(specialisation)
+                self._give_up(specialization)
 
-    def _give_up(self, specialisation: ProfiledVersion) -> None:
+    def _give_up(self, specialization: ProfiledVersion) -> None:
         """Do without a version; the next one that is made knows what did not fit it."""
         newer: ProfiledVersion | None = None
         at = self.newest
-        while at is not None and at is not specialisation:
+        while at is not None and at is not specialization:
             newer, at = at, at.older
         if at is None:
             return
         if newer is None:
-            self.newest = specialisation.older
+            self.newest = specialization.older
         else:
-            newer.older = specialisation.older
+            newer.older = specialization.older
         if self._recording is None and self._knows_sizes:
-            self._recording = specialisation.recording
+            self._recording = specialization.recording
         self._current = None if self.newest is None else self.newest.version
 
 

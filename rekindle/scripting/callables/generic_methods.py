@@ -53,11 +53,11 @@ class GenericMethod(MethodValue):
         return f"the method '{self.function.__name__}'"
 
     def call(self, call: CallSite) -> SugaredValue:
-        if self.has_to_specialise(call.args, call.kwargs):
+        if self.has_to_specialize(call.args, call.kwargs):
             return self._call_generic(call.range, call.graph, *sugared_arguments(call))
         return super().call(call)
 
-    def has_to_specialise(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
+    def has_to_specialize(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         """Return whether the method is to be compiled for these arguments."""
         return needs_call_types(self.function, args, kwargs, 1)
 
@@ -81,7 +81,7 @@ class GenericMethod(MethodValue):
 class MethodOfObject(GenericMethod):
     """A method of a script class. As long as the arguments fit what it takes without annotations, it is a method."""
 
-    def has_to_specialise(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
+    def has_to_specialize(self, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
         return not fits_assumptions(self.function, args, kwargs)
 
 

@@ -29,7 +29,7 @@ class LibraryCall(StaticValue):
         return f"the Python function '{self.function.__name__}'"
 
     def call(self, call: CallSite) -> SugaredValue:
-        inputs = [item.materialise(call.graph) for item in (*call.args, *call.kwargs)]
+        inputs = [item.materialize(call.graph) for item in (*call.args, *call.kwargs)]
         node = call.graph.create("prim::PythonOp", inputs, types=[self.result], range=call.range)
         node.attributes["name"] = self.function.__name__
         called = _Named(self.function, len(call.args), tuple(item.name or "" for item in call.kwargs))

@@ -40,7 +40,7 @@ class PythonFunctionValue(SugaredValue):
         if self.self_value is not None:
             args = [NamedValue(self.self_value, range=call.range), *args]
         if schema.is_vararg and not call.kwargs:
-            inputs = [item.materialise(call.graph) for item in args]
+            inputs = [item.materialize(call.graph) for item in args]
         else:
             _, plan = match_schemas(self.function.__name__, [schema], call.range, args, call.kwargs)
             inputs = plan.inputs(call.graph, call.range)

@@ -225,7 +225,7 @@ class _Filler:
         self.given: dict[str, dict[str, ClassAttribute]] = {}
         """The attributes that an ``__init__`` that is inherited has been found to give, by its name."""
         self.resolver = PythonResolver({cls.__name__: cls}, closure, {} if module is None else vars(module))
-        self.specialised: dict[FunctionType, GenericFunction] = {}
+        self.specialized: dict[FunctionType, GenericFunction] = {}
         """The methods that are compiled for what calls pass."""
         self.makers: list[GraphFunction] = []
         """The methods that ``__init__`` calls, which may make attributes."""
@@ -365,7 +365,7 @@ class _Filler:
         return MethodOfObject(
             SimpleValue(value),
             value,
-            self.specialised,
+            self.specialized,
             qualified_name(self.cls),
             function,
             lambda: (self.type.methods[name],),

@@ -59,7 +59,7 @@ class MathFunction(BuiltinFunction):
         if checks is None or not argument.type.is_optional or not isinstance(present(argument.type), TensorType):
             return argument
         message = _NO_INT if self.name in _AS_INTS else "must be real number, not NoneType"
-        value = checks.check(argument.materialise(call.graph), argument.range, "builtins.TypeError", message)
+        value = checks.check(argument.materialize(call.graph), argument.range, "builtins.TypeError", message)
         return NamedValue(value, range=argument.range, name=argument.name)
 
     def _converted(self, argument: NamedValue, index: int, call: CallSite) -> NamedValue:
@@ -74,7 +74,7 @@ class MathFunction(BuiltinFunction):
         refused = _REFUSED.get((self.name, index)) if isinstance(given, TensorType) else None
         if refused is not None:
             raise TypeMismatchError(refused, argument.range, hint="pass its number: x.item()")
-        graph, value = call.graph, argument.materialise(call.graph)
+        graph, value = call.graph, argument.materialize(call.graph)
         if self.is_complex:
             number = graph.insert("aten::item", [value], range=argument.range) if given.kind == "TensorType" else value
             value = graph.insert("aten::Complex", [number], range=argument.range)
@@ -84,7 +84,7 @@ class MathFunction(BuiltinFunction):
 
     def _real(self, argument: NamedValue, call: CallSite) -> NamedValue:
         """Return a number that may be complex. What is emitted raises where it is."""
-        value = SimpleValue(argument.materialise(call.graph))
+        value = SimpleValue(argument.materialize(call.graph))
         library_function("check_real").call_with(call.range, call.graph, [value], {})
         return NamedValue(value.value, range=argument.range)
 

@@ -55,7 +55,7 @@ class HookedCall:
                 self.range,
                 hint="register it without with_kwargs, or remove it before compiling",
             )
-        values = [item.materialise(self.graph) for item in args]
+        values = [item.materialize(self.graph) for item in args]
         packed = self._pack(values)
         changed_by = None
         for hook in facts.pre_hooks:

@@ -104,7 +104,7 @@ class ConcreteModuleType:
         self.type = type or _class_type(facts)
         self.hooks: dict[FunctionType, GraphFunction] = {}
         """The hooks of such modules that programs call."""
-        self.specialised: dict[FunctionType, GenericFunction] = {}
+        self.specialized: dict[FunctionType, GenericFunction] = {}
         """The methods that are compiled for what calls pass."""
         self.is_compiled = False
         """Whether the entry points have been compiled."""
@@ -148,7 +148,7 @@ class ConcreteModuleType:
 
     def was_specialized(self, function: FunctionType) -> bool:
         """Whether some call of the method has told what it takes."""
-        found = self.specialised.get(function)
+        found = self.specialized.get(function)
         return found is not None and bool(found.records)
 
     def overloads(self, name: str) -> list[FunctionType]:

@@ -301,7 +301,7 @@ class ModuleValue(SugaredValue):
         itself = ModuleValue(self.value, concrete)
         forms = {"super": SuperForm(concrete, function)}
         owner = qualified_name(concrete.python_class)
-        return GenericMethod(itself, self.value, concrete.specialised, owner, function, find, forms)
+        return GenericMethod(itself, self.value, concrete.specialized, owner, function, find, forms)
 
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         """An attribute that is no value, but known while compiling."""

@@ -132,7 +132,7 @@ class Recorder:
 
     def write(self, path: Path, item: object) -> None:
         """From here on the attribute of the root module at ``path`` is ``item``, a tensor or a number."""
-        value = self.argument(item).materialise(self.graph)
+        value = self.argument(item).materialize(self.graph)
         node = self.graph.create(WRITE, [value], outputs=0, attributes={"path": list(path)}, range=current_place())
         self.graph.insert_node(node)
 
@@ -194,7 +194,7 @@ class Recorder:
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
         """A dict of the items, if they are of one type."""
-        pairs = [self.argument(item).materialise(self.graph) for pair in items.items() for item in pair]
+        pairs = [self.argument(item).materialize(self.graph) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:
             return None
@@ -216,7 +216,7 @@ class Recorder:
         """A tuple of the items. Matching makes a list of it where an operator takes one."""
         if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
             items = [float(item) if type(item) is int else item for item in items]
-        values = [self.argument(item).materialise(self.graph) for item in items]
+        values = [self.argument(item).materialize(self.graph) for item in items]
         tuple_type = TupleType(tuple(value.type for value in values))
         node = self.graph.create("prim::TupleConstruct", values, types=[tuple_type], range=place)
         return self.graph.insert_node(node).output

@@ -429,12 +429,12 @@ _AS_IT_WAS: Final = """graph(%x : Tensor, %scale : float, %zero : int, %dtype : 
 """
 
 
-def _fake_quantised_again(x: Tensor, scale: float, zero: int, low: int, high: int) -> Tensor:
+def _fake_quantized_again(x: Tensor, scale: float, zero: int, low: int, high: int) -> Tensor:
     y = torch.fake_quantize_per_tensor_affine(x, scale, zero, low, high)
     return torch.fake_quantize_per_tensor_affine(y, scale, zero, low, high)
 
 
-def _fake_quantised(x: Tensor, scale: float, zero: int, low: int, high: int) -> Tensor:
+def _fake_quantized(x: Tensor, scale: float, zero: int, low: int, high: int) -> Tensor:
     return torch.fake_quantize_per_tensor_affine(x, scale, zero, low, high)
 
 
@@ -451,15 +451,15 @@ def _in_few_steps(match: Match) -> bool | str:
 
 
 @cache
-def _requantisations() -> tuple[RewriteRule, ...]:
+def _requantizations() -> tuple[RewriteRule, ...]:
     return (
         rewrite(_QUANTISED_AGAIN, name="quantised again", when=_of_eight_bits)(_QUANTISED),
-        rewrite(_fake_quantised_again, name="fake-quantised again", when=_in_few_steps)(_fake_quantised),
+        rewrite(_fake_quantized_again, name="fake-quantised again", when=_in_few_steps)(_fake_quantized),
     )
 
 
 @cache
-def _quantisations() -> tuple[RewriteRule, ...]:
+def _quantizations() -> tuple[RewriteRule, ...]:
     return (rewrite(_THERE_AND_BACK, name="quantised and back")(_AS_IT_WAS),)
 
 
@@ -474,7 +474,7 @@ class RemoveRequantization:
     exact: bool = True
 
     def run(self, graph: Graph) -> bool:
-        rules: Sequence[RewriteRule] = _requantisations() if self.exact else (*_requantisations(), *_quantisations())
+        rules: Sequence[RewriteRule] = _requantizations() if self.exact else (*_requantizations(), *_quantizations())
         return _apply(rules, graph)
 
 

@@ -57,7 +57,7 @@ class RewriteRule:
         comes closest, or what would make the rewrite wrong."""
         graph = underlying_graph(target).copy()
         if prepare:
-            normalise(graph)
+            normalize(graph)
         return self.rewrite.explain(graph)
 
     def run(self, graph: Graph) -> bool:
@@ -121,7 +121,7 @@ def _built_by(function: Any) -> BuildReplacement:
             results = function(build, match, **{key: build(value) for key, value in given.items()})
             for result in results if isinstance(results, tuple) else (results,):
                 graph.add_output(value_of(result))
-        normalise(graph)
+        normalize(graph)
 
     return build_replacement
 
@@ -143,7 +143,7 @@ def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bo
     """
     graph = underlying_graph(target)
     if prepare:
-        normalise(graph)
+        normalize(graph)
     count = apply_to_fixpoint([rule.rewrite for rule in rules], graph)
     if count:
         DeadCodeElimination().run(graph)
@@ -179,7 +179,7 @@ def graph_of(source: Any) -> tuple[str, Graph]:
     else:
         function = source if isinstance(source, Function) else _compiled(source)
         name, graph = function.name, inlined(function._record)
-    normalise(graph)
+    normalize(graph)
     verify(graph)
     return name, graph
 
@@ -193,6 +193,6 @@ def _compiled(source: Any) -> Function:
     return found
 
 
-def normalise(graph: Graph) -> bool:
+def normalize(graph: Graph) -> bool:
     """Bring a graph into the form in which patterns and programs are compared; returns whether anything changed."""
     return run_passes(graph, NORMAL_FORM)

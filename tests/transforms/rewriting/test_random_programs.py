@@ -9,7 +9,7 @@ import torch
 
 import rekindle
 from rekindle.ir.verifier import verify
-from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, apply_rules, normalise, rewrite
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, apply_rules, normalize, rewrite
 from tests.transforms.rewriting.cases import compiled
 
 RULES: list[RewriteRule] = [
@@ -78,7 +78,7 @@ def check(seed: int, applied: collections.Counter[str]) -> None:
     draw = random.Random(seed)
     body = random_program(draw)
     wanted, function = compiled("x, y, w, n: int", body), compiled("x, y, w, n: int", body)
-    normalise(function.graph)
+    normalize(function.graph)
     for rule in draw.sample(RULES, len(RULES)):
         applied[rule.name] += apply_rules(function, [rule], prepare=False)
         verify(function.graph)

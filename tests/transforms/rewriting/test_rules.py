@@ -11,7 +11,7 @@ import rekindle
 from rekindle.ir.verifier import verify
 from rekindle.passes import CanonicalizeOps
 from rekindle.passes.pass_manager import run_passes
-from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, normalise
+from rekindle.transforms.rewriting.rewrite_rules import RewriteRule, normalize
 from tests.transforms.rewriting.cases import CASES, Case, compiled
 
 rule_of = functools.cache(Case.rule)
@@ -20,7 +20,7 @@ rule_of = functools.cache(Case.rule)
 def program(body: str, chunks: bool) -> rekindle.Function:
     """The program as a function of its own, in the form in which rules look at programs."""
     function = compiled("x, y, w, n: int", body)
-    normalise(function.graph)
+    normalize(function.graph)
     if chunks:
         run_passes(function.graph, [CanonicalizeOps()])
     return function
