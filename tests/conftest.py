@@ -6,7 +6,6 @@ import gc
 import os
 import shutil
 import tempfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +25,6 @@ os.environ["REKINDLE_VERIFY"] = "1"
 # `--hypothesis-profile=explore` looks elsewhere each time, and `--hypothesis-seed=N` beside it where you choose.
 hypothesis.settings.register_profile("fixed", derandomize=True, deadline=None, print_blob=True)
 hypothesis.settings.register_profile("explore", derandomize=False, deadline=None, print_blob=True)
-# "shares" is what the share of a commit uses: seeded by the commit, without the database of earlier failures.
-hypothesis.settings.register_profile("shares", derandomize=False, deadline=None, print_blob=True, database=None)
 hypothesis.settings.load_profile("fixed")
 
 CACHE_DIRECTORY = "REKINDLE_CACHE_DIR"
@@ -51,11 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    shares = share_seed()
-    if shares is not None and config.getoption(HYPOTHESIS_SEED) is None:
-        # A share of the examples runs: draw other ones for each commit, and the same ones when it runs again.
-        hypothesis.settings.load_profile("shares")
-        config.option.hypothesis_seed = str(zlib.crc32(shares.encode()))
+    share_seed()
     regenerate = config.getoption(REGENERATE)
     if regenerate and config.getoption("numprocesses", None):
         raise pytest.UsageError(f"{REGENERATE} writes files, so it wants one process: leave -n out")
