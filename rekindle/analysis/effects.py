@@ -14,7 +14,7 @@ CONSTRUCTS: Final = frozenset({"prim::TupleConstruct", "prim::ListConstruct", "p
 """Kinds that make a container of their inputs."""
 
 UNPACKS: Final = frozenset({"prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice", "prim::ListUnpack"})
-"""Kinds that take a container apart."""
+"""Kinds that return elements or a part of a container."""
 
 CASTS: Final = frozenset({"prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional"})
 """Kinds whose result is their first input, of which more is known."""

@@ -265,7 +265,7 @@ def _is_structure(node: Node) -> bool:
 
 
 def _lists_views(node: Node) -> bool:
-    """Whether ``node`` makes a list of tensors, which never comes into a group or out of it: it is made again."""
+    """Return whether ``node`` makes a list of tensors. Lists do not enter or leave a group: they are recomputed."""
     if node.kind == "prim::ListConstruct":
         return True
     operator = node.operator

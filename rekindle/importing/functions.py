@@ -85,7 +85,7 @@ def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> Importe
 def python_call(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """``prim::PythonOp`` that calls what ``node`` calls; the capture tells what it gives."""
+    """Insert a ``prim::PythonOp`` that calls what ``node`` calls; its result types are those of the capture."""
     leaves, spec = pytree.tree_flatten((tuple(args), dict(kwargs)))
     places = [index for index, leaf in enumerate(leaves) if isinstance(leaf, Value)]
     known, result_spec = pytree.tree_flatten(node.meta.get("val"))

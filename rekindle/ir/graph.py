@@ -126,7 +126,7 @@ class Block:
         return self.return_node.next is self.return_node
 
     def ancestor_of(self, node: Node) -> Node | None:
-        """The node of this block that is ``node`` or holds it; None where ``node`` stands elsewhere."""
+        """Return the node of this block that is ``node`` or contains it; None if ``node`` is not in this block."""
         current: Node | None = node
         while current is not None and current.owning_block is not self:
             block = current.owning_block

@@ -589,7 +589,7 @@ class Node:
         return found
 
     def contains(self, other: Node) -> bool:
-        """Whether ``other`` stands in a block of this node, or in a block within one."""
+        """Return whether ``other`` is in a block of this node, at any depth."""
         return any(block.contains(other) for block in self._blocks)
 
     def inner_nodes(self) -> Iterator[Node]:

@@ -216,8 +216,8 @@ def _context(node: Node) -> Iterator[str]:
     block = node.owning_block
     if block is not None and block.owning_node is not None:
         yield f"  in {block_name(block)} of  {print_head(block.owning_node)}"
-    behind = [] if node.kind == "prim::Return" else _neighbors(node, "_next")
-    for neighbor in (*_neighbors(node, "_prev"), node, *behind):
+    following = [] if node.kind == "prim::Return" else _neighbors(node, "_next")
+    for neighbor in (*_neighbors(node, "_prev"), node, *following):
         yield f"{'  > ' if neighbor is node else '    '}{print_head(neighbor)}"
 
 

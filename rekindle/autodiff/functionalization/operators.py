@@ -165,7 +165,7 @@ VIEWS: Final[dict[str, _ViewInverse]] = {
 
 
 def view_base(node: Node) -> Value | None:
-    """The tensor that the result of ``node`` is a view of, if it can be made again from that view."""
+    """Return the base of the view that ``node`` returns, if it can be recomputed from that view; None otherwise."""
     if node.kind not in VIEWS:
         return None
     base, *_ = node.inputs

@@ -69,7 +69,7 @@ class BackwardContext:
 
 @dataclass(slots=True, eq=False)
 class BlockBackward:
-    """The way back through the block ``forward``, which stands in ``block``."""
+    """The backward of the block ``forward``, emitted into ``block``."""
 
     way: BackwardContext
     forward: Block

@@ -1,4 +1,4 @@
-"""Functions that can be given what is no value: another function, a module, a class."""
+"""Functions that accept arguments other than values of the graph: functions, modules, classes."""
 
 from __future__ import annotations
 

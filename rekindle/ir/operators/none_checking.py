@@ -19,7 +19,7 @@ from rekindle.ir.types import (
 
 
 class _PresentArgument(NamedValue):
-    """An argument that may be None, as what it is else: whoever makes a value of it has a check inserted."""
+    """An argument that may be None, with its type without None: a check is inserted when it becomes a value."""
 
     __slots__ = ("call", "formal", "made")
 

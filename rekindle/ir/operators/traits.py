@@ -69,7 +69,7 @@ class Trait(Enum):
     INSPECTS_ELEMENTS = "inspects_elements"
     """The operator looks at the elements of containers, of whatever type they are."""
 
-    # Property queries: the result is no tensor, and follows from metadata of the operands, never from their elements.
+    # Property queries: the result is not a tensor, and follows from metadata of the operands, never from elements.
     READS_DTYPE = "reads_dtype"
     READS_RANK = "reads_rank"
     READS_SIZES = "reads_sizes"

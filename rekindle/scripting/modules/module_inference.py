@@ -45,7 +45,7 @@ _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakVa
 
 
 def module_type_of(module: torch.nn.Module) -> ConcreteModuleType:
-    """The type of ``module``, shared with all modules that are equal as far as the compiler can tell."""
+    """Return the type of ``module``, shared with all modules whose facts are equal."""
     facts = gather_facts(module)
     key = facts.key()
     found = _types.get(key)
@@ -181,7 +181,7 @@ class _Gatherer:
                 self.facts.objects[name] = value
 
     def _callable(self, name: str, value: Any) -> bool:
-        """Whether ``value`` is something to call, which is no attribute but known to the compiler."""
+        """Return whether ``value`` is a callable known to the compiler, which is not an attribute."""
         if isinstance(value, torch._ops.OpOverloadPacket):
             self.facts.builtins[name] = value._qualified_op_name
         elif (original := underlying_function(value)) is not None:
@@ -249,7 +249,7 @@ def prepared(module: torch.nn.Module) -> torch.nn.Module:
 
 
 def forget_prepared() -> None:
-    """Forget what modules were prepared: the next time they are prepared anew."""
+    """Forget what modules were prepared: the next use prepares them again."""
     _prepared.clear()
 
 
