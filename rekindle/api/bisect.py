@@ -79,7 +79,8 @@ def bisect(
     """
     subject = entry_point_of(f)
     arguments = subject.bind(args, kwargs or {})
-    search = _Search(subject.record.graph, arguments, pipeline_of_calls(arguments) if passes is None else passes, same)
+    chosen = pipeline_of_calls(subject.record, arguments) if passes is None else passes
+    search = _Search(subject.record.graph, arguments, chosen, same)
     with room_to_recurse(UNKNOWN_RANGE):
         culprit = search.run()
     if culprit is not None and script is not None:

@@ -60,7 +60,7 @@ def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mappi
     files: list[Source] = []
     kernels: list[str] = []
     with room_to_recurse(UNKNOWN_RANGE):
-        passes = OPTIMIZATION if arguments is None else pipeline_of_calls(arguments)
+        passes = OPTIMIZATION if arguments is None else pipeline_of_calls(subject.record, arguments)
         shown = [
             Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
             for name, graph, diff in _on_the_way(subject.record.graph, passes)

@@ -89,7 +89,7 @@ def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
         CompileError, NotScriptableError: ``f`` cannot be compiled.
     """
     subject = entry_point_of(f)
-    passes = pipeline_of_calls(subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
+    passes = pipeline_of_calls(subject.record, subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION
     with room_to_recurse(UNKNOWN_RANGE):
         return stages_of(subject.record.graph, passes)
 

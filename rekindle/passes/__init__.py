@@ -31,6 +31,7 @@ from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimina
 from rekindle.passes.simplification.fold_constant_tensors import FoldConstantTensors as FoldConstantTensors
 from rekindle.passes.simplification.forward_rank_queries import ForwardRankQueries as ForwardRankQueries
 from rekindle.passes.simplification.hoist_from_if import HoistFromIf as HoistFromIf
+from rekindle.passes.simplification.partial_evaluation import PartialEvaluation as PartialEvaluation
 from rekindle.passes.simplification.peephole import Peephole as Peephole
 from rekindle.passes.simplification.remove_expands import RemoveExpands as RemoveExpands
 from rekindle.passes.simplification.remove_mutation import RemoveMutation as RemoveMutation

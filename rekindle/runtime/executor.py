@@ -45,10 +45,11 @@ _last: Final[list[Callable[[], Code | None]]] = [lambda: None]
 """A weak reference to what the last call ran."""
 
 
-def pipeline_of_calls(arguments: Sequence[object]) -> tuple[Pass, ...]:
+def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that the strategy of execution runs before a call with these arguments; but for the guards of
     ``profiling``, which stand for what earlier calls were."""
-    return native_pipeline(arguments) if SETTINGS.strategy == "native" else pipeline_for(arguments)
+    make = native_pipeline if SETTINGS.strategy == "native" else pipeline_for
+    return make(record, arguments)
 
 
 @contextmanager

@@ -3,12 +3,13 @@
 A function goes through :data:`CLEANUP_AFTER_EMISSION` when it is compiled. The first call of a function with the
 strategy ``native``, the default, runs
 
-1. :data:`OPTIMIZATION`;
-2. :data:`SPECIALIZATION`, if the graph queries properties of its arguments;
-3. :data:`DIFFERENTIATION`, if gradients may be recorded;
-4. :data:`FUSION`.
+1. :class:`~rekindle.passes.PartialEvaluation`, for what is assumed of calls like it;
+2. :data:`OPTIMIZATION`;
+3. :data:`SPECIALIZATION`, if the graph queries properties of its arguments;
+4. :data:`DIFFERENTIATION`, if gradients may be recorded;
+5. :data:`FUSION`.
 
-``simple`` ends after 2. ``profiling`` runs :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a
+``simple`` ends after 3. ``profiling`` runs :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a
 profiled call. The others are those of freezing and of transforms. ``autodiff``, which is below this package, has
 pipelines of its own, for formulas and for the graphs that it splits.
 """

@@ -12,7 +12,7 @@ import rekindle
 from rekindle.api.stages import stages_of
 from rekindle.errors import ArgumentError
 from rekindle.ir.text.parser import parse_graph
-from rekindle.passes import DeadCodeElimination, Inlining
+from rekindle.passes import DeadCodeElimination, Inlining, PartialEvaluation
 from rekindle.runtime.pipelines import FUSION, OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.strategies.simple_strategy import SpecializeArguments
 from tests.support.equality import assert_same
@@ -70,7 +70,8 @@ graph(%x.1 : Tensor):
 """
     )
     found = rekindle.stages(outer, torch.ones(3))
-    expected = [each.name for each in (*OPTIMIZATION, SpecializeArguments(()), *SPECIALIZATION, *FUSION)]
+    passes = (PartialEvaluation(), *OPTIMIZATION, SpecializeArguments(()), *SPECIALIZATION, *FUSION)
+    expected = [each.name for each in passes]
     assert [stage.name for stage in found] == ["compiled", *expected]
     assert str(found[0]) == f"# compiled\n{found[0].text}"
 
@@ -81,7 +82,7 @@ def test_each_strategy_has_its_stages() -> None:
         found = rekindle.stages(outer, torch.ones(3))
     finally:
         rekindle.set_execution_strategy(before)
-    expected = [each.name for each in (*OPTIMIZATION, SpecializeArguments(()), *SPECIALIZATION)]
+    expected = [each.name for each in (PartialEvaluation(), *OPTIMIZATION, SpecializeArguments(()), *SPECIALIZATION)]
     assert [stage.name for stage in found] == ["compiled", *expected]
 
 

@@ -165,7 +165,7 @@ def _adds_nothing_to_tensors_either(patch: Patch) -> None:
     def rule(at: RewriteSite) -> bool:
         return constant_int(at.node.inputs[1]) == 0 and at.replace_uses(at.node.inputs[0])
 
-    patch.setitem(peephole._RULES, "aten::add", (rule,))
+    patch.setitem(peephole.PEEPHOLE_RULES, "aten::add", (rule,))
 
 
 def _takes_zeros_for_one(patch: Patch) -> None:

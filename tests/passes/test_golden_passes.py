@@ -25,7 +25,7 @@ from rekindle.rewriting.changes import ChangeCounter
 from tests.passes.cases import CASES
 from tests.support.golden import GoldenTexts
 
-WITH_TESTS_OF_THEIR_OWN = {"inlining", "freezing", "lower_graph", "fuse_graph"}
+WITH_TESTS_OF_THEIR_OWN = {"inlining", "freezing", "lower_graph", "fuse_graph", "partial_evaluation"}
 """Passes whose golden text is not made of single graphs, or tells more; each has a test of its own that writes it."""
 
 

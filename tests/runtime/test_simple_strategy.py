@@ -52,8 +52,8 @@ def test_what_is_asked_of_arguments_is_known_in_their_version() -> None:
         == """\
 graph(%x.1 : Float(*, *, device=cpu),
       %mask.1 : Tensor?):
-  %5 : int = prim::Constant[value=1]()
-  %y.1 : Float(*, *, device=cpu) = aten::add(%x.1, %5, %5)
+  %4 : int = prim::Constant[value=1]()
+  %y.1 : Float(*, *, device=cpu) = aten::add(%x.1, %4, %4)
   %y.13 : Float(*, *, device=cpu) = aten::relu(%y.1)
   return (%y.13)
 """
@@ -63,10 +63,10 @@ graph(%x.1 : Float(*, *, device=cpu),
         == """\
 graph(%x.1 : Long(device=cpu),
       %mask.1 : Tensor?):
-  %4 : int = prim::Constant[value=2]()
-  %19 : Float(*, *, device=cpu) = prim::unchecked_unwrap_optional(%mask.1)
-  %y.3 : Long(requires_grad=0, device=cpu) = aten::mul(%x.1, %4)
-  %y.7 : Float(*, *, device=cpu) = aten::mul(%y.3, %19)
+  %3 : int = prim::Constant[value=2]()
+  %5 : Float(*, *, device=cpu) = prim::unchecked_unwrap_optional(%mask.1)
+  %y.3 : Long(requires_grad=0, device=cpu) = aten::mul(%x.1, %3)
+  %y.7 : Float(*, *, device=cpu) = aten::mul(%y.3, %5)
   %y.13 : Float(*, *, device=cpu) = aten::relu(%y.7)
   return (%y.13)
 """
@@ -155,9 +155,9 @@ def test_elements_of_tuples_count_as_arguments() -> None:
         == """\
 graph(%t.1 : (Tensor, Tensor?),
       %n.1 : int?):
-  %19 : int = prim::unchecked_unwrap_optional(%n.1)
+  %4 : int = prim::unchecked_unwrap_optional(%n.1)
   %a.1 : Float(*, device=cpu), %b.1 : Tensor? = prim::TupleUnpack(%t.1)
-  %a.9 : Float(*, device=cpu) = aten::mul(%a.1, %19)
+  %a.9 : Float(*, device=cpu) = aten::mul(%a.1, %4)
   return (%a.9)
 """
     )

@@ -53,7 +53,7 @@ def _inline_block(block: Block, kept: frozenset[str] = frozenset()) -> bool:
                 changed |= _inline_block(inner, kept)
             node = node.next
         else:
-            node = _inline_call(node, record)
+            node = replace_call(node, record, record.graph)
             changed = True
     return changed
 
@@ -70,20 +70,20 @@ def inline_between(before: Node, end: Node, result: Value) -> Value:
                 _inline_block(inner)
             node = node.next
         else:
-            node = _inline_call(node, record)
+            node = replace_call(node, record, record.graph)
     result = keep.input
     keep.destroy()
     return result
 
 
-def _inline_call(call: Node, record: GraphFunction) -> Node:
-    """Put a copy of the callee's nodes in place of ``call``; returns the first of them, which may be a call itself."""
+def replace_call(call: Node, record: GraphFunction, body: Graph) -> Node:
+    """Replace ``call``, which calls ``record``, by a copy of the nodes of ``body``, a graph that computes the same.
+    Returns the first of them, or what follows the call where there are none."""
     graph = call.graph
-    callee, *arguments = call.inputs
-    inputs = arguments if call.kind == "prim::CallFunction" else [callee, *arguments]
+    callee, *_ = call.inputs
     before = call.prev
     with graph.inserting_before(call):
-        results = graph.insert_graph(record.graph, inputs)
+        results = graph.insert_graph(body, call_arguments(call))
     first = before.next if before.next is not call else call.next
     _note_call(before, call, record)
     for output, result in zip(call.outputs, results, strict=True):
@@ -94,6 +94,12 @@ def _inline_call(call: Node, record: GraphFunction) -> Node:
     if call.kind == "prim::CallFunction" and not callee.has_uses and callee.node.kind == "prim::Constant":
         callee.node.destroy()
     return first
+
+
+def call_arguments(call: Node) -> list[Value]:
+    """Return what a call passes to the callee: its inputs, without the function that is called."""
+    callee, *arguments = call.inputs
+    return arguments if call.kind == "prim::CallFunction" else [callee, *arguments]
 
 
 def _note_call(before: Node, call: Node, record: GraphFunction) -> None:

@@ -29,11 +29,13 @@ class LowerSimpleTuples:
     def run(self, graph: Graph) -> bool:
         changed = False
         for node in list(graph.all_nodes()):
-            changed |= _lower(node)
+            changed |= lower_tuple(node)
         return run_nested(DeadCodeElimination(), graph) or changed
 
 
-def _lower(node: Node) -> bool:
+def lower_tuple(node: Node) -> bool:
+    """Use the elements of a tuple where ``node`` takes them out of it right after it was made; returns whether anything
+    changed."""
     if node.kind not in ("prim::TupleUnpack", "prim::TupleIndex", "prim::TupleSlice"):
         return False
     whole, *_ = node.inputs

@@ -61,12 +61,18 @@ def _propagate(block: Block) -> bool:
         elif node.blocks:
             for inner in node.blocks:
                 changed |= _propagate(inner)
-        elif _can_be_computed(node):
-            changed |= _compute(node)
+        else:
+            changed |= fold_node(node)
     return changed
 
 
 # --------------------------------------------------------------------------------------------------------- single nodes
+
+
+def fold_node(node: Node) -> bool:
+    """Put constants in place of the outputs of ``node`` if its inputs are constants and it can be computed now; returns
+    whether anything changed."""
+    return _can_be_computed(node) and _compute(node)
 
 
 def _can_be_computed(node: Node) -> bool:
@@ -187,15 +193,26 @@ def _replace_by_constant(output: Value, value: object) -> bool:
 
 
 def _propagate_if(node: Node) -> bool:
-    condition = constant_bool(node.input)
-    if condition is not None and may_change("choose a branch of", node):
-        chosen = node.blocks[0 if condition else 1]
+    chosen = decided_branch(node)
+    if chosen is not None and may_change("choose a branch of", node):
         _propagate(chosen)
-        _inline_block(node, chosen)
+        inline_branch(node, chosen)
         return True
     changed = False
     for block in node.blocks:
         changed |= _propagate(block)
+    return merge_outputs(node) or changed
+
+
+def decided_branch(node: Node) -> Block | None:
+    """Return the block of a ``prim::If`` that always runs; None where the condition is not a constant."""
+    condition = constant_bool(node.input)
+    return None if condition is None else node.blocks[0 if condition else 1]
+
+
+def merge_outputs(node: Node) -> bool:
+    """Take out the outputs of a ``prim::If`` that are the same in both branches; returns whether there are any."""
+    changed = False
     then, otherwise = node.blocks
     for index in reversed(range(len(node.outputs))):
         same = _common_value(then.outputs[index], otherwise.outputs[index])
@@ -228,13 +245,27 @@ def _common_value(then: Value, otherwise: Value) -> Value | None:
 
 
 def _propagate_loop(node: Node) -> bool:
+    if remove_dead_loop(node):
+        return True
+    changed = _propagate(LoopView(node).body)
+    return remove_invariants(node) or changed
+
+
+def remove_dead_loop(node: Node) -> bool:
+    """Remove a loop without iterations; returns whether it is one."""
     view = LoopView(node)
     count = constant_int(view.trip_count)
     runs_never = (count is not None and count <= 0) or constant_bool(view.condition) is False
-    if runs_never and may_change("remove", node):
-        node.replace_with(*view.initial)
-        return True
-    changed = _propagate(view.body)
+    if not runs_never or not may_change("remove", node):
+        return False
+    node.replace_with(*view.initial)
+    return True
+
+
+def remove_invariants(node: Node) -> bool:
+    """Take out what a loop carries without changing it; returns whether there is anything."""
+    changed = False
+    view = LoopView(node)
     for index, variable in reversed(list(enumerate(view.carried))):
         # What the body returns as it got it is the same all along.
         if variable.following is variable.parameter and may_change("take out what is carried by", node):
@@ -245,7 +276,7 @@ def _propagate_loop(node: Node) -> bool:
     return changed
 
 
-def _inline_block(node: Node, block: Block) -> None:
+def inline_branch(node: Node, block: Block) -> None:
     """Move the nodes of ``block`` in front of the ``if`` that owns it, which goes away."""
     results = list(block.outputs)
     for moved in list(block.nodes):

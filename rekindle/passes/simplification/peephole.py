@@ -36,7 +36,7 @@ class Peephole:
     with_aliases: bool = True
 
     def run(self, graph: Graph) -> bool:
-        return apply_node_rules(graph, _RULES, "simplify", with_aliases=self.with_aliases)
+        return apply_node_rules(graph, PEEPHOLE_RULES, "simplify", with_aliases=self.with_aliases)
 
 
 # ---------------------------------------------------------------------------------------------------- bools and numbers
@@ -251,7 +251,7 @@ def _same_dtype(at: RewriteSite) -> bool:
     return is_itself and at.aliases.is_unwritten(tensor) and at.replace_uses(tensor)
 
 
-_RULES: Final[NodeRules] = {
+PEEPHOLE_RULES: Final[NodeRules] = {
     "aten::__not__": (_not,),
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::Bool", "aten::str"), (_same_scalar,)),
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),
@@ -274,5 +274,7 @@ _RULES: Final[NodeRules] = {
 
 _BY_TYPE: Final = (_fact, _same_dtype, _is_none)
 
-FOLDED_BY_TYPE: Final = frozenset(kind for kind, rules in _RULES.items() if any(rule in _BY_TYPE for rule in rules))
+FOLDED_BY_TYPE: Final = frozenset(
+    kind for kind, rules in PEEPHOLE_RULES.items() if any(rule in _BY_TYPE for rule in rules)
+)
 """Kinds that go away where enough is known of the type of their first operand."""

@@ -254,8 +254,15 @@ def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -
             _see(value, cast.insert_before(_first(graph, value)).output)
             _refine(cast.output, known)
         else:
-            _refine(value, known)
+            for each in (value, *_casts_of(value)):
+                _refine(each, known)
     return bool(facts)
+
+
+def _casts_of(value: Value) -> list[Value]:
+    """What ``value`` is cast to where it is known not to be None."""
+    casts = [use.user.output for use in value.uses if use.user.kind in CASTS] if value.type.is_optional else []
+    return [found for cast in casts for found in (cast, *_casts_of(cast))]
 
 
 def _first(graph: Graph, value: Value) -> Node:

@@ -19,26 +19,29 @@ from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
-from rekindle.passes import Pass
+from rekindle.passes import PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION
-from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
-from rekindle.runtime.strategies.simple_strategy import SpecializingStrategy, VersionTable, pipeline_for
+from rekindle.runtime.strategies.simple_strategy import (
+    GraphVersions,
+    SpecializingStrategy,
+    VersionBudget,
+    VersionTable,
+    pipeline_for,
+)
 from rekindle.runtime.version import Version
 
 
-class NativeStrategy(SpecializingStrategy):
-    """See :class:`rekindle.runtime.version.Strategy`. Calls that may record gradients have a table of versions of their
-    own; both tables share the graphs before anything is gathered in them."""
+class NativeVersions(GraphVersions):
+    """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`. Calls that may record gradients have a
+    table of versions of their own; both tables share the graphs before anything is gathered in them."""
 
-    def __init__(self, record: GraphFunction) -> None:
-        super().__init__(record)
+    def __init__(self, record: GraphFunction, budget: VersionBudget, evaluation: PartialEvaluation) -> None:
+        super().__init__(record, budget, evaluation)
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
-        self._count = 0
-        """How many versions there are that know something of their arguments."""
 
     @property
     def versions(self) -> Sequence[Version]:
@@ -48,12 +51,9 @@ class NativeStrategy(SpecializingStrategy):
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
         return self._recording if _may_record(arguments) else self._table
 
-    def _is_full(self) -> bool:
-        return self._count >= SETTINGS.most_versions
-
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
         started = time.perf_counter()
-        is_last = arguments is None and self._is_full()
+        is_last = arguments is None and self._budget.is_spent
         if table is self._table and is_last:
             return self._general_of(self._recording)
         graph = self._shared_graph(arguments).copy()
@@ -61,12 +61,12 @@ class NativeStrategy(SpecializingStrategy):
             # There is nothing to differentiate: the versions are those for calls that record no gradients.
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
         optimize(graph, FUSION)
-        self._count += arguments is not None
+        self._budget.made += arguments is not None
         return self._version_of(graph, started)
 
     def _shared_graph(self, arguments: Sequence[object] | None) -> Graph:
         """The graph for calls like that with these arguments; for any, if there are none."""
-        key = self._creator_of_specs().key
+        key = self._creator.key
         if arguments is None or key is None:
             return self._graph_for(arguments)
         spec = key(*arguments)
@@ -74,6 +74,12 @@ class NativeStrategy(SpecializingStrategy):
         if found is None:
             found = self._graphs[spec] = self._graph_for(arguments)
         return found
+
+
+class NativeStrategy(SpecializingStrategy):
+    """See :class:`rekindle.runtime.version.Strategy`."""
+
+    versions_of = NativeVersions
 
 
 _WITHOUT_GRADIENT: Final = frozenset({int, float, bool, str, complex, NoneType, torch.dtype, torch.device})
@@ -92,10 +98,10 @@ def _may_record(arguments: Sequence[object]) -> bool:
     return False
 
 
-def native_pipeline(arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """All passes that make the version for these arguments."""
+def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
+    """All passes that make the version of ``record`` for these arguments."""
     derivatives = DIFFERENTIATION if _may_record(arguments) else ()
-    return (*pipeline_for(arguments), *derivatives, *FUSION)
+    return (*pipeline_for(record, arguments), *derivatives, *FUSION)
 
 
 def native_version(graph: Graph, name: str) -> Version:

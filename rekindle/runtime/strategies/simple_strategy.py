@@ -1,8 +1,10 @@
-"""The strategy ``simple``: one version of a function for each spec of its arguments.
+"""The strategy ``simple``: one version of a function for each kind of call.
 
-The graph is optimised once for any arguments. If it then asks nothing of them, this version runs every call. Otherwise
-a call's spec chooses among versions that know the answers; calls beyond the most that there may be run the version for
-any arguments.
+Calls are told apart twice. What can be tested before anything is optimised comes first: which inputs are None, and what
+the attributes of modules hold (:class:`~rekindle.runtime.strategies.call_facts.CallFacts`). The graph is evaluated
+partially for calls of which the same is known, and optimised. If the result queries properties of its arguments, their
+:class:`~rekindle.runtime.strategies.argument_spec.ArgumentSpec` chooses among versions that know the answers. Calls
+beyond the most versions that there may be run a version for any arguments.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
-from rekindle.passes import Pass
+from rekindle.passes import PartialEvaluation, Pass
 from rekindle.rewriting.changes import may_change
 from rekindle.runtime.background import in_background
 from rekindle.runtime.executable import code_of
@@ -26,6 +28,7 @@ from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec, ArgumentSpecCreator, specialize
+from rekindle.runtime.strategies.call_facts import CallFacts, CallFactsFinder
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
@@ -58,14 +61,15 @@ class SpecializeArguments:
         return specialize(graph, creator, creator.key(*self.arguments))
 
 
-def pipeline_for(arguments: Sequence[object]) -> tuple[Pass, ...]:
-    """All passes that make the version for these arguments."""
-    return (*OPTIMIZATION, SpecializeArguments(arguments), *SPECIALIZATION)
+def pipeline_for(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
+    """All passes that make the version of ``record`` for these arguments."""
+    evaluation = CallFactsFinder(record).evaluation(arguments)
+    return (evaluation, *OPTIMIZATION, SpecializeArguments(arguments), *SPECIALIZATION)
 
 
 @dataclass(slots=True, eq=False)
 class VersionTable:
-    """The versions that a function has for calls of one kind."""
+    """The versions that a graph has for calls of one kind."""
 
     by_spec: dict[ArgumentSpec, Version] = field(default_factory=dict)
     general: Version | None = None
@@ -79,28 +83,38 @@ class VersionTable:
         return [*self.by_spec.values(), *([] if self.general is None else [self.general])]
 
 
-class SpecializingStrategy:
-    """See :class:`rekindle.runtime.version.Strategy`."""
+@dataclass(slots=True)
+class VersionBudget:
+    """How many versions of a function there are that know something of its arguments."""
 
-    def __init__(self, record: GraphFunction) -> None:
-        self._record = record
-        self._creator: ArgumentSpecCreator | None = None
+    made: int = 0
+
+    @property
+    def is_spent(self) -> bool:
+        return self.made >= SETTINGS.most_versions
+
+
+class GraphVersions:
+    """The versions of a graph for calls of which ``facts`` hold; ``evaluation`` is the pass that assumes them."""
+
+    def __init__(self, record: GraphFunction, budget: VersionBudget, evaluation: PartialEvaluation) -> None:
+        self._name = record.name
+        self._budget = budget
         self._table = VersionTable()
-        self._pending: Version | None = None
-        """The function as it was compiled, while a version is being made in the background."""
+        graph = record.graph.copy()
+        optimize(graph, (evaluation, *OPTIMIZATION))
+        self._creator = ArgumentSpecCreator(graph)
+        self.facts = CallFacts(evaluation.known, evaluation.assumptions)
 
-    def select(self, arguments: Sequence[object]) -> Version:
-        """What runs a call with these arguments."""
-        creator = self._creator
-        if creator is None:
-            return self._missing_version(arguments)
-        table, key = self._table_for(arguments), creator.key
+    def find(self, arguments: Sequence[object]) -> Version | None:
+        """What runs a call with these arguments, if there is anything yet."""
+        table, key = self._table_for(arguments), self._creator.key
         if key is None:
-            return table.fallback or self._missing_version(arguments)
-        return table.by_spec.get(key(*arguments)) or table.fallback or self._missing_version(arguments)
+            return table.fallback
+        return table.by_spec.get(key(*arguments)) or table.fallback
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """The same, made before it returns."""
+        """The same, made if there is none."""
         return self._prepared(arguments, self._table_for(arguments))
 
     def general(self) -> Version:
@@ -120,23 +134,101 @@ class SpecializingStrategy:
 
     def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
         """The version in ``table`` for calls like one with these arguments, made if there is none."""
-        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
-            key = self._creator_of_specs().key
-            if key is None or self._is_full():
-                table.fallback = self._general_of(table)
-                return table.fallback
-            spec = key(*arguments)
-            found = table.by_spec.get(spec)
-            if found is None:
-                found = table.by_spec[spec] = self._make(arguments, table)
-            return found
+        key = self._creator.key
+        if key is None or self._budget.is_spent:
+            table.fallback = self._general_of(table)
+            return table.fallback
+        spec = key(*arguments)
+        found = table.by_spec.get(spec)
+        if found is None:
+            found = table.by_spec[spec] = self._make(arguments, table)
+        return found
 
     def _general_of(self, table: VersionTable) -> Version:
         """The version in ``table`` for any arguments."""
+        if table.general is None:
+            table.general = self._make(None, table)
+        return table.general
+
+    def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
+        """The version for calls like one with these arguments; for any, if there are none."""
+        started = time.perf_counter()
+        self._budget.made += arguments is not None
+        return self._version_of(self._graph_for(arguments), started)
+
+    def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
+        """The graph of that version, which nobody changes."""
+        graph = self._creator.graph
+        if arguments is not None:
+            graph = graph.copy()
+            optimize(graph, (SpecializeArguments(arguments), *SPECIALIZATION))
+        return graph
+
+    def _version_of(self, graph: Graph, started: float) -> Version:
+        """What runs ``graph``, made since ``started``."""
+        version = Version.of(graph, self._name)
+        version.seconds = time.perf_counter() - started
+        return version
+
+
+class SpecializingStrategy:
+    """See :class:`rekindle.runtime.version.Strategy`."""
+
+    versions_of: ClassVar[type[GraphVersions]] = GraphVersions
+
+    def __init__(self, record: GraphFunction) -> None:
+        self._record = record
+        self._finder = CallFactsFinder(record)
+        self._budget = VersionBudget()
+        self._graphs: list[GraphVersions] = []
+        """What there is for calls of which something is assumed, the latest first."""
+        self._general: GraphVersions | None = None
+        """What there is for any calls."""
+        self._pending: Version | None = None
+        """The function as it was compiled, while a version is being made in the background."""
+
+    def select(self, arguments: Sequence[object]) -> Version:
+        """What runs a call with these arguments."""
+        for each in self._graphs:
+            hold = each.facts.hold
+            if hold is None or hold(*arguments):
+                return each.find(arguments) or self._missing_version(arguments)
+        return self._missing_version(arguments)
+
+    def prepare(self, arguments: Sequence[object]) -> Version:
+        """The same, made before it returns."""
         with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
-            if table.general is None:
-                table.general = self._make(None, table)
-            return table.general
+            return self._graph_for(arguments).prepare(arguments)
+
+    def general(self) -> Version:
+        """The version for any arguments."""
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+            return self._general_graph().general()
+
+    @property
+    def versions(self) -> Sequence[Version]:
+        """What there is so far."""
+        return [version for each in self._graphs for version in each.versions]
+
+    def _graph_for(self, arguments: Sequence[object]) -> GraphVersions:
+        """What there is for calls like one with these arguments, made if there is nothing."""
+        for each in self._graphs:
+            if each.facts.hold is None or each.facts.hold(*arguments):
+                return each
+        for each in self._graphs:
+            self._finder.forget(each.facts.changed(arguments), arguments)
+        if len(self._graphs) >= SETTINGS.most_versions:
+            found = self._general_graph()
+            self._graphs.append(found)
+            return found
+        found = self.versions_of(self._record, self._budget, self._finder.evaluation(arguments))
+        self._graphs.insert(0, found)
+        return found
+
+    def _general_graph(self) -> GraphVersions:
+        if self._general is None:
+            self._general = self.versions_of(self._record, self._budget, PartialEvaluation())
+        return self._general
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
         """What runs a call for which nothing is there yet."""
@@ -154,33 +246,3 @@ class SpecializingStrategy:
             _LOG.exception("%s: could not be optimised, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
-
-    def _creator_of_specs(self) -> ArgumentSpecCreator:
-        if self._creator is None:
-            graph = self._record.graph.copy()
-            optimize(graph, OPTIMIZATION)
-            self._creator = ArgumentSpecCreator(graph)
-        return self._creator
-
-    def _is_full(self) -> bool:
-        """Whether there are as many versions as there may be."""
-        return len(self._table.by_spec) >= SETTINGS.most_versions
-
-    def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
-        """The version for calls like one with these arguments; for any, if there are none."""
-        started = time.perf_counter()
-        return self._version_of(self._graph_for(arguments), started)
-
-    def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
-        """The graph of that version, which nobody changes."""
-        graph = self._creator_of_specs().graph
-        if arguments is not None:
-            graph = graph.copy()
-            optimize(graph, (SpecializeArguments(arguments), *SPECIALIZATION))
-        return graph
-
-    def _version_of(self, graph: Graph, started: float) -> Version:
-        """What runs ``graph``, made since ``started``."""
-        version = Version.of(graph, self._record.name)
-        version.seconds = time.perf_counter() - started
-        return version

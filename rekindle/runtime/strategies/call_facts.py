@@ -1,0 +1,190 @@
+"""What is assumed of the calls that a graph is evaluated for, and the test of whether a call is as assumed.
+
+Before anything else is done with a graph, :class:`~rekindle.passes.PartialEvaluation` evaluates it for the first call:
+for inputs that are None or a bool, and for the bools, numbers and strings among the attributes of modules::
+
+    def forward(self, x, mask: Optional[Tensor]):        lambda r0, r1, r2: (
+        if mask is not None: …                      →        r2 is None
+        return self.dropout(x)                               and r0._modules["dropout"].training is False)
+
+Each later call is tested (:class:`CallFacts`), so that a call after ``module.train()`` runs another graph. Attributes
+to which the program writes, or of which one with another value was seen, are not assumed; none are where the program
+calls functions of Python, which may write to any.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+
+from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
+from rekindle.analysis.effects import CALLS
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.operators.registry import is_foreign
+from rekindle.ir.types import BOOL, OptionalType
+from rekindle.passes import PartialEvaluation
+from rekindle.passes.simplification.partial_evaluation import (
+    PRESENT,
+    UNKNOWN,
+    AttributeRead,
+    ModulePath,
+    is_module,
+    same_constant,
+)
+from rekindle.runtime.executable import graphs_of
+
+_ASSUMED: Final = (bool, int, float, str, type(None))
+"""The classes of values of attributes that are assumed to stay what they are."""
+
+
+@dataclass(slots=True)
+class CallFacts:
+    """What is assumed of a call: ``inputs`` that are constants or ``PRESENT``, by their numbers, and ``attributes``.
+
+    ``hold``, called with the arguments, tests whether a call is as assumed; it is None where nothing is.
+    """
+
+    inputs: Mapping[int, object]
+    attributes: Mapping[AttributeRead, object]
+    hold: Callable[..., bool] | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        count = 1 + max((*self.inputs, *(read.module.input for read in self.attributes)), default=-1)
+        self.hold = _test(self, count) if count else None
+
+    def changed(self, arguments: Sequence[object]) -> set[AttributeRead]:
+        """Return the attributes of which ``arguments`` have other values."""
+        return {read for read, value in self.attributes.items() if not same_constant(_value_of(arguments, read), value)}
+
+
+def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
+    """Write the test in Python: it runs at every call."""
+    names: dict[str, Any] = {}
+    modules: dict[ModulePath, str] = {}
+    lines = [f"def hold({', '.join(f'r{index}' for index in range(count))}, *others):", " try:"]
+    for index, fact in facts.inputs.items():
+        lines.append(f"  if r{index} is {'None' if fact is PRESENT else f'not {fact}'}: return False")
+    for number, (read, value) in enumerate(facts.attributes.items()):
+        lines.append(f"  value = {_module_name(read.module, modules, lines)}.{read.name}")
+        if value is None or isinstance(value, bool):
+            lines.append(f"  if value is not {value}: return False")
+        else:
+            names[f"v{number}"] = value
+            differs = f"value != v{number}" if value != 0 else f"repr(value) != {repr(value)!r}"  # -0.0 == 0.0
+            lines.append(f"  if value is not v{number} and {differs}: return False")
+    lines += ["  return True", " except (AttributeError, KeyError):", "  return False"]
+    exec("\n".join(lines), names)  # noqa: S102 (the text is ours; attributes have names that are identifiers)
+    test: Callable[..., bool] = names["hold"]
+    return test
+
+
+def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str]) -> str:
+    """The variable that holds a module; adds the line that reads it the first time."""
+    if not path.names:
+        return f"r{path.input}"
+    if path not in known:
+        owner = _module_name(ModulePath(path.input, path.names[:-1]), known, lines)
+        known[path] = f"m{len(known)}"
+        lines.append(f"  {known[path]} = {owner}._modules[{path.names[-1]!r}]")
+    return known[path]
+
+
+@dataclass(slots=True)
+class CallFactsFinder:
+    """Finds what may be assumed of the calls of a function.
+
+    ``volatile`` are the attributes that have been seen with several values that are no bools.
+    """
+
+    record: GraphFunction
+    volatile: set[AttributeRead] = field(default_factory=set)
+    _written: AbstractSet[AttributeKey] | None = field(default=None)
+    _analyzed: bool = False
+
+    def evaluation(self, arguments: Sequence[object]) -> PartialEvaluation:
+        """Return the pass that evaluates the graph of the function for calls like one with ``arguments``."""
+        graph = self.record.graph
+        return PartialEvaluation(_inputs(graph, arguments), self._attributes(graph, arguments))
+
+    def forget(self, reads: AbstractSet[AttributeRead], arguments: Sequence[object]) -> None:
+        """Assume no more of those attributes in ``reads`` that hold something else than a bool."""
+        self.volatile |= {read for read in reads if not isinstance(_value_of(arguments, read), bool)}
+
+    def _attributes(self, graph: Graph, arguments: Sequence[object]) -> _LiveAttributes | None:
+        if not any(map(is_module, graph.inputs)):
+            return None
+        if not self._analyzed:
+            self._written = _written_attributes(self.record)
+            self._analyzed = True
+        return None if self._written is None else _LiveAttributes(arguments, self._written, self.volatile)
+
+
+def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
+    """Which inputs are None, present, True or False."""
+    found: dict[int, object] = {}
+    for index, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
+        if isinstance(value.type, OptionalType):
+            found[index] = None if argument is None else PRESENT
+        elif value.type == BOOL and isinstance(argument, bool):
+            found[index] = argument
+    return {index: fact for index, fact in found.items() if graph.inputs[index].has_uses}
+
+
+@dataclass(slots=True)
+class _LiveAttributes:
+    """The attributes of the modules among ``arguments`` as they are now."""
+
+    arguments: Sequence[object]
+    written: AbstractSet[AttributeKey]
+    volatile: AbstractSet[AttributeRead]
+
+    def value_of(self, read: AttributeRead) -> object:
+        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.value_of`."""
+        if read in self.volatile:
+            return UNKNOWN
+        value = _value_of(self.arguments, read)
+        return value if type(value) in _ASSUMED and value == value else UNKNOWN
+
+    def is_written(self, key: AttributeKey) -> bool:
+        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
+        return key in self.written
+
+
+def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
+    """What an attribute holds; ``UNKNOWN`` where it is not there."""
+    module: Any = arguments[read.module.input]
+    for name in read.module.names:
+        parts = module._modules if isinstance(module, torch.nn.Module) else {}
+        module = parts.get(name)
+    if not isinstance(module, torch.nn.Module) or hasattr(type(module), read.name) or not _is_plain(read.name):
+        return UNKNOWN
+    return module.__dict__.get(read.name, UNKNOWN)
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether Python can read an attribute of this name with a dot."""
+    return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _written_attributes(record: GraphFunction) -> set[AttributeKey] | None:
+    """The attributes that a function and what it calls write to; None where it calls what may write to any."""
+    found: set[AttributeKey] = set()
+    for graph in graphs_of(record):
+        for node in nodes_within(graph):
+            if node.kind == "prim::SetAttr":
+                found.add(slot_of(node))
+            elif _is_unknown_code(node):
+                return None
+    return found
+
+
+def _is_unknown_code(node: Node) -> bool:
+    """Return whether ``node`` runs code that is not part of the program, or not known before it runs."""
+    if node.kind in CALLS:
+        return called_function(node) is None
+    return is_foreign(node.kind)

@@ -1,0 +1,128 @@
+"""Partial evaluation of whole programs: what is inlined, folded and assumed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.analysis.attribute_writes import AttributeKey
+from rekindle.ir.graph import Graph
+from rekindle.ir.text.printer import print_graph
+from rekindle.ir.verifier import verify
+from rekindle.passes import PartialEvaluation, run_passes
+from rekindle.passes.simplification.partial_evaluation import PRESENT, UNKNOWN, AttributeRead
+from rekindle.rewriting.changes import ChangeCounter
+from tests.support.golden import GoldenTexts
+
+
+class Block(nn.Module):
+    def __init__(self, scale: float) -> None:
+        super().__init__()
+        self.scale = scale
+        self.repeats = 2
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        if self.training:
+            x = x + torch.rand_like(x)
+        if mask is not None:
+            x = x * mask
+        for _ in range(self.repeats):
+            x = x * self.scale
+        return x
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Block(2.0)
+        self.second = Block(2.0)
+        self.third = Block(3.0)
+        self.calls = 0
+
+    def forward(self, x: Tensor, mask: Tensor | None = None) -> Tensor:
+        self.calls += 1
+        if self.calls < 0:
+            return x
+        return self.third(self.second(self.first(x)), mask)
+
+
+class Values:
+    """The attributes of a module, all of which are known but ``Net.calls``, which the program writes to."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def value_of(self, read: AttributeRead) -> object:
+        found: Any = self.module
+        for name in read.module.names:
+            found = found._modules[name]
+        return found.__dict__.get(read.name, UNKNOWN)
+
+    def is_written(self, key: AttributeKey) -> bool:
+        return key[1] == "calls"
+
+
+def evaluated(module: Any, known: dict[int, object]) -> tuple[str, PartialEvaluation]:
+    """The graph of ``forward`` after the pass, and the pass."""
+    graph = module.forward.graph.copy()
+    found = PartialEvaluation(known, Values(module))
+    assert run_passes(graph, [found], verify)
+    return text_of(graph), found
+
+
+def text_of(graph: Graph) -> str:
+    return print_graph(graph, ranges=False)
+
+
+def test_programs(golden: GoldenTexts) -> None:
+    module = rekindle.script(Net().eval())
+    programs = {"forward": module, "forward of a block": module.first}
+    parts = [f"# {name}\n\n{text_of(each.forward.graph)}" for name, each in programs.items()]
+    for title, known in (("mask is None", {2: None}), ("mask is present", {2: PRESENT}), ("nothing is known", {})):
+        text, found = evaluated(module, known)
+        reads = {".".join((*read.module.names, read.name)): value for read, value in found.assumptions.items()}
+        assumed = [f"#   {name} = {value}" for name, value in reads.items()]
+        parts.append("\n".join([f"# where {title}; assumes", *assumed, "", text]))
+    golden("passes/partial_evaluation", "\n".join(parts))
+
+
+def test_blocks_of_which_the_same_is_known_are_evaluated_once() -> None:
+    module = rekindle.script(Net().eval())
+    reads = [name for _, name in _reads(module)]
+    assert reads.count("training") == 3
+    # Two evaluations of a block, of three attributes each; the second block shares that of the first.
+    assert _count_of("assume", module) == 6
+
+
+def _reads(module: Any) -> list[tuple[tuple[str, ...], str]]:
+    _, found = evaluated(module, {2: None})
+    return [(read.module.names, read.name) for read in found.assumptions]
+
+
+def _count_of(verb: str, module: Any) -> int:
+    seen: list[str] = []
+
+    class Noting(ChangeCounter):
+        def may_change(self, name: str, what: str, subject: object) -> bool:
+            seen.append(what)
+            return True
+
+    with Noting().attributed_to("partial_evaluation"):
+        PartialEvaluation({2: None}, Values(module)).run(module.forward.graph.copy())
+    return sum(what.startswith(verb) for what in seen)
+
+
+def test_a_limit_on_changes_leaves_a_valid_graph() -> None:
+    module = rekindle.script(Net().eval())
+    x = torch.ones(3)
+    for limit in range(0, 60, 7):
+        graph = module.forward.graph.copy()
+        counter = ChangeCounter({"partial_evaluation": limit})
+        with counter.attributed_to("partial_evaluation"):
+            PartialEvaluation({2: None}, Values(module)).run(graph)
+        verify(graph)
+        function = rekindle.create_function(graph, "limited")
+        assert torch.equal(function(module, x, None), torch.full((3,), 4.0 * 4.0 * 9.0))
