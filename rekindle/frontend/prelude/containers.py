@@ -96,30 +96,13 @@ def numel_of_size(xs: List[int]):
 
 
 def text_of_dtype(n: int):
-    known = ["uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"]
-    if n < 8:
-        return "torch." + known[n]
-    others = {
-        8: "complex32",
-        9: "complex64",
-        10: "complex128",
-        11: "bool",
-        12: "qint8",
-        13: "quint8",
-        14: "qint32",
-        15: "bfloat16",
-        16: "quint4x2",
-        17: "quint2x4",
-        23: "float8_e5m2",
-        24: "float8_e4m3fn",
-        25: "float8_e5m2fnuz",
-        26: "float8_e4m3fnuz",
-        27: "uint16",
-        28: "uint32",
-        29: "uint64",
-        44: "float8_e8m0fnu",
-    }
-    return "torch." + others[n]
+    names = (
+        "uint8 int8 int16 int32 int64 float16 float32 float64 complex32 complex64 complex128 bool qint8 "
+        "quint8 qint32 bfloat16 quint4x2 quint2x4 bits1x8 bits2x4 bits4x2 bits8 bits16 float8_e5m2 "
+        "float8_e4m3fn float8_e5m2fnuz float8_e4m3fnuz uint16 uint32 uint64 uint1 uint2 uint3 uint4 uint5 "
+        "uint6 uint7 int1 int2 int3 int4 int5 int6 int7 float8_e8m0fnu float4_e2m1fn_x2 bcomplex32"
+    )
+    return "torch." + names.split(" ")[n]
 
 
 def text_of_layout(n: int):
