@@ -18,43 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
-
-import torch
+from typing import Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
-from rekindle.analysis.autocast import ignores_autocast
-from rekindle.analysis.constant_folding import may_fold
-from rekindle.analysis.effects import (
-    CASTS,
-    FRESH_VALUE_KINDS,
-    GUARDS,
-    INLINE_SUBGRAPH_KINDS,
-    has_side_effects,
-    is_conservative,
-    writes_modes,
-)
+from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS, writes_modes
+from rekindle.analysis.transfer_functions import TransferFunctions, fact_of_type
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.operators.registry import Operator, is_foreign
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import (
-    NONE,
-    TENSOR,
-    BoolType,
-    ComplexType,
-    FloatType,
-    IntType,
-    ListType,
-    NumberType,
-    OptionalType,
-    TensorType,
-    TupleType,
-    Type,
-    unshaped,
-)
-from rekindle.ops.result_types import result_facts
-from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown, join
+from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType, TensorType, TupleType, Type, unshaped
+from rekindle.ops.result_types.facts import Constant, Fact, join
 
 
 def propagate_types(
@@ -144,10 +117,6 @@ def may_reshape(node: Node) -> bool:
     return Trait.RESHAPES in operator.traits or any(argument.is_out for argument in operator.schema.arguments)
 
 
-_VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
-"""Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
-
-
 class InvariantTypeFacts:
     """What of the type of a tensor stays as it is while the graph runs: neither the sizes of what is resized, nor
     whether what is written to requires a gradient. Strides and the like are left out."""
@@ -179,17 +148,16 @@ class _Propagation:
         self.every_branch = every_branch
         self.steady = InvariantTypeFacts(graph)
         modes = [node for node in graph.all_nodes() if writes_modes(node)]
-        self.grad_enabled = None if modes else grad_enabled
-        self.is_steady = all(node.kind == "aten::set_grad_enabled" for node in modes)
-        """Whether nothing turns on autocast, or may."""
-        self.any_modes = any_modes
-        self.default_dtype = None if any_modes else torch.get_default_dtype()
-        self.default_device = None if any_modes else torch.get_default_device()
+        self.transfer = TransferFunctions(
+            grad_enabled=None if modes else grad_enabled,
+            any_modes=any_modes,
+            is_steady=all(node.kind == "aten::set_grad_enabled" for node in modes),
+        )
         self.facts: dict[Value, Fact] = {}
 
     def run(self, input_types: Sequence[Type | None]) -> dict[Value, Type]:
         for value, type in zip(self.graph.inputs, input_types, strict=True):
-            self.set(value, _fact_of(type))
+            self.set(value, fact_of_type(type))
         self.block(self.graph.block)
         return {value: _type_of(value.type, fact) for value, fact in self.facts.items()}
 
@@ -227,7 +195,7 @@ class _Propagation:
         else:
             for block in node.blocks:
                 self.forget(block)
-            self.set_outputs(node, self.results(node))
+            self.set_outputs(node, self.transfer.results(node, [self.fact(value) for value in node.inputs]))
 
     def set_outputs(self, node: Node, facts: Sequence[Fact]) -> None:
         for index, output in enumerate(node.outputs):
@@ -266,127 +234,9 @@ class _Propagation:
             carried = joined if attempt + 1 < _MAX_ITERATIONS else [None] * len(joined)
         self.set_outputs(node, carried)
 
-    # -------------------------------------------------------------------------------------------------------- operators
-
-    def results(self, node: Node) -> Sequence[Fact]:
-        kind = node.kind
-        if kind == "prim::Constant":
-            return [_constant(node)]
-        inputs = [self.fact(value) for value in node.inputs]
-        if kind in ("prim::TupleConstruct", "prim::ListConstruct"):
-            return [tuple(inputs)]
-        if kind in ("prim::TupleUnpack", "prim::ListUnpack"):
-            count = len(node.outputs)
-            items = [inputs[0].item] * count if isinstance(inputs[0], Every) else _items(inputs[0])
-            known = items if len(items) == count else [None] * count
-            return [_annotated_fact(output) or item for output, item in zip(node.outputs, known, strict=True)]
-        if kind in ("prim::TupleIndex", "aten::__getitem__"):
-            return [_annotated_fact(node.output) or _item(inputs[0], inputs[1])]
-        if kind in CASTS or kind == "prim::profile":
-            return [_annotated_fact(node.output) or inputs[0]]
-        if kind in GUARDS:
-            return [Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
-        operator = node.operator
-        if operator is None or kind in FRESH_VALUE_KINDS or node.blocks or has_side_effects(node):
-            return []
-        if is_conservative(node) and kind not in _VIEWS_ONLY:
-            return []
-        arguments = [_argument(value.type, fact) for value, fact in zip(node.inputs, inputs, strict=True)]
-        if all(_is_simple(output.type) for output in node.outputs):
-            folded = _fold(node, operator, arguments)
-            if folded is not None:
-                return [folded]
-        elif not self.is_steady or not all(_may_be_declared(output.type) for output in node.outputs):
-            return []
-        found = result_facts(
-            operator.schema,
-            arguments,
-            default_dtype=self.default_dtype,
-            default_device=self.default_device,
-            attributes=node.attributes,
-        )
-        is_new = not operator.may_alias_inputs and not any(result.alias for result in operator.schema.returns)
-        may_be_cast = self.any_modes and not ignores_autocast(operator)
-        return [self.adjust(result, is_new, may_be_cast) for result in found]
-
-    def adjust(self, result: Fact, is_new: bool, may_be_cast: bool) -> Fact:
-        """``result`` of an operator, less what depends on the recording of gradients, and on autocast. ``is_new`` says
-        that it is not one of the arguments, which would require a gradient all the same."""
-        if isinstance(result, TensorType):
-            if may_be_cast and result.dtype is not None and result.dtype.is_floating_point:
-                result = replace(result, dtype=None)
-            if result.requires_grad is False or self.grad_enabled:
-                return result
-            return replace(result, requires_grad=False if self.grad_enabled is False and is_new else None)
-        if isinstance(result, Every):
-            return Every(self.adjust(result.item, is_new, may_be_cast))
-        if isinstance(result, tuple):
-            return tuple(self.adjust(part, is_new, may_be_cast) for part in result)
-        return result
-
 
 _MAX_ITERATIONS: Final = 6
 """How often the body of a loop is gone over before all that it carries is given up."""
-
-
-# ---------------------------------------------------------------------------------------------------- constant folding
-
-
-def _fold(node: Node, operator: Operator, arguments: Sequence[Fact]) -> Fact:
-    """Return the result of an operator on known numbers, strings and lists of them; None if it cannot be computed."""
-    if len(node.outputs) != 1 or operator.is_nondeterministic or is_foreign(node.kind):
-        return None
-    values = [_value(value.type, argument) for value, argument in zip(node.inputs, arguments, strict=True)]
-    if any(value is _NOTHING for value in values) or not may_fold(operator, values):
-        return None
-    if any(isinstance(leaf, (str, int)) and _is_large(leaf) for leaf in _flat(values)):
-        return None
-    try:
-        result = operator.operation_of(node)(*values)
-    except Exception:
-        return None
-    return Constant(result) if _is_plain(result) else None
-
-
-_NOTHING: Final = object()
-
-
-def _value(type: Type, fact: Fact) -> Any:
-    """The Python value that a fact stands for; ``_NOTHING`` if it is not known."""
-    if isinstance(fact, Constant):
-        return fact.value
-    if isinstance(fact, tuple):
-        parts = type.contained if isinstance(type, TupleType) else type.contained[:1] * len(fact)
-        values = [_value(part, inner) for part, inner in zip(parts, fact, strict=False)]
-        if len(values) != len(fact) or any(value is _NOTHING for value in values):
-            return _NOTHING
-        return tuple(values) if isinstance(type, TupleType) else values
-    return _NOTHING
-
-
-def _is_large(leaf: int | str) -> bool:
-    return len(leaf) > 1000 if isinstance(leaf, str) else abs(leaf) > 1 << 40
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, (list, tuple)):
-        return all(_is_plain(part) for part in value)
-    return value is None or (isinstance(value, (bool, int, float, str)) and not _is_large_result(value))
-
-
-def _is_large_result(value: Any) -> bool:
-    return isinstance(value, (int, str)) and _is_large(value)
-
-
-# ---------------------------------------------------------------------------------------------------- facts and types
-
-
-def _fact_of(type: Type | None) -> Fact:
-    if isinstance(type, TensorType):
-        return type
-    if isinstance(type, TupleType):
-        return tuple(_fact_of(part) for part in type.elements)
-    return None
 
 
 def _type_of(declared: Type, fact: Fact) -> Type:
@@ -398,85 +248,3 @@ def _type_of(declared: Type, fact: Fact) -> Type:
     if isinstance(fact, Constant) and fact.value is None and NONE.is_subtype_of(declared):
         return NONE  # otherwise it stands where nobody comes
     return unshaped(declared)
-
-
-def _constant(node: Node) -> Fact:
-    try:
-        found = node.output.to_python()
-    except Exception:
-        return None  # its value is not in the text
-    return _fact_of_value(found)
-
-
-def _fact_of_value(value: Any) -> Fact:
-    if isinstance(value, torch.Tensor):
-        return replace(TensorType.of(value), strides=None)
-    if isinstance(value, (list, tuple)):
-        return tuple(_fact_of_value(part) for part in value)
-    if value is None or isinstance(value, (bool, int, float, complex, str, torch.device)):
-        return Constant(value)
-    return None
-
-
-def _annotated_fact(value: Value) -> Fact:
-    """What the graph itself says of a tensor."""
-    return value.type if isinstance(value.type, TensorType) and value.type.is_refined else None
-
-
-def _items(fact: Fact) -> Sequence[Fact]:
-    if isinstance(fact, Constant) and isinstance(fact.value, (list, tuple)):
-        return [Constant(part) for part in fact.value]
-    return fact if isinstance(fact, tuple) else []
-
-
-def _item(fact: Fact, index: Fact) -> Fact:
-    if isinstance(fact, Every):
-        return fact.item
-    items = _items(fact)
-    number = index.value if isinstance(index, Constant) else None
-    return items[number] if isinstance(number, int) and -len(items) <= number < len(items) else None
-
-
-def _argument(type: Type, fact: Fact) -> Fact:
-    """What a rule is told of an argument: of a number that is not known, what kind it is of."""
-    if fact is not None:
-        return fact
-    if isinstance(type, TensorType):
-        return TENSOR
-    kinds = {IntType: "int", FloatType: "float", BoolType: "bool", ComplexType: "complex", NumberType: "number"}
-    kind = kinds.get(type.__class__)
-    return None if kind is None else Unknown(kind)
-
-
-def fact_of_input(value: Value) -> Fact:
-    """What a rule is told of an input of a node, by its type and, of a constant, its value."""
-    if value.type == NONE:
-        return Constant(None)
-    is_number = value.node.kind == "prim::Constant" and _is_simple(value.type)
-    return _argument(value.type, Constant(value.to_python()) if is_number else _fact_of(value.type))
-
-
-def _is_simple(type: Type) -> bool:
-    """Whether a value of this type is a number, a string, None, or a list or tuple of such."""
-    if isinstance(type, (ListType, TupleType)):
-        return all(map(_is_simple, type.contained))
-    return isinstance(type, (IntType, FloatType, BoolType, NumberType)) or type.kind == "StringType"
-
-
-def _may_be_declared(type: Type) -> bool:
-    if isinstance(type, ListType):
-        return isinstance(type.element, TensorType)
-    return isinstance(type, TensorType) or (isinstance(type, OptionalType) and isinstance(type.element, TensorType))
-
-
-def _flat(value: Any) -> list[Any]:
-    return [leaf for part in value for leaf in _flat(part)] if isinstance(value, (list, tuple)) else [value]
-
-
-def _freeze(value: Any) -> Any:
-    """Something to look up by, that tells 1, 1.0 and True apart."""
-    if isinstance(value, (list, tuple)):
-        return type(value), *map(_freeze, value)
-    if isinstance(value, dict):
-        return tuple((name, _freeze(part)) for name, part in value.items())
-    return type(value), value if isinstance(value, (int, float, str, TensorType, Unknown)) else repr(value)

@@ -68,7 +68,7 @@ class Values:
 def evaluated(module: Any, known: dict[int, object]) -> tuple[str, PartialEvaluation]:
     """The graph of ``forward`` after the pass, and the pass."""
     graph = module.forward.graph.copy()
-    found = PartialEvaluation(known, Values(module))
+    found = PartialEvaluation(known, attributes=Values(module))
     assert run_passes(graph, [found], verify)
     return text_of(graph), found
 
@@ -111,7 +111,7 @@ def _count_of(verb: str, module: Any) -> int:
             return True
 
     with Noting().attributed_to("partial_evaluation"):
-        PartialEvaluation({2: None}, Values(module)).run(module.forward.graph.copy())
+        PartialEvaluation({2: None}, attributes=Values(module)).run(module.forward.graph.copy())
     return sum(what.startswith(verb) for what in seen)
 
 
@@ -122,7 +122,7 @@ def test_a_limit_on_changes_leaves_a_valid_graph() -> None:
         graph = module.forward.graph.copy()
         counter = ChangeCounter({"partial_evaluation": limit})
         with counter.attributed_to("partial_evaluation"):
-            PartialEvaluation({2: None}, Values(module)).run(graph)
+            PartialEvaluation({2: None}, attributes=Values(module)).run(graph)
         verify(graph)
         function = rekindle.create_function(graph, "limited")
         assert torch.equal(function(module, x, None), torch.full((3,), 4.0 * 4.0 * 9.0))

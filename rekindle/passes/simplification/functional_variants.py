@@ -13,7 +13,7 @@ from typing import Final
 
 import torch
 
-from rekindle.analysis.type_propagation import fact_of_input
+from rekindle.analysis.transfer_functions import fact_of_input
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.traits import Trait

@@ -12,24 +12,30 @@ where ``training`` is known to be False, and ``noisy`` doubles ``x`` if its seco
 evaluated before it is inlined, once for all calls of it of which the same is known, so that branches that are never
 taken are neither inlined nor looked at by later passes.
 
-What is known of the inputs, and of the attributes of modules, is given by ``known`` and ``attributes``. The result is
-right where ``assumptions`` hold: the attributes that were read, with the values that they had. Calls that
+What is known of the inputs, and of the attributes of modules, is given by ``known``, ``types`` and ``attributes``. The
+result is right where ``assumptions`` hold: the attributes that were read, with the values that they had. Calls that
 :class:`~rekindle.passes.canonicalization.inlining.Inlining` leaves are left here too.
+
+With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Tensors
+must keep these as long as they live, and nothing in the program may turn on autocast: :func:`keeps_types` tells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple, Protocol
 
-from rekindle.analysis.attribute_writes import AttributeKey, slot_of
+from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
 from rekindle.analysis.constants import constant_key, is_constant
-from rekindle.analysis.effects import is_immutable
+from rekindle.analysis.effects import CONSTRUCTS, is_immutable, may_write, writes_modes
+from rekindle.analysis.transfer_functions import TransferFunctions, fact_of_input
+from rekindle.analysis.type_propagation import may_reshape
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
-from rekindle.ir.types import NONE, ClassType, OptionalType
+from rekindle.ir.types import NONE, ClassAttribute, ClassType, OptionalType, TensorType, Type
+from rekindle.ops.result_types.facts import Fact
 from rekindle.passes.canonicalization.inlining import call_arguments, replace_call
 from rekindle.passes.canonicalization.lower_simple_tuples import lower_tuple
 from rekindle.passes.pass_manager import run_nested
@@ -42,7 +48,8 @@ from rekindle.passes.simplification.constant_propagation import (
     remove_invariants,
 )
 from rekindle.passes.simplification.dead_code_elimination import DeadCodeElimination
-from rekindle.passes.simplification.peephole import PEEPHOLE_RULES
+from rekindle.passes.simplification.peephole import PEEPHOLE_RULES, known_by_type
+from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
 from rekindle.rewriting.changes import may_change
 from rekindle.rewriting.node_rules import AliasFacts, RewriteSite
 
@@ -81,7 +88,8 @@ class Attributes(Protocol):
     """The values of attributes of the modules among the inputs of a graph."""
 
     def value_of(self, read: AttributeRead) -> object:
-        """Return a bool, a number, a string or None that the attribute is known to hold; otherwise ``UNKNOWN``."""
+        """Return the bool, number, string or None that the attribute is known to hold; the type of a tensor that it
+        holds, of which dtype, device and rank are known; otherwise ``UNKNOWN``."""
 
     def is_written(self, key: AttributeKey) -> bool:
         """Return whether the program may write to the attribute, of whichever module."""
@@ -91,19 +99,21 @@ class Attributes(Protocol):
 class PartialEvaluation:
     """See the module.
 
-    ``known`` gives, by the numbers of inputs, the constants that they are, or ``PRESENT``. After :meth:`run`,
-    ``assumptions`` has the attributes that the graph relies on, with their values.
+    ``known`` gives, by the numbers of inputs, the constants that they are, or ``PRESENT``; ``types`` those of tensors.
+    After :meth:`run`, ``assumptions`` has the attributes that the graph relies on, with their values.
     """
 
     name: ClassVar[str] = "partial_evaluation"
     known: Mapping[int, object] = field(default_factory=dict)
+    types: Mapping[int, TensorType] = field(default_factory=dict)
     attributes: Attributes | None = None
+    with_types: bool = False
     assumptions: dict[AttributeRead, object] = field(default_factory=dict)
 
     def run(self, graph: Graph) -> bool:
         changed = self._bind(graph)
         modules = [ModulePath(index) if is_module(value) else None for index, value in enumerate(graph.inputs)]
-        walk = _Walk(_Callees(self.attributes), graph, modules)
+        walk = _Walk(_Callees(self.attributes, self.with_types), graph, modules)
         changed |= walk.block(graph.block)
         self.assumptions.update(walk.reads)
         if changed:
@@ -114,13 +124,17 @@ class PartialEvaluation:
         """Let the graph use what is known of its inputs; returns whether there is anything."""
         changed = False
         first = graph.block.return_node.next
+        for index, type in self.types.items():
+            if isinstance(graph.inputs[index].type, TensorType) and may_change("refine", graph.inputs[index]):
+                graph.inputs[index].set_type(type)
+                changed = True
         for index, fact in self.known.items():
             value = graph.inputs[index]
             if not value.has_uses or not may_change("use what is known of", value):
                 continue
             if fact is PRESENT:
                 assert isinstance(value.type, OptionalType), "only an Optional can be known to be present"
-                new = graph.create("prim::unchecked_unwrap_optional", types=[value.type.element])
+                new = graph.create("prim::unchecked_unwrap_optional", types=[self.types.get(index, value.type.element)])
             else:
                 new = graph.create_constant(fact, NONE if fact is None else None)
             new.insert_before(first)
@@ -150,6 +164,7 @@ class _Callees:
     """The callees that have been evaluated so far."""
 
     attributes: Attributes | None
+    with_types: bool
     evaluated: dict[tuple[GraphFunction, Hashable], list[_Callee]] = field(default_factory=dict)
     depth: int = 0
     """How many callees are being evaluated, each for a call in the one before."""
@@ -175,7 +190,7 @@ class _Callees:
                 constant = graph.create_clone(value.node, _no_inputs)
                 graph.block.prepend(constant)
                 parameter.replace_all_uses_with(constant.output)
-            elif isinstance(parameter.type, OptionalType) and value.type == parameter.type.element:
+            elif _is_narrower(value, parameter):
                 parameter.set_type(value.type)
         walk = _Walk(self, graph, modules)
         self.depth += 1
@@ -195,7 +210,16 @@ def _known_of(value: Value, parameter: Value) -> Hashable:
     """What a callee is specialized to, of one of its arguments."""
     if _is_known_constant(value):
         return constant_key(value.node)
-    return isinstance(parameter.type, OptionalType) and value.type == parameter.type.element
+    return value.type if _is_narrower(value, parameter) else None
+
+
+def _is_narrower(value: Value, parameter: Value) -> bool:
+    """Whether an argument is known to be a tensor of some dtype, rank or device, or not to be None, where the callee
+    takes any."""
+    declared = parameter.type.element if isinstance(parameter.type, OptionalType) else parameter.type
+    if isinstance(value.type, TensorType) and isinstance(declared, TensorType):
+        return value.type != parameter.type and not declared.is_refined
+    return isinstance(parameter.type, OptionalType) and value.type == declared
 
 
 def _is_known_constant(value: Value) -> bool:
@@ -209,6 +233,43 @@ def _no_inputs(value: Value) -> Value:
 def same_constant(left: object, right: object) -> bool:
     """Return whether two bools, numbers, strings or None are indistinguishable: -0.0 is not 0.0, and 1 is not True."""
     return type(left) is type(right) and left == right and (left != 0 or repr(left) == repr(right))
+
+
+_TRANSFER: Final = TransferFunctions(any_modes=True)
+
+
+def _fact_of(value: Value) -> Fact:
+    """What is known of an input of a node, for the transfer functions."""
+    if is_constant(value):
+        return fact_of_input(value)
+    if value.node.kind == "prim::ListConstruct":
+        is_read = not any(may_write(use.user) or use.user.kind in CONSTRUCTS for use in value.uses)
+        return tuple(map(_fact_of, value.node.inputs)) if is_read else None
+    return value.type if isinstance(value.type, TensorType) else None
+
+
+def _propagate_condition(node: Node) -> bool:
+    """Use constants for the condition of a ``prim::If`` within its branches; returns whether it is used there."""
+    condition = node.input
+    changed = False
+    for use in list(condition.uses) if len(condition.uses) > 1 else ():
+        for block, value in zip(node.blocks, (True, False), strict=True):
+            if block.contains(use.user) and may_change("use the condition of", node):
+                constant = node.graph.create_constant(value, range=node.range)
+                use.user.replace_input(use.offset, block.prepend(constant).output)
+                changed = True
+    return changed
+
+
+def keeps_types(graphs: Iterable[Graph]) -> bool:
+    """Return whether tensors keep dtype, rank and device as long as they live, and autocast stays as it is, while a
+    program of ``graphs`` runs."""
+    for graph in graphs:
+        for node in nodes_within(graph):
+            changes_mode = writes_modes(node) and node.kind != "aten::set_grad_enabled"
+            if may_reshape(node) or (changes_mode and called_function(node) is None):
+                return False
+    return True
 
 
 class _Walk:
@@ -256,7 +317,57 @@ class _Walk:
         for block in node.blocks:
             changed |= self.block(block)
         changed |= self._simplify(node)
+        if self.callees.with_types and not node.blocks:
+            changed |= self._fold_query(node) or self._type_outputs(node)
         return (not node.blocks and fold_node(node)) or changed, following
+
+    def _fold_query(self, node: Node) -> bool:
+        """Fold a query of what is known of a tensor."""
+        if node.kind not in TYPE_QUERIES or not isinstance(node.inputs[0].type, TensorType):
+            return False
+        known = known_by_type(node, node.inputs[0].type)
+        if known is None and node.inputs[0].node.kind == "prim::GetAttr":
+            known = self._known_of_attribute(node, node.inputs[0].node)
+        return known is not None and RewriteSite(node, "fold", self.aliases).fold(known)
+
+    def _known_of_attribute(self, query: Node, attribute: Node) -> object:
+        """Return the answer to a query of a parameter or a buffer, and note that it is assumed."""
+        found = self._read_of(attribute)
+        if found is None or found[1].kind == "attribute":
+            return None
+        read = found[0]
+        value = self.callees.value_of(AttributeRead(self._passed(read.module), read.name))
+        if not isinstance(value, TensorType) or self.callees.is_written(slot_of(attribute)):
+            return None
+        known = known_by_type(query, value)
+        if known is not None:
+            self.reads[read] = value
+        return known
+
+    def _read_of(self, node: Node) -> tuple[AttributeRead, ClassAttribute] | None:
+        """Which attribute of a module that is known a ``prim::GetAttr`` reads."""
+        module = self.modules.get(node.input)
+        owner = node.input.type
+        name = node.get_string("name")
+        slot = owner.attributes.get(name) if isinstance(owner, ClassType) else None
+        return None if module is None or slot is None or slot.is_dynamic else (AttributeRead(module, name), slot)
+
+    def _type_outputs(self, node: Node) -> bool:
+        """Refine the types of tensors that the node computes."""
+        if not any(isinstance(output.type, TensorType) and not output.type.is_refined for output in node.outputs):
+            return False
+        facts = _TRANSFER.results(node, list(map(_fact_of, node.inputs)))
+        changed = False
+        for output, fact in zip(node.outputs, facts, strict=False):
+            if not isinstance(fact, TensorType) or not isinstance(output.type, TensorType) or output.type.is_refined:
+                continue
+            is_integral = fact.dtype is not None and not (fact.dtype.is_floating_point or fact.dtype.is_complex)
+            sizes = None if fact.rank is None else (None,) * fact.rank
+            type = TensorType(fact.dtype, fact.device, sizes, requires_grad=False if is_integral else None)
+            if type.is_refined and may_change("refine", output):
+                output.set_type(type)
+                changed = True
+        return changed
 
     def _simplify(self, node: Node) -> bool:
         changed = False
@@ -266,19 +377,18 @@ class _Walk:
 
     def _attribute(self, node: Node) -> bool:
         """Note which module a submodule is; replace an attribute whose value is known by a constant."""
-        module = self.modules.get(node.input)
-        owner = node.input.type
-        if module is None or not isinstance(owner, ClassType):
+        found = self._read_of(node)
+        if found is None:
             return False
-        name = node.get_string("name")
+        read, slot = found
         if is_module(node.output):
-            self.modules[node.output] = module.submodule(name)
+            self.modules[node.output] = read.module.submodule(read.name)
             return False
-        slot = owner.attributes.get(name)
-        if slot is None or slot.kind != "attribute" or slot.is_dynamic or not is_immutable(node.output.type):
+        if not is_immutable(node.output.type) and not isinstance(node.output.type, OptionalType):
             return False
-        read = AttributeRead(module, name)
-        value = self.callees.value_of(AttributeRead(self._passed(module), name))
+        value = self.callees.value_of(AttributeRead(self._passed(read.module), read.name))
+        if isinstance(value, TensorType) or slot.kind != "attribute":
+            return False
         if value is UNKNOWN or self.callees.is_written(slot_of(node)) or not may_change("assume the value of", node):
             return False
         constant = node.graph.create_constant(value, range=node.range)
@@ -317,13 +427,18 @@ class _Walk:
         if chosen is not None and may_change("choose a branch of", node):
             inline_branch(node, chosen)
             return True, before.next
-        changed = False
+        changed = _propagate_condition(node)
         for block in node.blocks:
             changed |= self.block(block)
         changed |= merge_outputs(node) | self._simplify(node)
         for output, *results in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
-            if isinstance(output.type, OptionalType) and all(each.type == output.type.element for each in results):
-                output.set_type(output.type.element)
+            first, second = (each.type for each in results)
+            if isinstance(first, TensorType) and isinstance(second, TensorType):
+                type: Type = first.merge(second)
+            else:
+                type = first if first == second else output.type
+            if type != output.type and type.is_subtype_of(output.type) and may_change("refine", output):
+                output.set_type(type)
                 changed = True
         return changed, node.next
 

@@ -17,6 +17,7 @@ writes to it. A negation of a negation of a tensor, or ``x + 0``, stays: its res
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -92,8 +93,11 @@ def _neutral(neutral: int) -> NodeRule:
 
 
 def _is_none(at: RewriteSite) -> bool:
-    """Whether something is None, where its type tells."""
+    """Whether something is itself, and whether it is None, where its type tells."""
     node = at.node
+    left, right = node.inputs
+    if left is right:
+        return at.fold(node.kind == "aten::__is__")
     for value, other in (node.inputs, reversed(node.inputs)):
         if other.type != NONE:
             continue
@@ -134,6 +138,35 @@ def _before_casts(value: Value) -> Value:
     while value.node.kind == "prim::unchecked_cast":
         value = value.node.input
     return value
+
+
+def _compared_length(at: RewriteSite) -> bool:
+    """``len(s) > 0`` of a text with a part that is known not to be empty."""
+    node = at.node
+    length, bound = node.inputs
+    limit = constant_int(bound)
+    if length.node.kind != "aten::len" or length.node.input.type != STRING or limit is None:
+        return False
+    return shortest_text(length.node.input) > limit and at.fold(True)
+
+
+def shortest_text(value: Value) -> int:
+    """Return how many characters a string has at least."""
+    node = value.node
+    match node.kind:
+        case "prim::Constant":
+            text = value.to_python()
+            return len(text) if isinstance(text, str) else 0
+        case "prim::If":
+            return min(shortest_text(block.outputs[value.offset]) for block in node.blocks)
+        case "aten::add":
+            return sum(map(shortest_text, node.inputs))
+        case "aten::format":
+            template = value_of(node.inputs[0].node) if is_constant(node.inputs[0]) else None
+            # Each {} may become an empty text, and {{ one character.
+            return len(re.sub(r"\{[^{}]*\}", "", template)) // 2 if isinstance(template, str) else 0
+        case _:
+            return 0
 
 
 def _choice(at: RewriteSite) -> bool:
@@ -190,11 +223,12 @@ def _fact(at: RewriteSite) -> bool:
     """What the type of a tensor tells of it."""
     node = at.node
     tensor, *_ = node.inputs
-    found = _known(node, tensor.type) if isinstance(tensor.type, TensorType) else None
+    found = known_by_type(node, tensor.type) if isinstance(tensor.type, TensorType) else None
     return found is not None and at.aliases.is_unwritten(tensor) and at.fold(found)
 
 
-def _known(node: Node, type: TensorType) -> object:
+def known_by_type(node: Node, type: TensorType) -> object:
+    """Return the result of a query of a tensor of ``type``; None where the type leaves it open."""
     match node.kind:
         case "aten::dim":
             return type.rank
@@ -257,6 +291,7 @@ PEEPHOLE_RULES: Final[NodeRules] = {
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),
     **dict.fromkeys(("aten::mul", "aten::floordiv"), (_neutral(1),)),
     **dict.fromkeys(("aten::__is__", "aten::__isnot__"), (_is_none,)),
+    "aten::gt": (_compared_length,),
     "prim::unchecked_cast": (_cast, _cast_of_cast),
     **dict.fromkeys(("prim::unchecked_unwrap_optional", "aten::_unwrap_optional"), (_cast,)),
     "prim::isinstance": (_type_test,),

@@ -111,6 +111,14 @@ class ArgumentSpecCreator:
         parameters = ", ".join(f"r{index}" for index in range(len(self.graph.inputs)))
         return eval(f"lambda {parameters}: ({', '.join(answers)},)", {})  # type: ignore[no-any-return]  # noqa: S307
 
+    def types_for(self, spec: ArgumentSpec) -> dict[int, TensorType]:
+        """What ``spec`` says of tensors among the inputs, by their numbers."""
+        known: dict[int, dict[ArgumentProperty, Any]] = {}
+        for (place, fact), answer in zip(self.queried_properties, spec, strict=True):
+            if not place.path and answer is not None and fact is not ArgumentProperty.IS_NONE:
+                known.setdefault(place.input, {})[fact] = answer
+        return {index: _refined(_tensor_type(self.graph.inputs[index]), facts) for index, facts in known.items()}
+
     def describe(self, spec: ArgumentSpec) -> str:
         """A spec in words: ``x: rank 2; mask is None``."""
         parts: list[str] = []
@@ -280,11 +288,18 @@ def _see(value: Value, known: Value) -> None:
 
 
 def _refine(value: Value, known: dict[ArgumentProperty, Any]) -> None:
-    if not isinstance(value.type, TensorType):
-        return
+    if isinstance(value.type, TensorType):
+        value.set_type(_refined(value.type, known))
+
+
+def _refined(type: TensorType, known: dict[ArgumentProperty, Any]) -> TensorType:
     rank = known.get(ArgumentProperty.RANK)
     dtype: torch.dtype | None = known.get(ArgumentProperty.DTYPE)
-    sizes = value.type.sizes if rank is None else (None,) * rank
-    value.set_type(
-        TensorType(dtype or value.type.dtype, known.get(ArgumentProperty.DEVICE) or value.type.device, sizes)
-    )
+    sizes = type.sizes if rank is None else (None,) * rank
+    return TensorType(dtype or type.dtype, known.get(ArgumentProperty.DEVICE) or type.device, sizes)
+
+
+def _tensor_type(value: Value) -> TensorType:
+    type = value.type.element if isinstance(value.type, OptionalType) else value.type
+    assert isinstance(type, TensorType), "dtype, rank and device are asked of tensors alone"
+    return type

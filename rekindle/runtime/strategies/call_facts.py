@@ -26,7 +26,7 @@ from rekindle.analysis.effects import CALLS
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import is_foreign
-from rekindle.ir.types import BOOL, OptionalType
+from rekindle.ir.types import BOOL, OptionalType, TensorType
 from rekindle.passes import PartialEvaluation
 from rekindle.passes.simplification.partial_evaluation import (
     PRESENT,
@@ -34,10 +34,13 @@ from rekindle.passes.simplification.partial_evaluation import (
     AttributeRead,
     ModulePath,
     is_module,
+    keeps_types,
     same_constant,
 )
 from rekindle.runtime.executable import graphs_of
 
+_TENSORS: Final = (torch.nn.Parameter, torch.Tensor)
+_TABLES: Final = ("_parameters", "_buffers")
 _ASSUMED: Final = (bool, int, float, str, type(None))
 """The classes of values of attributes that are assumed to stay what they are."""
 
@@ -64,13 +67,21 @@ class CallFacts:
 
 def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
     """Write the test in Python: it runs at every call."""
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"classes": _TENSORS}
     modules: dict[ModulePath, str] = {}
     lines = [f"def hold({', '.join(f'r{index}' for index in range(count))}, *others):", " try:"]
     for index, fact in facts.inputs.items():
         lines.append(f"  if r{index} is {'None' if fact is PRESENT else f'not {fact}'}: return False")
     for number, (read, value) in enumerate(facts.attributes.items()):
-        lines.append(f"  value = {_module_name(read.module, modules, lines)}.{read.name}")
+        owner = _module_name(read.module, modules, lines)
+        if isinstance(value, TensorType):
+            names.update({f"d{number}": value.dtype, f"v{number}": value.device})
+            lines.append(f"  value = {owner}._parameters.get({read.name!r})")
+            lines.append(f"  if value is None: value = {owner}._buffers[{read.name!r}]")
+            lines.append(f"  if value.dtype is not d{number} or value.device != v{number}: return False")
+            lines.append(f"  if value.dim() != {value.rank} or type(value) not in classes: return False")
+            continue
+        lines.append(f"  value = {owner}.{read.name}")
         if value is None or isinstance(value, bool):
             lines.append(f"  if value is not {value}: return False")
         else:
@@ -103,24 +114,33 @@ class CallFactsFinder:
 
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)
-    _written: AbstractSet[AttributeKey] | None = field(default=None)
-    _analyzed: bool = False
+    _written: AbstractSet[AttributeKey] | None = None
+    _is_analyzed: bool = False
+    _keeps_types: bool | None = None
+
+    @property
+    def keeps_types(self) -> bool:
+        """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
+        if self._keeps_types is None:
+            self._keeps_types = keeps_types(graphs_of(self.record))
+        return self._keeps_types
 
     def evaluation(self, arguments: Sequence[object]) -> PartialEvaluation:
         """Return the pass that evaluates the graph of the function for calls like one with ``arguments``."""
         graph = self.record.graph
-        return PartialEvaluation(_inputs(graph, arguments), self._attributes(graph, arguments))
+        attributes = self._attributes(graph, arguments)
+        return PartialEvaluation(_inputs(graph, arguments), attributes=attributes, with_types=self.keeps_types)
 
     def forget(self, reads: AbstractSet[AttributeRead], arguments: Sequence[object]) -> None:
         """Assume no more of those attributes in ``reads`` that hold something else than a bool."""
-        self.volatile |= {read for read in reads if not isinstance(_value_of(arguments, read), bool)}
+        self.volatile |= {read for read in reads if not isinstance(_value_of(arguments, read), (bool, torch.Tensor))}
 
     def _attributes(self, graph: Graph, arguments: Sequence[object]) -> _LiveAttributes | None:
         if not any(map(is_module, graph.inputs)):
             return None
-        if not self._analyzed:
+        if not self._is_analyzed:
             self._written = _written_attributes(self.record)
-            self._analyzed = True
+            self._is_analyzed = True
         return None if self._written is None else _LiveAttributes(arguments, self._written, self.volatile)
 
 
@@ -148,11 +168,33 @@ class _LiveAttributes:
         if read in self.volatile:
             return UNKNOWN
         value = _value_of(self.arguments, read)
+        if isinstance(value, torch.Tensor):
+            return _type_of(value) if type(value) in _TENSORS else UNKNOWN
         return value if type(value) in _ASSUMED and value == value else UNKNOWN
 
     def is_written(self, key: AttributeKey) -> bool:
         """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
         return key in self.written
+
+
+@dataclass(slots=True)
+class AssumedAttributes:
+    """Attributes with the values that were assumed before."""
+
+    values: Mapping[AttributeRead, object]
+
+    def value_of(self, read: AttributeRead) -> object:
+        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.value_of`."""
+        return self.values.get(read, UNKNOWN)
+
+    def is_written(self, key: AttributeKey) -> bool:
+        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
+        return False
+
+
+def _type_of(tensor: torch.Tensor) -> TensorType:
+    """What may be assumed of a tensor in an attribute."""
+    return TensorType(tensor.dtype, tensor.device, (None,) * tensor.dim())
 
 
 def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
@@ -163,6 +205,9 @@ def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
         module = parts.get(name)
     if not isinstance(module, torch.nn.Module) or hasattr(type(module), read.name) or not _is_plain(read.name):
         return UNKNOWN
+    for table in _TABLES:
+        if read.name in module.__dict__[table]:
+            return module.__dict__[table][read.name]
     return module.__dict__.get(read.name, UNKNOWN)
 
 

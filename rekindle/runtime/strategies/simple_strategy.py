@@ -28,7 +28,7 @@ from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec, ArgumentSpecCreator, specialize
-from rekindle.runtime.strategies.call_facts import CallFacts, CallFactsFinder
+from rekindle.runtime.strategies.call_facts import AssumedAttributes, CallFacts, CallFactsFinder
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
@@ -63,8 +63,9 @@ class SpecializeArguments:
 
 def pipeline_for(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that make the version of ``record`` for these arguments."""
-    evaluation = CallFactsFinder(record).evaluation(arguments)
-    return (evaluation, *OPTIMIZATION, SpecializeArguments(arguments), *SPECIALIZATION)
+    finder = CallFactsFinder(record)
+    versions = GraphVersions(record, VersionBudget(), finder.evaluation(arguments))
+    return (*versions.passes_for(arguments), SpecializeArguments(arguments), *SPECIALIZATION)
 
 
 @dataclass(slots=True, eq=False)
@@ -95,16 +96,29 @@ class VersionBudget:
 
 
 class GraphVersions:
-    """The versions of a graph for calls of which ``facts`` hold; ``evaluation`` is the pass that assumes them."""
+    """The versions of a function for calls that are as ``evaluation``, which assumes something of them, found one.
+
+    Where the evaluation was one of types, the function is evaluated anew for each spec of arguments; otherwise its
+    optimised graph is specialised."""
 
     def __init__(self, record: GraphFunction, budget: VersionBudget, evaluation: PartialEvaluation) -> None:
-        self._name = record.name
+        self._record = record
         self._budget = budget
         self._table = VersionTable()
-        graph = record.graph.copy()
-        optimize(graph, (evaluation, *OPTIMIZATION))
-        self._creator = ArgumentSpecCreator(graph)
+        self._with_types = evaluation.with_types
+        self._evaluated = record.graph.copy()
+        """The graph for any arguments of which the facts hold, optimised where that is needed."""
+        self._is_optimized = not evaluation.with_types
+        optimize(self._evaluated, (evaluation,) if evaluation.with_types else (evaluation, *OPTIMIZATION))
+        self._creator = ArgumentSpecCreator(self._evaluated)
         self.facts = CallFacts(evaluation.known, evaluation.assumptions)
+
+    def passes_for(self, arguments: Sequence[object]) -> tuple[Pass, ...]:
+        """The passes that make the graph for these arguments before :class:`SpecializeArguments`."""
+        key, facts = self._creator.key, self.facts
+        types = self._creator.types_for(key(*arguments)) if key is not None and self._with_types else {}
+        assumed = AssumedAttributes(facts.attributes)
+        return (PartialEvaluation(facts.inputs, types, assumed, self._with_types), *OPTIMIZATION)
 
     def find(self, arguments: Sequence[object]) -> Version | None:
         """What runs a call with these arguments, if there is anything yet."""
@@ -158,15 +172,21 @@ class GraphVersions:
 
     def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
         """The graph of that version, which nobody changes."""
-        graph = self._creator.graph
-        if arguments is not None:
-            graph = graph.copy()
-            optimize(graph, (SpecializeArguments(arguments), *SPECIALIZATION))
+        if arguments is None or not self._with_types:
+            if not self._is_optimized:
+                optimize(self._evaluated, OPTIMIZATION)
+                self._is_optimized = True
+            graph = self._evaluated if arguments is None else self._evaluated.copy()
+        else:
+            graph = self._record.graph.copy()
+            optimize(graph, self.passes_for(arguments))
+        if arguments is not None and optimize(graph, (SpecializeArguments(arguments),)):
+            optimize(graph, SPECIALIZATION)
         return graph
 
     def _version_of(self, graph: Graph, started: float) -> Version:
         """What runs ``graph``, made since ``started``."""
-        version = Version.of(graph, self._name)
+        version = Version.of(graph, self._record.name)
         version.seconds = time.perf_counter() - started
         return version
 
@@ -221,7 +241,8 @@ class SpecializingStrategy:
             found = self._general_graph()
             self._graphs.append(found)
             return found
-        found = self.versions_of(self._record, self._budget, self._finder.evaluation(arguments))
+        evaluation = self._finder.evaluation(arguments)
+        found = self.versions_of(self._record, self._budget, evaluation)
         self._graphs.insert(0, found)
         return found
 
