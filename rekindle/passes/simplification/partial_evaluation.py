@@ -28,12 +28,13 @@ from typing import ClassVar, Final, NamedTuple, Protocol
 
 from rekindle.analysis.attribute_writes import AttributeKey, nodes_within, slot_of
 from rekindle.analysis.constants import constant_key, is_constant
-from rekindle.analysis.effects import CONSTRUCTS, is_immutable, may_write, writes_modes
+from rekindle.analysis.effects import is_immutable, may_write, writes_modes
 from rekindle.analysis.transfer_functions import TransferFunctions, fact_of_input
 from rekindle.analysis.type_propagation import may_reshape
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.operators.registry import is_foreign
 from rekindle.ir.types import NONE, ClassAttribute, ClassType, OptionalType, TensorType, Type
 from rekindle.ops.result_types.facts import Fact
 from rekindle.passes.canonicalization.inlining import call_arguments, replace_call
@@ -243,9 +244,16 @@ def _fact_of(value: Value) -> Fact:
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
-        is_read = not any(may_write(use.user) or use.user.kind in CONSTRUCTS for use in value.uses)
+        is_read = all(_only_reads(use.user) for use in value.uses)
         return tuple(map(_fact_of, value.node.inputs)) if is_read else None
     return value.type if isinstance(value.type, TensorType) else None
+
+
+def _only_reads(node: Node) -> bool:
+    """Whether a node neither writes to a list among its inputs, nor passes it on."""
+    if node.operator is None or node.blocks or may_write(node):
+        return False
+    return all(isinstance(output.type, TensorType) or is_immutable(output.type) for output in node.outputs)
 
 
 def _propagate_condition(node: Node) -> bool:
@@ -267,7 +275,9 @@ def keeps_types(graphs: Iterable[Graph]) -> bool:
     for graph in graphs:
         for node in nodes_within(graph):
             changes_mode = writes_modes(node) and node.kind != "aten::set_grad_enabled"
-            if may_reshape(node) or (changes_mode and called_function(node) is None):
+            if changes_mode and called_function(node) is None:
+                return False
+            if may_reshape(node) or (is_foreign(node.kind) and may_write(node)):
                 return False
     return True
 

@@ -8,7 +8,7 @@ at what it is called with and is right for any arguments, so that the choice amo
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import NoneType
 from typing import Final
 
@@ -37,8 +37,14 @@ class NativeVersions(GraphVersions):
     """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`. Calls that may record gradients have a
     table of versions of their own; both tables share the graphs before anything is gathered in them."""
 
-    def __init__(self, record: GraphFunction, budget: VersionBudget, evaluation: PartialEvaluation) -> None:
-        super().__init__(record, budget, evaluation)
+    def __init__(
+        self,
+        record: GraphFunction,
+        budget: VersionBudget,
+        evaluation: PartialEvaluation,
+        general: Callable[[], Version] | None = None,
+    ) -> None:
+        super().__init__(record, budget, evaluation, general)
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
@@ -61,7 +67,7 @@ class NativeVersions(GraphVersions):
             # There is nothing to differentiate: the versions are those for calls that record no gradients.
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
         optimize(graph, FUSION)
-        self._budget.made += arguments is not None
+        self._count(arguments)
         return self._version_of(graph, started)
 
     def _shared_graph(self, arguments: Sequence[object] | None) -> Graph:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -86,7 +86,7 @@ class VersionTable:
 
 @dataclass(slots=True)
 class VersionBudget:
-    """How many versions of a function there are that know something of its arguments."""
+    """How many versions of a function there are that assume something of calls."""
 
     made: int = 0
 
@@ -101,7 +101,15 @@ class GraphVersions:
     Where the evaluation was one of types, the function is evaluated anew for each spec of arguments; otherwise its
     optimised graph is specialised."""
 
-    def __init__(self, record: GraphFunction, budget: VersionBudget, evaluation: PartialEvaluation) -> None:
+    def __init__(
+        self,
+        record: GraphFunction,
+        budget: VersionBudget,
+        evaluation: PartialEvaluation,
+        general: Callable[[], Version] | None = None,
+    ) -> None:
+        """``general`` gives the version for any calls, which runs when the budget is spent; where nothing is assumed,
+        it is one of these."""
         self._record = record
         self._budget = budget
         self._table = VersionTable()
@@ -112,6 +120,7 @@ class GraphVersions:
         optimize(self._evaluated, (evaluation,) if evaluation.with_types else (evaluation, *OPTIMIZATION))
         self._creator = ArgumentSpecCreator(self._evaluated)
         self.facts = CallFacts(evaluation.known, evaluation.assumptions)
+        self._general = None if self.facts.hold is None else general
 
     def passes_for(self, arguments: Sequence[object]) -> tuple[Pass, ...]:
         """The passes that make the graph for these arguments before :class:`SpecializeArguments`."""
@@ -149,6 +158,9 @@ class GraphVersions:
     def _prepared(self, arguments: Sequence[object], table: VersionTable) -> Version:
         """The version in ``table`` for calls like one with these arguments, made if there is none."""
         key = self._creator.key
+        if self._budget.is_spent and self._general is not None and table.general is None:
+            table.fallback = self._general()
+            return table.fallback
         if key is None or self._budget.is_spent:
             table.fallback = self._general_of(table)
             return table.fallback
@@ -167,8 +179,12 @@ class GraphVersions:
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
         """The version for calls like one with these arguments; for any, if there are none."""
         started = time.perf_counter()
-        self._budget.made += arguments is not None
+        self._count(arguments)
         return self._version_of(self._graph_for(arguments), started)
+
+    def _count(self, arguments: Sequence[object] | None) -> None:
+        """Count the version for these arguments, or for any of which the facts hold, if it assumes anything."""
+        self._budget.made += arguments is not None or self._general is not None
 
     def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
         """The graph of that version, which nobody changes."""
@@ -237,18 +253,22 @@ class SpecializingStrategy:
                 return each
         for each in self._graphs:
             self._finder.forget(each.facts.changed(arguments), arguments)
-        if len(self._graphs) >= SETTINGS.most_versions:
+        if self._budget.is_spent:
             found = self._general_graph()
             self._graphs.append(found)
             return found
         evaluation = self._finder.evaluation(arguments)
-        found = self.versions_of(self._record, self._budget, evaluation)
+        found = self.versions_of(self._record, self._budget, evaluation, self.general)
+        if found.facts.hold is None:
+            self._general = found
         self._graphs.insert(0, found)
         return found
 
     def _general_graph(self) -> GraphVersions:
         if self._general is None:
-            self._general = self.versions_of(self._record, self._budget, PartialEvaluation())
+            self._general = self.versions_of(
+                self._record, self._budget, PartialEvaluation(with_types=self._finder.keeps_types)
+            )
         return self._general
 
     def _missing_version(self, arguments: Sequence[object]) -> Version:
