@@ -36,7 +36,7 @@ from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import is_foreign
 from rekindle.ir.types import NONE, ClassAttribute, ClassType, OptionalType, TensorType, Type
-from rekindle.ops.result_types.facts import Fact
+from rekindle.ops.result_types.facts import Constant, Fact
 from rekindle.passes.canonicalization.inlining import call_arguments, replace_call
 from rekindle.passes.canonicalization.lower_simple_tuples import lower_tuple
 from rekindle.passes.pass_manager import run_nested
@@ -249,6 +249,21 @@ def _fact_of(value: Value) -> Fact:
     return value.type if isinstance(value.type, TensorType) else None
 
 
+def _may_be_refined(output: Value) -> bool:
+    return isinstance(output.type, TensorType) and not output.type.is_refined
+
+
+def _refine(output: Value, fact: TensorType) -> bool:
+    """Write dtype, device and rank of a tensor into the graph; returns whether any is known."""
+    is_integral = fact.dtype is not None and not (fact.dtype.is_floating_point or fact.dtype.is_complex)
+    sizes = None if fact.rank is None else (None,) * fact.rank
+    type = TensorType(fact.dtype, fact.device, sizes, requires_grad=False if is_integral else None)
+    if not type.is_refined or not may_change("refine", output):
+        return False
+    output.set_type(type)
+    return True
+
+
 def _only_reads(node: Node) -> bool:
     """Whether a node neither writes to a list among its inputs, nor passes it on."""
     if node.operator is None or node.blocks or may_write(node):
@@ -328,7 +343,7 @@ class _Walk:
             changed |= self.block(block)
         changed |= self._simplify(node)
         if self.callees.with_types and not node.blocks:
-            changed |= self._fold_query(node) or self._type_outputs(node)
+            changed |= self._fold_query(node) or self._propagate_facts(node)
         return (not node.blocks and fold_node(node)) or changed, following
 
     def _fold_query(self, node: Node) -> bool:
@@ -362,21 +377,17 @@ class _Walk:
         slot = owner.attributes.get(name) if isinstance(owner, ClassType) else None
         return None if module is None or slot is None or slot.is_dynamic else (AttributeRead(module, name), slot)
 
-    def _type_outputs(self, node: Node) -> bool:
-        """Refine the types of tensors that the node computes."""
-        if not any(isinstance(output.type, TensorType) and not output.type.is_refined for output in node.outputs):
+    def _propagate_facts(self, node: Node) -> bool:
+        """Refine the types of tensors that the node computes; fold what it computes of lists that are known."""
+        reads_list = any(value.node.kind == "prim::ListConstruct" for value in node.inputs)
+        if not reads_list and not any(_may_be_refined(output) for output in node.outputs):
             return False
-        facts = _TRANSFER.results(node, list(map(_fact_of, node.inputs)))
         changed = False
-        for output, fact in zip(node.outputs, facts, strict=False):
-            if not isinstance(fact, TensorType) or not isinstance(output.type, TensorType) or output.type.is_refined:
-                continue
-            is_integral = fact.dtype is not None and not (fact.dtype.is_floating_point or fact.dtype.is_complex)
-            sizes = None if fact.rank is None else (None,) * fact.rank
-            type = TensorType(fact.dtype, fact.device, sizes, requires_grad=False if is_integral else None)
-            if type.is_refined and may_change("refine", output):
-                output.set_type(type)
-                changed = True
+        for output, fact in zip(node.outputs, _TRANSFER.results(node, list(map(_fact_of, node.inputs))), strict=False):
+            if isinstance(fact, TensorType) and _may_be_refined(output):
+                changed |= _refine(output, fact)
+            elif isinstance(fact, Constant) and len(node.outputs) == 1 and is_immutable(output.type):
+                changed |= RewriteSite(node, "fold", self.aliases).fold(fact.value)
         return changed
 
     def _simplify(self, node: Node) -> bool:
