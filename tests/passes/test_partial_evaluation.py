@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import Tensor, nn
 
@@ -13,6 +14,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.text.printer import print_graph
 from rekindle.ir.verifier import verify
 from rekindle.passes import PartialEvaluation, run_passes
+from rekindle.passes.simplification import partial_evaluation
 from rekindle.passes.simplification.partial_evaluation import PRESENT, UNKNOWN, AttributeRead
 from rekindle.rewriting.changes import ChangeCounter
 from tests.support.golden import GoldenTexts
@@ -89,7 +91,8 @@ def test_programs(golden: GoldenTexts) -> None:
     golden("passes/partial_evaluation", "\n".join(parts))
 
 
-def test_blocks_of_which_the_same_is_known_are_evaluated_once() -> None:
+def test_blocks_of_which_the_same_is_known_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_evaluation, "_SMALL", 0)
     module = rekindle.script(Net().eval())
     reads = [name for _, name in _reads(module)]
     assert reads.count("training") == 3
@@ -115,7 +118,9 @@ def _count_of(verb: str, module: Any) -> int:
     return sum(what.startswith(verb) for what in seen)
 
 
-def test_a_limit_on_changes_leaves_a_valid_graph() -> None:
+@pytest.mark.parametrize("small", [0, 24])
+def test_a_limit_on_changes_leaves_a_valid_graph(small: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(partial_evaluation, "_SMALL", small)
     module = rekindle.script(Net().eval())
     x = torch.ones(3)
     for limit in range(0, 60, 7):

@@ -10,7 +10,7 @@
 
 where ``training`` is known to be False, and ``noisy`` doubles ``x`` if its second argument is False. A callee is
 evaluated before it is inlined, once for all calls of it of which the same is known, so that branches that are never
-taken are neither inlined nor looked at by later passes.
+taken are neither inlined nor looked at by later passes. Small callees are inlined first.
 
 What is known of the inputs, and of the attributes of modules, is given by ``known``, ``types`` and ``attributes``. The
 result is right where ``assumptions`` hold: the attributes that were read, with the values that they had. Calls that
@@ -22,6 +22,7 @@ must keep these as long as they live, and nothing in the program may turn on aut
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, NamedTuple, Protocol
@@ -76,8 +77,11 @@ class AttributeRead(NamedTuple):
         return AttributeRead(ModulePath(module.input, module.names + self.module.names), self.name)
 
 
+_SMALL: Final = 24
+"""The most nodes of callees that are inlined before they are evaluated: evaluating another copy is cheaper than sharing
+one."""
 _MAX_DEPTH: Final = 100
-"""How deep calls nest that are evaluated: each level takes a few frames of Python's stack."""
+"""How deep calls nest of callees that are evaluated first: each level takes a few frames of Python's stack."""
 
 UNKNOWN: Final = object()
 """What :meth:`Attributes.value_of` returns where nothing may be assumed."""
@@ -331,7 +335,7 @@ class _Walk:
             case "prim::GetAttr":
                 return self._attribute(node), following
             case "prim::CallFunction" | "prim::CallMethod":
-                return self._call(node), following
+                return self._call(node)
             case "prim::If":
                 return self._branch(node, before)
             case "prim::Loop":
@@ -420,12 +424,15 @@ class _Walk:
         node.replace_with(constant.insert_before(node).output)
         return True
 
-    def _call(self, call: Node) -> bool:
+    def _call(self, call: Node) -> tuple[bool, Node]:
+        """Inline a call: a small callee as it is, to be visited here; another one after it has been evaluated."""
+        following = call.next
         record = called_function(call)
-        if record is None or record.is_recursive or self.callees.depth >= _MAX_DEPTH:
-            return False
-        if not may_change("inline", call):
-            return False
+        if record is None or record.is_recursive or not may_change("inline", call):
+            return False, following
+        is_small = next(itertools.islice(record.graph.all_nodes(), _SMALL, None), None) is None
+        if is_small or self.callees.depth >= _MAX_DEPTH:
+            return True, replace_call(call, record, record.graph)
         arguments = call_arguments(call)
         local = [self.modules.get(value) for value in arguments]
         passed = [None if path is None else self._passed(path) for path in local]
@@ -435,7 +442,7 @@ class _Walk:
             assert module is not None, "a path starts from an input that is a known module"
             self.reads[read.within(module)] = value
         replace_call(call, record, callee.graph)
-        return True
+        return True, following
 
     def _passed(self, path: ModulePath) -> ModulePath:
         """Return the path of a module from the inputs of the outermost graph."""
