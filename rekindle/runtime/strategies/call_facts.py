@@ -15,7 +15,7 @@ calls functions of Python, which may write to any.
 from __future__ import annotations
 
 import keyword
-from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -33,7 +33,6 @@ from rekindle.passes.simplification.partial_evaluation import (
     UNKNOWN,
     AttributeRead,
     ModulePath,
-    is_module,
     keeps_types,
     same_constant,
 )
@@ -114,34 +113,25 @@ class CallFactsFinder:
 
     record: GraphFunction
     volatile: set[AttributeRead] = field(default_factory=set)
-    _written: AbstractSet[AttributeKey] | None = None
-    _is_analyzed: bool = False
-    _keeps_types: bool | None = None
+    written: AbstractSet[AttributeKey] | None = field(init=False)
+    """The attributes that the program writes to; None where it calls what may write to any."""
+    keeps_types: bool = field(init=False)
+    """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
 
-    @property
-    def keeps_types(self) -> bool:
-        """See :func:`rekindle.passes.simplification.partial_evaluation.keeps_types`."""
-        if self._keeps_types is None:
-            self._keeps_types = keeps_types(graphs_of(self.record))
-        return self._keeps_types
+    def __post_init__(self) -> None:
+        graphs = graphs_of(self.record)
+        self.written = _written_attributes(graphs)
+        self.keeps_types = keeps_types(graphs)
 
     def evaluation(self, arguments: Sequence[object]) -> PartialEvaluation:
         """Return the pass that evaluates the graph of the function for calls like one with ``arguments``."""
         graph = self.record.graph
-        attributes = self._attributes(graph, arguments)
+        attributes = None if self.written is None else _LiveAttributes(arguments, self.written, self.volatile)
         return PartialEvaluation(_inputs(graph, arguments), attributes=attributes, with_types=self.keeps_types)
 
     def forget(self, reads: AbstractSet[AttributeRead], arguments: Sequence[object]) -> None:
         """Assume no more of those attributes in ``reads`` that hold something else than a bool."""
         self.volatile |= {read for read in reads if not isinstance(_value_of(arguments, read), (bool, torch.Tensor))}
-
-    def _attributes(self, graph: Graph, arguments: Sequence[object]) -> _LiveAttributes | None:
-        if not any(map(is_module, graph.inputs)):
-            return None
-        if not self._is_analyzed:
-            self._written = _written_attributes(self.record)
-            self._is_analyzed = True
-        return None if self._written is None else _LiveAttributes(arguments, self._written, self.volatile)
 
 
 def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
@@ -216,10 +206,10 @@ def _is_plain(name: str) -> bool:
     return name.isascii() and name.isidentifier() and not keyword.iskeyword(name)
 
 
-def _written_attributes(record: GraphFunction) -> set[AttributeKey] | None:
-    """The attributes that a function and what it calls write to; None where it calls what may write to any."""
+def _written_attributes(graphs: Iterable[Graph]) -> set[AttributeKey] | None:
+    """The attributes that a program writes to; None where it calls what may write to any."""
     found: set[AttributeKey] = set()
-    for graph in graphs_of(record):
+    for graph in graphs:
         for node in nodes_within(graph):
             if node.kind == "prim::SetAttr":
                 found.add(slot_of(node))
