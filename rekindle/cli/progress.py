@@ -11,6 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
+from rekindle.errors.progress import no_display
+
 PATIENCE: Final = 1.0
 """Seconds that a command works before it shows how far it is."""
 
@@ -63,7 +65,8 @@ def working(what: str, patience: float = PATIENCE) -> Iterator[Working]:
     if console.is_terminal:
         shower.start()
     try:
-        yield Working(progress, what)
+        with no_display():
+            yield Working(progress, what)
     finally:
         done.set()
         if console.is_terminal:

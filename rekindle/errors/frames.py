@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from rekindle.errors.progress import compilation_of
 from rekindle.errors.source import SourceRange
 
 
@@ -39,7 +40,8 @@ def compiling(name: str, called_from: SourceRange | None = None, reason: str = "
     """While the body runs, ``name`` is under compilation."""
     _frames.stack.append(CompilationFrame(name, called_from, reason))
     try:
-        yield
+        with compilation_of(name):
+            yield
     finally:
         _frames.stack.pop()
         if not _frames.stack:

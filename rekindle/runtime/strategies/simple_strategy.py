@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from rekindle.errors import UNKNOWN_RANGE
+from rekindle.errors.progress import compilation_of
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
@@ -233,7 +234,7 @@ class SpecializingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """The same, made before it returns."""
-        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE):
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE), compilation_of(self._record.basename):
             return self._graph_for(arguments).prepare(arguments)
 
     def general(self) -> Version:
