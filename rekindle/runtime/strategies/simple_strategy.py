@@ -234,7 +234,7 @@ class SpecializingStrategy:
 
     def prepare(self, arguments: Sequence[object]) -> Version:
         """The same, made before it returns."""
-        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE), compilation_of(self._record.basename):
+        with COMPILING, gc_paused(), room_to_recurse(UNKNOWN_RANGE), compilation_of(_short_name(self._record)):
             return self._graph_for(arguments).prepare(arguments)
 
     def general(self) -> Version:
@@ -288,3 +288,8 @@ class SpecializingStrategy:
             _LOG.exception("%s: could not be optimised, and runs as it was compiled", self._record.name)
         else:
             self._pending = None
+
+
+def _short_name(record: GraphFunction) -> str:
+    """The name of a function with its class or module: ``Linear.forward``."""
+    return ".".join(record.name.split(".")[-2:])
