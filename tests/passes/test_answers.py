@@ -25,6 +25,7 @@ from rekindle.passes import (
     LoopUnrolling,
     PackWeights,
     Parallelize,
+    PartialEvaluation,
     Pass,
     Peephole,
     RemoveDropout,
@@ -40,6 +41,7 @@ from tests.passes.answers import INPUTS, disagreements
 
 PASSES: tuple[Pass, ...] = (
     CanonicalizeOps(),
+    PartialEvaluation(),
     Peephole(),
     HoistFromIf(),
     LoopInvariantMotion(),
