@@ -70,18 +70,21 @@ class Block:
         Raises:
             GraphError: where to go on cannot be told, because the node at hand and its neighbours are gone.
         """
+        # Links are read as slots: compiling walks blocks some hundred thousand times.
         end = self.return_node
-        node = end.next
-        while node is not end:
-            preceding, following, position = node.prev, node.next, node._position
+        node = end._next
+        while node is not None and node is not end:
+            preceding, following, position = node._prev, node._next, node._position
+            assert preceding is not None
+            assert following is not None
             yield node
             # Some of them may be gone: go on from whichever still stands here.
             if node.owning_block is self and (node._position == position or following.owning_block is not self):
-                node = node.next
+                node = node._next
             elif following.owning_block is self:
                 node = following
             elif preceding.owning_block is self:
-                node = preceding.next
+                node = preceding._next
             else:
                 raise GraphError(
                     f"the walk has lost its place: the {node.kind} at hand and both its neighbours are gone; "
@@ -92,23 +95,44 @@ class Block:
     def nodes_reversed(self) -> Iterator[Node]:
         """The nodes from last to first; the node at hand may be moved or destroyed."""
         end = self.return_node
-        node = end.prev
-        while node is not end:
-            preceding = node.prev
+        node = end._prev
+        while node is not None and node is not end:
+            preceding = node._prev
             yield node
-            node = node.prev if node.in_block and node.owning_block is self else preceding
+            node = node._prev if node._next is not None and node.owning_block is self else preceding
+
+    def _node_list(self) -> list[Node]:
+        """The nodes in order, which may change in any way while the list is walked."""
+        found = []
+        end = self.return_node
+        node = end._next
+        while node is not None and node is not end:
+            found.append(node)
+            node = node._next
+        return found
+
+    def _collect(self, kind: str, found: list[Node]) -> None:
+        """Append every node of a kind to ``found``, in the order of :meth:`all_nodes`."""
+        end = self.return_node
+        node = end._next
+        while node is not None and node is not end:
+            if node.kind == kind:
+                found.append(node)
+            for block in node._blocks:
+                block._collect(kind, found)
+            node = node._next
 
     def all_nodes(self) -> Iterator[Node]:
         """Every node in this block and in those within, a node before those in its blocks. Nodes may be inserted, moved
         or destroyed while walking; those that are destroyed before their turn are left out."""
-        stack = [iter(list(self.nodes))]
+        stack = [iter(self._node_list())]
         while stack:
             for node in stack[-1]:
-                if not node.in_block:
+                if node._next is None:
                     continue
                 yield node
                 if node._blocks:
-                    stack.append(iter([inner for block in node._blocks for inner in block.nodes]))
+                    stack.append(iter([inner for block in node._blocks for inner in block._node_list()]))
                     break
             else:
                 stack.pop()
@@ -298,7 +322,9 @@ class Graph:
 
     def find_nodes(self, kind: str) -> list[Node]:
         """Every node of a kind, in every block."""
-        return [node for node in self.all_nodes() if node.kind == kind]
+        found: list[Node] = []
+        self.block._collect(kind, found)
+        return found
 
     def find_node(self, kind: str) -> Node | None:
         """The first node of a kind, in whichever block; None where there is none."""

@@ -370,7 +370,8 @@ class Node:
             moved._uses[Use(self, offset)] = None
 
     def remove_all_inputs(self) -> None:
-        self._note_change()
+        if self.graph._watchers:
+            self.graph.note_change()
         self._operator = None
         for offset, value in enumerate(self._inputs):
             del value._uses[Use(self, offset)]
@@ -462,7 +463,7 @@ class Node:
 
     def insert_after(self, other: Node) -> Node:
         """Insert this new node behind ``other``; behind a block's return node means at its start."""
-        if self.in_block:
+        if self._next is not None:
             raise GraphError(f"{self.kind} stands in a block already; move it instead")
         if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
@@ -508,7 +509,8 @@ class Node:
             block = block.parent
 
     def _unlink(self) -> None:
-        self._note_change()
+        if self.graph._watchers:
+            self.graph.note_change()
         before, after = self.prev, self.next
         before._next, after._prev = after, before
         self._next = self._prev = None
@@ -538,9 +540,10 @@ class Node:
         while self._blocks:
             self.erase_block(len(self._blocks) - 1)
         self.remove_all_inputs()
-        while self._outputs:
-            self.erase_output(len(self._outputs) - 1)
-        if self.in_block:
+        for output in self._outputs:
+            self.graph._forget(output)
+        self._outputs.clear()
+        if self._next is not None:
             if self.graph.insert_point is self:
                 self.graph.insert_point = self.next
             self._unlink()
@@ -552,12 +555,13 @@ class Node:
         """Number the node between its neighbours; where there is no room, these make some."""
         assert self.owning_block is not None
         end = self.owning_block.return_node
-        before = FIRST_POSITION if self.prev is end else self.prev._position
-        if self.next is end:
+        preceding, following = self.prev, self.next
+        before = FIRST_POSITION if preceding is end else preceding._position
+        if following is end:
             self._position = before + POSITION_GAP
             return
-        after = self.next._position
-        if self.prev is end:
+        after = following._position
+        if preceding is end:
             self._position = after - POSITION_GAP
             return
         self._position = (before + after) // 2
