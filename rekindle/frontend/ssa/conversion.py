@@ -33,8 +33,9 @@ def convert_to_ssa(
     if result is not None and not graph.outputs:
         graph.add_output(graph.append_node(graph.create("prim::Uninitialized", types=[result])).output)
     add_control_flow_loads_and_stores(graph, as_printed=as_printed, partial=partial)
-    add_loop_continuations(graph)
-    inline_loop_conditions(graph)
+    if any(map(graph.find_nodes, ("prim::Loop", "prim::BreakStmt", "prim::ContinueStmt"))):
+        add_loop_continuations(graph)
+        inline_loop_conditions(graph)
     erase_loads_and_stores(graph)
     transform_exits(graph)
 
@@ -381,19 +382,17 @@ def erase_loads_and_stores(graph: Graph) -> None:
     Raises:
         InternalError: a variable is read where nothing has been stored to it.
     """
-    _erase_in_block(graph.block, [])
+    _erase_in_block(graph.block, {})
 
 
-def _erase_in_block(block: Block, outer: list[dict[str, Value]]) -> None:
-    values: dict[str, Value] = {}
-    scopes = [*outer, values]
+def _erase_in_block(block: Block, values: dict[str, Value]) -> None:
     for node in block.nodes:
         if node.kind == "prim::Store":
             values[node.get_string("name")] = node.input
             node.destroy()
         elif node.kind == "prim::Load":
             name = node.get_string("name")
-            found = next((scope[name] for scope in reversed(scopes) if name in scope), None)
+            found = values.get(name)
             if found is None:
                 raise InternalError(f"the variable '{name}' is read before anything is stored to it")
             if not found.type.is_subtype_of(node.output.type) and node.output.type.is_subtype_of(found.type):
@@ -402,4 +401,4 @@ def _erase_in_block(block: Block, outer: list[dict[str, Value]]) -> None:
             node.replace_with(found)
         else:
             for inner in node.blocks:
-                _erase_in_block(inner, scopes)
+                _erase_in_block(inner, values.copy())

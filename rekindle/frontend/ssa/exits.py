@@ -31,15 +31,22 @@ from rekindle.ir.types import BOOL, Type, unify
 
 def transform_exits(graph: Graph) -> None:
     """Erase every loop continuation and every return of ``graph``."""
-    wrap_with_bodies(graph.block)
+    has_with_bodies = any(map(graph.find_nodes, ("prim::Enter", "prim::Exit")))
+    if has_with_bodies:
+        wrap_with_bodies(graph.block)
     for kind in ("prim::LoopContinuation", "prim::ReturnStmt"):
         _ExitTransform(graph, kind).run()
     merge_consecutive_ifs(graph.block)
-    unwrap_with_bodies(graph.block)
+    if has_with_bodies:
+        unwrap_with_bodies(graph.block)
 
 
 CLOSURES: Final = ("prim::Closure", "prim::Try")
 """The kinds of nodes whose block a return leaves, and not the function around it."""
+
+
+_LEAVING: Final = frozenset({"prim::RaiseException", "prim::If", "prim::Loop", "prim::With", *CLOSURES})
+"""The kinds of nodes that control may leave early, beside the exits that are transformed."""
 
 
 class _Status(Enum):
@@ -109,6 +116,9 @@ class _ExitTransform:
         node = block.return_node.next
         while node is not block.return_node:
             following = node.next
+            if node.kind not in _LEAVING and node.kind != self.kind:
+                node = following
+                continue
             exit = self._transform_node(node)
             if exit.status in (_Status.WILL, _Status.THROWS):
                 self._delete_from(block, following)
@@ -315,19 +325,19 @@ def merge_consecutive_ifs(block: Block) -> bool:
             -> (%b)
     """
     changed = False
-    node = block.return_node.next
-    while node is not block.return_node:
+    for node in block.nodes:
         while _merge_next_if(node):
             changed = True
         for inner in node.blocks:
             changed |= merge_consecutive_ifs(inner)
-        node = node.next
     return changed
 
 
 def _merge_next_if(first: Node) -> bool:
+    if first.kind != "prim::If":
+        return False
     second = first.next
-    if first.kind != "prim::If" or second.kind != "prim::If" or second.input.node is not first:
+    if second.kind != "prim::If" or second.input.node is not first:
         return False
     decisions = [_constant_bool(block.outputs[second.input.offset]) for block in first.blocks]
     if None in decisions or decisions[0] == decisions[1]:

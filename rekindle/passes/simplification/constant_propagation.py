@@ -77,10 +77,10 @@ def fold_node(node: Node) -> bool:
 
 def _can_be_computed(node: Node) -> bool:
     if (
-        is_foreign(node.kind)  # it may do anything, and a program that is merely loaded must not run it
-        or node.kind in _NOT_FOLDED
+        node.kind in _NOT_FOLDED
         or not node.outputs
-        or not all(is_constant(value) for value in node.inputs)
+        or not all(map(is_constant, node.inputs))
+        or is_foreign(node.kind)  # it may do anything, and a program that is merely loaded must not run it
     ):
         return False
     if not all(is_immutable(value.type) for value in (*node.inputs, *node.outputs)):
