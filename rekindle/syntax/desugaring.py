@@ -90,7 +90,7 @@ def _marked_within(tree: Tree, flag: Expr) -> tuple[Tree, bool]:
     found = False
     for child in tree.children:
         if isinstance(child, Tree) and child.kind == "list":
-            items, inner = mark_breaks(list(child.subtrees()), flag)
+            items, inner = mark_breaks(child.subtrees(), flag)
             child, found = Tree("list", child.range, tuple(items)), found or inner
         children.append(child)
     return (Tree(tree.kind, tree.range, tuple(children)), True) if found else (tree, False)

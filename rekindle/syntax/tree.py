@@ -38,10 +38,11 @@ class Tree:
         assert isinstance(child, str), f"child {index} of ({self.kind} …) is a tree"
         return child
 
-    def subtrees(self) -> Iterator[Tree]:
+    def subtrees(self) -> list[Tree]:
         """The children, all of which are trees."""
-        for index in range(len(self.children)):
-            yield self.subtree(index)
+        found = [child for child in self.children if isinstance(child, Tree)]
+        assert len(found) == len(self.children), f"a child of ({self.kind} …) is a string"
+        return found
 
     def walk(self) -> Iterator[Tree]:
         """This tree and all below it, parents first. Needs no recursion, so depth does not matter."""
@@ -49,7 +50,7 @@ class Tree:
         while stack:
             tree = stack.pop()
             yield tree
-            stack.extend(child for child in reversed(tree.children) if isinstance(child, Tree))
+            stack.extend([child for child in reversed(tree.children) if isinstance(child, Tree)])
 
     def same_as(self, other: Tree) -> bool:
         """Whether both have the same kinds and strings all the way down; places do not count."""

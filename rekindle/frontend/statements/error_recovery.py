@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from rekindle.syntax.tree import Tree
@@ -46,7 +46,18 @@ def target_names(target: Expr) -> set[str]:
 
 def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
     """The names that the statements (or expressions), and those within them, give a meaning."""
-    return {name for statement in statements for tree in walk_scope(statement.tree) for name in _names(tree)}
+    return names_given_by(tree for statement in statements for tree in walk_scope(statement.tree))
+
+
+def names_given_by(trees: Iterable[Tree]) -> set[str]:
+    """The names that the trees themselves give a meaning."""
+    names: set[str] = set()
+    for tree in trees:
+        if tree.kind in _NAMING:
+            names.update(_NAMING[tree.kind](tree))
+        elif tree.kind in _ASSIGNING:
+            names.update(*map(target_names, _ASSIGNING[tree.kind](tree)))
+    return names
 
 
 def deleted_names(statement: Stmt) -> set[str]:
@@ -74,41 +85,36 @@ def walk_scope(tree: Tree) -> Iterator[Tree]:
         if tree.kind == Def.KIND:
             stack.extend(param.default.tree for param in Def(tree).params if param.default is not None)
         elif tree.kind != Lambda.KIND:
-            stack.extend(child for child in reversed(tree.children) if isinstance(child, Tree))
+            stack.extend([child for child in reversed(tree.children) if isinstance(child, Tree)])
 
 
-def _names(tree: Tree) -> Iterator[str]:
-    if tree.kind == ErrorStmt.KIND:
-        yield from ErrorStmt(tree).names
-    if tree.kind == Def.KIND:
-        yield Def(tree).name.name
-    if tree.kind == LocalClass.KIND:
-        yield LocalClass(tree).name
-    if tree.kind == LocalImport.KIND:
-        yield LocalImport(tree).name
-    if tree.kind == Handler.KIND and Handler(tree).name:
-        yield Handler(tree).name
-    for target in _targets(tree):
-        yield from target_names(target)
+_NAMING: Final[dict[str, Callable[[Tree], Iterable[str]]]] = {
+    ErrorStmt.KIND: lambda tree: ErrorStmt(tree).names,
+    Def.KIND: lambda tree: [Def(tree).name.name],
+    LocalClass.KIND: lambda tree: [LocalClass(tree).name],
+    LocalImport.KIND: lambda tree: [LocalImport(tree).name],
+    Handler.KIND: lambda tree: filter(None, [Handler(tree).name]),
+}
+"""The names that a tree of a kind gives a meaning, other than by targets."""
 
-
-def _targets(tree: Tree) -> list[Expr]:
-    if tree.kind == Assign.KIND:
-        return Assign(tree).targets
-    if tree.kind == AugAssign.KIND:
-        return [AugAssign(tree).target]
-    if tree.kind == For.KIND:
-        return [For(tree).target]
-    if tree.kind == With.KIND:
-        return [item.target for item in With(tree).items if item.target is not None]
-    if tree.kind == Walrus.KIND:
-        return [Walrus(tree).target]
-    return []
+_ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
+    Assign.KIND: lambda tree: Assign(tree).targets,
+    AugAssign.KIND: lambda tree: [AugAssign(tree).target],
+    For.KIND: lambda tree: [For(tree).target],
+    With.KIND: lambda tree: [item.target for item in With(tree).items if item.target is not None],
+    Walrus.KIND: lambda tree: [Walrus(tree).target],
+}
+"""The targets that a tree of a kind assigns to."""
 
 
 def assigns_attribute(tree: Tree) -> bool:
     """Whether the statement assigns to an attribute, so that emitting it may leave traces in a class."""
-    return any(target.tree.kind == Select.KIND for each in tree.walk() for target in _targets(each))
+    return any(
+        target.tree.kind == Select.KIND
+        for each in tree.walk()
+        if each.kind in _ASSIGNING
+        for target in _ASSIGNING[each.kind](each)
+    )
 
 
 def may_leave(statements: Iterable[Stmt]) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rekindle.errors import SourceRange, UnsupportedError
 from rekindle.frontend.calls.generic import GenericFunction
-from rekindle.frontend.statements.error_recovery import assigned_names, walk_scope
+from rekindle.frontend.statements.error_recovery import names_given_by, walk_scope
 from rekindle.frontend.statements.results import as_declared
 from rekindle.frontend.sugared_values.base import FlattenedValue, Keywords, SugaredValue
 from rekindle.frontend.sugared_values.functions import SugaredFunction
@@ -30,14 +30,23 @@ def definition_of_lambda(expr: Lambda) -> Def:
 
 def local_names(definition: Def) -> set[str]:
     """The variables of the function itself."""
-    names = {param.name.name for param in definition.params} | assigned_names(definition.body)
-    return names.difference(nonlocal_names(definition))
+    trees = _trees_of(definition)
+    names = {param.name.name for param in definition.params} | names_given_by(trees)
+    return names.difference(_nonlocal_names(trees))
 
 
 def nonlocal_names(definition: Def) -> set[str]:
     """The variables around the function that it says it assigns."""
-    trees = (tree for statement in definition.body for tree in walk_scope(statement.tree))
+    return _nonlocal_names(_trees_of(definition))
+
+
+def _nonlocal_names(trees: list[Tree]) -> set[str]:
     return {name for tree in trees if tree.kind == Nonlocal.KIND for name in Nonlocal(tree).names}
+
+
+def _trees_of(definition: Def) -> list[Tree]:
+    """What the body of the function is made of, without what is in functions within it."""
+    return [tree for statement in definition.body for tree in walk_scope(statement.tree)]
 
 
 def free_names(definition: Def) -> set[str]:

@@ -45,7 +45,9 @@ class Field(Generic[V]):
     view: type[V]
 
     def __get__(self, instance: View, owner: object) -> V:
-        return self.view(instance.tree.subtree(self.index))
+        child = instance.tree.children[self.index]
+        assert isinstance(child, Tree)
+        return self.view(child)
 
 
 @dataclass(slots=True, frozen=True)
@@ -67,7 +69,8 @@ class OptionField(Generic[V]):
     view: type[V]
 
     def __get__(self, instance: View, owner: object) -> V | None:
-        option = instance.tree.subtree(self.index)
+        option = instance.tree.children[self.index]
+        assert isinstance(option, Tree)
         return self.view(option.subtree(0)) if option.children else None
 
 
@@ -82,7 +85,7 @@ class TextField:
 
 
 def list_tree(range: SourceRange, items: Iterable[View]) -> Tree:
-    return Tree(LIST, range, tuple(item.tree for item in items))
+    return Tree(LIST, range, tuple([item.tree for item in items]))
 
 
 def option_tree(range: SourceRange, item: View | None) -> Tree:
