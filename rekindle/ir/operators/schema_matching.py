@@ -18,6 +18,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
@@ -89,11 +90,20 @@ class MatchedSchema:
 
 
 class SchemaMismatch(Exception):
-    """Why a call does not fit a schema."""
+    """Why a call does not fit a schema. A message that takes time to write is given as a function: most overloads that
+    do not fit stand before one that does, and nobody reads why."""
 
-    def __init__(self, message: str, cause: Cause = Cause.TYPE_MISMATCH) -> None:
-        super().__init__(message)
+    def __init__(self, message: str | Callable[[], str], cause: Cause = Cause.TYPE_MISMATCH) -> None:
+        super().__init__()
+        self.message = message
         self.cause = cause
+
+    def __str__(self) -> str:
+        return _text_of(self.message)
+
+
+def _text_of(message: str | Callable[[], str]) -> str:
+    return message if isinstance(message, str) else message()
 
 
 # ----------------------------------------------------------------------------------- converting values
@@ -106,11 +116,13 @@ def is_empty_list_literal(argument: NamedValue) -> bool:
 
 def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputBuilder, Type]:
     """How ``argument`` becomes a ``type``, and the type that this gives, which may still not fit."""
+    actual = argument.type
+    if actual is type and not type.contained:
+        return argument_builder(argument), actual
     if argument.value is not None and _is_assumed(argument.value) and not has_free_variables(type):
         return _reveal(argument.value, type), type
-    if isinstance(type, OptionalType) and not argument.type.is_optional:
+    if isinstance(type, OptionalType) and not actual.is_optional:
         return convert(argument, type.element, conversions)
-    actual = argument.type
     if isinstance(type, UnionType) and type.is_optional and is_open_number(actual):
         return convert(argument, without_none(type), conversions)
     fitting = open_tuple_in(type) if isinstance(actual, TupleType) and not actual.is_subtype_of(type) else None
@@ -490,14 +502,21 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
         return _typed_constant(actual, type)
     build, result = convert(actual, type, conversions)
     if not result.is_subtype_of(type):
-        message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
-        if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
-            message += " (an empty list without an annotation is a List[Tensor])"
-        if formal.assumed:
-            message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
-        message += mismatch_note(result, type)
-        raise SchemaMismatch(message, Cause.DEFAULT_TYPE_ASSUMED if formal.assumed else Cause.TYPE_MISMATCH)
+        raise SchemaMismatch(
+            partial(_misfit, formal, actual, result, type),
+            Cause.DEFAULT_TYPE_ASSUMED if formal.assumed else Cause.TYPE_MISMATCH,
+        )
     return build
+
+
+def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> str:
+    """Why ``actual``, of which a ``result`` would be made, is no ``type``."""
+    message = f"argument '{formal.name}': expected {type.annotation}, got {result.annotation}"
+    if is_empty_list_literal(actual) or (result == ListType(TENSOR) and isinstance(without_none(type), ListType)):
+        message += " (an empty list without an annotation is a List[Tensor])"
+    if formal.assumed:
+        message += f" ('{formal.name}' was taken for a Tensor because it has no annotation)"
+    return message + mismatch_note(result, type)
 
 
 def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
@@ -554,7 +573,7 @@ def match_schemas(
     Raises:
         SchemaError: none does; the message says of each why.
     """
-    failures: list[tuple[FunctionSchema, str]] = []
+    failures: list[tuple[FunctionSchema, str | Callable[[], str]]] = []
     cause = Cause.TYPE_MISMATCH
     given = [*(() if self_value is None else (self_value,)), *args, *kwargs]
     rounds = (True,) if len(schemas) == 1 else (False, True)
@@ -564,7 +583,7 @@ def match_schemas(
             try:
                 return index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
             except SchemaMismatch as why:
-                failures.append((schema, str(why)))
+                failures.append((schema, why.message))
                 cause = why.cause if len(schemas) == 1 else cause
     checked = _may_check(given)
     if checked:
@@ -577,7 +596,7 @@ def match_schemas(
                         schema, args, kwargs, self_value, conversions=conversions, lenient=lenient
                     )
                 except SchemaMismatch as why:
-                    failures.append((schema, str(why)))
+                    failures.append((schema, why.message))
     hint, likely = _hint(given)
     if (
         checked
@@ -585,7 +604,8 @@ def match_schemas(
         and not _would_fit_checked(name, schemas, args, kwargs, self_value)
     ):
         hint = likely = None
-    message = _describe_failure(name, failures, args, kwargs, self_value)
+    texts = [(schema, _text_of(message)) for schema, message in failures]
+    message = _describe_failure(name, texts, args, kwargs, self_value)
     raise SchemaError(message, range, hint=hint, cause=likely or cause)
 
 

@@ -33,7 +33,7 @@ class Type:
 
     def is_subtype_of(self, other: Type) -> bool:
         """Whether a value of this type can stand wherever one of ``other`` is expected."""
-        return self == other or other.accepts(self)
+        return self is other or self == other or other.accepts(self)
 
     def accepts(self, other: Type) -> bool:
         """Whether this type admits ``other`` beyond being equal to it: the wide types (Any, Scalar, Optional …) say
