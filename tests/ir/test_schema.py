@@ -366,3 +366,26 @@ def test_errors(text: str, message: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse_schema(text)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aten::f(int a=1-2) -> int",
+        "aten::f(int a, int a) -> int",
+        "aten::f(Tensor(a!) self, *, *, int b) -> Tensor(a!)",
+        "aten::f(float a=x) -> int",
+        "aten::f(Tensor?[] a, bool b=1.5) -> Tensor",
+        "aten::f(Tensor a b) -> Tensor",
+        "aten::f::g(Tensor a) -> Tensor",
+        "aten::1(Tensor a) -> Tensor",
+    ],
+)
+def test_schemas_of_plain_parts_are_refused_like_others(text: str) -> None:
+    # A schema whose arguments were all met before is put together from them; a result list is never met before.
+    with pytest.raises(ParseError) as plain:
+        parse_schema(text)
+    with pytest.raises(ParseError) as whole:
+        parse_schema(f"{text.rpartition(' -> ')[0]} -> ()")
+    assert plain.value.message == whole.value.message
+    assert plain.value.range.start == whole.value.range.start

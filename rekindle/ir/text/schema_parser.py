@@ -13,6 +13,8 @@ The grammar; :mod:`rekindle.ir.text.type_parser` has that of types::
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
 from typing import Final
 
 import torch
@@ -45,7 +47,65 @@ def parse_schema(text: str, resolver: Resolver | None = None) -> FunctionSchema:
     Raises:
         ParseError: it spells none.
     """
-    return _SchemaReader(Lexer(Source(text), SCHEMA), resolver).read()
+    known = _from_known_parts(text) if resolver is None else None
+    return _reader(text, resolver).read() if known is None else known
+
+
+def _reader(text: str, resolver: Resolver | None = None) -> _SchemaReader:
+    return _SchemaReader(Lexer(Source(text), SCHEMA), resolver)
+
+
+# ------------------------------------------------------------------------------------------- parts that are read once
+
+_BASE: Final = "(?:Tensor|Scalar|ScalarType|SymInt|Layout|Device|MemoryFormat|int|float|bool|str)"
+_TYPE: Final = rf"{_BASE}(?:\([a-z]!?\))?(?:\[[0-9]*\]|\?)*"
+_WORD: Final = r"[A-Za-z_]\w*"
+_PLAIN_SCHEMA: Final = re.compile(rf"({_WORD}(?:::{_WORD})?)(?:\.({_WORD}))?\((.*)\) -> ({_TYPE})", re.ASCII)
+_PLAIN_ARGUMENT: Final = re.compile(rf"{_TYPE} {_WORD}(?:=[\w.+-]+)?", re.ASCII)
+
+
+def _from_known_parts(text: str) -> FunctionSchema | None:
+    """Return the schema that ``text`` spells if it has one result and its arguments are of plain types; else None.
+
+    Schemas repeat their arguments (``Tensor self``, ``int dim=-1``): each spelling is read once.
+    """
+    found = _PLAIN_SCHEMA.fullmatch(text)
+    if found is None:
+        return None
+    arguments: dict[str, Argument] = {}
+    pieces = found[3].split(", ") if found[3] else []
+    kwarg_only = False
+    try:
+        for piece in pieces:
+            if piece == "*" and not kwarg_only:
+                kwarg_only = True
+                continue
+            if _PLAIN_ARGUMENT.fullmatch(piece) is None:
+                return None
+            argument = _argument(piece, kwarg_only)
+            arguments[argument.name] = argument
+        result = _result(found[4])
+    except ParseError:
+        return None  # reading the whole text names the place in it
+    if len(arguments) + kwarg_only < len(pieces):
+        return None
+    return FunctionSchema(found[1], found[2] or "", tuple(arguments.values()), (result,))
+
+
+@lru_cache(maxsize=4096)
+def _argument(text: str, kwarg_only: bool) -> Argument:
+    reader = _reader(text)
+    argument = reader.read_argument(kwarg_only, set())
+    reader.expect_end()
+    return argument
+
+
+@lru_cache(maxsize=4096)
+def _result(text: str) -> Argument:
+    reader = _reader(text)
+    result = reader.read_result()
+    reader.expect_end()
+    return result
 
 
 _Default = tuple[object, str | None]
@@ -70,9 +130,12 @@ class _SchemaReader:
         arguments, is_vararg = self._arguments()
         lexer.expect("->")
         returns, is_varret = self._returns()
-        if lexer.cur.kind != EOF:
-            lexer.fail(f"Expected the end of the schema but found {lexer.cur}.")
+        self.expect_end()
         return FunctionSchema(name, overload, arguments, returns, is_vararg, is_varret)
+
+    def expect_end(self) -> None:
+        if self._lexer.cur.kind != EOF:
+            self._lexer.fail(f"Expected the end of the schema but found {self._lexer.cur}.")
 
     def _arguments(self) -> tuple[tuple[Argument, ...], bool]:
         lexer = self._lexer
@@ -90,13 +153,13 @@ class _SchemaReader:
                 lexer.next()
                 kwarg_only = True
             else:
-                arguments.append(self._argument(kwarg_only, names))
+                arguments.append(self.read_argument(kwarg_only, names))
             if lexer.next_if(",") is None:
                 break
         lexer.expect(")")
         return tuple(arguments), False
 
-    def _argument(self, kwarg_only: bool, names: set[str]) -> Argument:
+    def read_argument(self, kwarg_only: bool, names: set[str]) -> Argument:
         lexer = self._lexer
         found = self._types.read_annotated()
         word = lexer.expect(IDENT)
@@ -115,19 +178,19 @@ class _SchemaReader:
         if lexer.next_if("...") is not None:
             return (), True
         if lexer.next_if("(") is None:
-            return (self._result(),), False
+            return (self.read_result(),), False
         results: list[Argument] = []
         while lexer.cur.kind != ")":
             if lexer.next_if("...") is not None:
                 lexer.expect(")")
                 return tuple(results), True
-            results.append(self._result())
+            results.append(self.read_result())
             if lexer.next_if(",") is None:
                 break
         lexer.expect(")")
         return tuple(results), False
 
-    def _result(self) -> Argument:
+    def read_result(self) -> Argument:
         found = self._types.read_annotated()
         word = self._lexer.next_if(IDENT)
         name = "" if word is None else word.text

@@ -32,12 +32,11 @@ HIDDEN_WRITES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
 """Arguments that are written to without an annotation, each with the argument that turns it off."""
 
 
-def may_alias_inputs(qualified_name: str) -> bool:
+def may_alias_inputs(kind: str, *, is_composite: bool) -> bool:
     """Whether the results of an operator of the dispatcher may be its arguments, or views of them, though they have no
     alias annotation."""
-    kind = qualified_name.partition(".")[0]
     traits = traits_of_kind(kind)
-    return Trait.FRESH not in traits and (Trait.ALIASES_OPERANDS in traits or is_composite(qualified_name))
+    return Trait.FRESH not in traits and (Trait.ALIASES_OPERANDS in traits or is_composite)
 
 
 def is_composite(qualified_name: str) -> bool:

@@ -24,28 +24,25 @@ from rekindle.ops.registration.traits import traits_of_overload
 
 
 class _DispatcherIndex:
-    """The overload names of each kind, as the dispatcher knows them."""
+    """The names that the dispatcher knows: ``aten::add.Tensor``."""
 
     def __init__(self) -> None:
-        self._overloads: dict[str, set[str]] = {}
-        self._names = 0
+        self._kinds: frozenset[str] = frozenset()
+        self._names: frozenset[str] = frozenset()
 
-    def overloads(self, kind: str) -> set[str]:
-        found = self._overloads.get(kind)
-        if found is None and (not self._names or not kind.startswith(("aten::", "prim::"))):
+    def knows_kind(self, kind: str) -> bool:
+        if kind not in self._kinds and (not self._names or not kind.startswith(("aten::", "prim::"))):
             self._read()  # custom operators may have been defined since
-            found = self._overloads.get(kind)
-        return found or set()
+        return kind in self._kinds
+
+    def knows(self, qualified_name: str) -> bool:
+        return qualified_name in self._names
 
     def _read(self) -> None:
         names = torch._C._dispatch_get_all_op_names()
-        if len(names) == self._names:
-            return
-        self._names = len(names)
-        self._overloads.clear()
-        for name in names:
-            kind, _, overload = name.partition(".")
-            self._overloads.setdefault(kind, set()).add(overload)
+        if len(names) != len(self._names):
+            self._names = frozenset(names)
+            self._kinds = frozenset([name.partition(".")[0] for name in names])
 
 
 _INDEX: Final = _DispatcherIndex()
@@ -53,14 +50,13 @@ _INDEX: Final = _DispatcherIndex()
 
 def dispatcher_operators(kind: str) -> Sequence[Operator]:
     """The dispatcher's operators of a kind, in the order in which ``torch.ops`` tries them."""
-    known = _INDEX.overloads(kind)
-    if not known:
+    if not _INDEX.knows_kind(kind):
         return ()
     namespace, _, name = kind.partition("::")
     packet = getattr(getattr(torch.ops, namespace), name)
     found = []
     for overload in packet.overloads():
-        if ("" if overload == "default" else overload) in known:
+        if _INDEX.knows(kind if overload == "default" else f"{kind}.{overload}"):
             found.append(_operator(getattr(packet, overload)))
     return found
 
@@ -69,6 +65,7 @@ def _operator(overload: Any) -> Operator:
     schema = parse_schema(str(overload._schema))
     call: Operation = overload._op  # what the overload's own __call__ does, less a Python frame
     direct = DIRECT.get(schema.qualified_name)
+    composite = is_composite(schema.qualified_name)
     simple = not any(argument.kwarg_only or argument.has_default for argument in schema.arguments)
     return Operator(
         schema,
@@ -78,10 +75,10 @@ def _operator(overload: Any) -> Operator:
         # What returns nothing and writes to nothing must be there for something else: a check, a log, a message.
         has_side_effects=not schema.returns and not schema.is_mutable,
         is_nondeterministic=torch.Tag.nondeterministic_seeded in overload.tags,
-        may_alias_inputs=may_alias_inputs(schema.qualified_name),
+        may_alias_inputs=may_alias_inputs(schema.name, is_composite=composite),
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
         takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
-        traits=traits_of_overload(schema, overload.tags, is_composite=is_composite(schema.qualified_name)),
+        traits=traits_of_overload(schema, overload.tags, is_composite=composite),
     )
 
 
