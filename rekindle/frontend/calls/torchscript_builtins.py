@@ -5,8 +5,9 @@ They stand behind the operators of the same name, in order, and are inlined wher
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 from string import Template
 
 import torch
@@ -191,15 +192,24 @@ class _BuiltinResolver(EmptyResolver):
         return _Torch() if name == "torch" else GLOBALS.get(name)
 
 
+_DEFINITION = re.compile(r"^def (\w+).*\n(?:[ \t].*\n|\n)*", re.MULTILINE)
+
+
 @lru_cache(maxsize=1)
-def _functions() -> dict[str, list[GraphFunction]]:
-    """The functions by kind, each compiled when it is first looked at."""
-    found: dict[str, list[GraphFunction]] = {}
+def _definitions() -> dict[str, list[Source]]:
+    """The texts of the functions by kind, in order."""
+    found: dict[str, list[Source]] = {}
     for text in _texts():
         namespace = "prim" if text is _EXTREMES else "aten"
-        for kind, record in read_functions(text, namespace):
-            found.setdefault(kind, []).append(record)
+        for part in _DEFINITION.finditer(text):
+            first_line = text.count("\n", 0, part.start()) + 1
+            found.setdefault(f"{namespace}::{part[1]}", []).append(Source(part[0], LIBRARY, first_line))
     return found
+
+
+@cache
+def _functions(kind: str) -> list[GraphFunction]:
+    return [record for source in _definitions()[kind] for _, record in _read(source, kind.partition("::")[0])]
 
 
 def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, GraphFunction]]:
@@ -207,8 +217,12 @@ def read_functions(text: str, namespace: str = "aten") -> Iterator[tuple[str, Gr
 
     They are compiled when they are first looked at.
     """
+    return _read(Source(text, LIBRARY), namespace)
+
+
+def _read(source: Source, namespace: str) -> Iterator[tuple[str, GraphFunction]]:
     resolver = _BuiltinResolver()
-    for statement in parse_module(Source(text, LIBRARY)):
+    for statement in parse_module(source):
         definition = Def(statement.tree)
         kind = f"{namespace}::{definition.name.name}"
         yield kind, _record(kind, definition, resolver)
@@ -223,8 +237,8 @@ def _record(kind: str, definition: Def, resolver: _BuiltinResolver) -> GraphFunc
 
 
 def find_builtin_functions(kind: str) -> Sequence[GraphFunction]:
-    """The builtin functions that extend the operator ``kind``."""
-    return _functions().get(kind, ())
+    """The builtin functions that extend the operator ``kind``. They are read when their kind is first asked for."""
+    return _functions(kind) if kind in _definitions() else ()
 
 
 builtin_calls.find_builtin_functions = find_builtin_functions
