@@ -68,6 +68,8 @@ def needs_call_types(
     names = _parameters(inner)
     if not open_parameters(inner).isdisjoint(names):
         return True
+    if annotations_of(inner).keys() >= {*names[skipped:]}:
+        return False  # the source need not be read
     definition = generic_function(function).definition
     assumed = {param.name.name for param in definition.params if param.annotation is None}
     if not assumed.isdisjoint(default_arguments(inner)):

@@ -69,10 +69,9 @@ def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
 # -------------------------------------------------------------------------------------------------- those of the source
 
 _DECLARATION: Final = re.compile(
-    r"^@[\w.]*\b_overload\b.*\n"  # the decorator, with a comment
+    r"@[\w.]*\b_overload\b.*\n"  # the decorator, with a comment
     r"(?:[ \t]*(?:#.*)?\n|@.*\n)*"  # comments and other decorators
-    r"def[ \t]+(\w+)",
-    re.MULTILINE,
+    r"def[ \t]+(\w+)"
 )
 _places: dict[str, tuple[list[str], list[tuple[str, int]]]] = {}
 """For each file its lines, and the declarations in it: the name, and the index of the first line."""
@@ -85,9 +84,7 @@ def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     known = _places.get(code.co_filename)
     if known is None or known[0] is not lines:
-        text = "".join(lines)
-        places = [(found[1], text.count("\n", 0, found.start())) for found in _DECLARATION.finditer(text)]
-        known = _places[code.co_filename] = (lines, places)
+        known = _places[code.co_filename] = (lines, list(_declarations("".join(lines))))
     if "." in function.__qualname__:
         return
     for name, index in known[1]:
@@ -95,6 +92,19 @@ def _forgotten(function: types.FunctionType) -> Iterator[types.FunctionType]:
             declaration = _declaration_at(index, lines, function)
             if declaration is not None:
                 yield declaration
+
+
+def _declarations(text: str) -> Iterator[tuple[str, int]]:
+    """The names of the functions that are declared in the text, each with the index of its first line."""
+    line = counted = 0
+    at = text.find("_overload")
+    while at >= 0:
+        start = text.rfind("\n", 0, at) + 1
+        found = _DECLARATION.match(text, start)
+        if found is not None:
+            line, counted = line + text.count("\n", counted, start), start
+            yield found[1], line
+        at = text.find("_overload", at + 1 if found is None else found.end())
 
 
 def _declaration_at(index: int, lines: list[str], function: types.FunctionType) -> types.FunctionType | None:

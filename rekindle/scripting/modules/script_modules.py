@@ -7,6 +7,7 @@ import types
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -247,20 +248,26 @@ def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
 
 def entry_points(concrete: ConcreteModuleType) -> list[str]:
     """The names of the methods that are compiled though nothing may call them."""
-    cls = concrete.python_class
     names = ["forward"]
-    for name in dir(cls):
-        if name != "forward" and modifier_of(inspect.getattr_static(cls, name, None)) is Modifier.EXPORT:
+    for name, member in _members(concrete.python_class):
+        if name != "forward" and modifier_of(member) is Modifier.EXPORT:
             names.append(name)
     return names
+
+
+def _members(cls: type) -> list[tuple[str, object]]:
+    """What a class and its bases define, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at once."""
+    found: dict[str, object] = {}
+    for base in reversed(cls.__mro__):
+        found.update(vars(base))
+    return sorted(found.items(), key=itemgetter(0))
 
 
 def _find_properties(concrete: ConcreteModuleType) -> None:
     """Make the properties of the class known, so that what Python assigns to one goes to its setter. They are compiled
     when they are used."""
-    cls = concrete.python_class
-    for name in dir(cls):
-        if isinstance(inspect.getattr_static(cls, name, None), property):
+    for name, member in _members(concrete.python_class):
+        if isinstance(member, property):
             property_of(concrete, name)
 
 
