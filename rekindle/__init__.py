@@ -189,16 +189,22 @@ def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'rekindle' has no attribute '{name}'")
-    with importlib.import_module("rekindle.ir.gc_pause").gc_paused():
+    with importlib.import_module("rekindle.ir.gc_pause").gc_paused(everything_stays=True):
         # They fill slots of the floors below: source text sees the names of Python around it, graphs are edited with
         # PyTorch's functions.
         importlib.import_module("rekindle.scripting")
-        importlib.import_module("rekindle.archive")
         importlib.import_module("rekindle.transforms")
+        importlib.import_module("rekindle.program.saving").save_program.provide(_save)
         importlib.import_module("rekindle.program.public_names").public.provide(__getattr__)
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found
+
+
+def _save(program: Any, f: Any, extra_files: Any) -> None:
+    """``rekindle.save``, for programs that are asked to save themselves: most are not, and archives take time to
+    import."""
+    importlib.import_module("rekindle.archive.save").save(program, f, extra_files)
 
 
 def __dir__() -> list[str]:
