@@ -6,6 +6,8 @@ python -m benchmarks --workload LSTM       those workloads whose names have this
 python -m benchmarks --peers inductor      with torch.compile as well
 python -m benchmarks --only kernels --peers inductor --check    tells what grew beyond the baseline; exit code 1
 python -m benchmarks --only kernels --peers inductor --save     makes this run the baseline
+python -m benchmarks --only modules                             what others wrote; hours, and packages: [modules]
+python -m benchmarks --only modules --every 20 --resume         a part of it; what an earlier run measured is kept
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -39,6 +41,7 @@ from benchmarks import (
     interpreter,
     kernels,
     learning,
+    modules,
     overhead,
     plots,
     strategies,
@@ -61,7 +64,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads while workloads run")
     parser.add_argument("--plot", type=Path, help="where the picture of graph_size, bandwidth or learning goes: an SVG")
     parser.add_argument("--check", action="store_true", help="compare the kernels' ratios with the baseline's")
-    parser.add_argument("--save", action="store_true", help="make the kernels' ratios the baseline")
+    parser.add_argument("--save", action="store_true", help="make this the kernels' baseline, or the table of modules")
+    parser.add_argument("--every", type=int, default=1, help="of the modules, only every so many")
+    parser.add_argument("--limit", type=float, default=modules.LIMIT, help="seconds for a process of a module")
+    parser.add_argument("--resume", action="store_true", help="keep the rows of modules that are in the output")
     parser.add_argument("--out", type=Path, default=OUTPUT / "latest.json", help="where the JSON goes")
     options = parser.parse_args(arguments)
     if options.check and not baseline.PATH.exists():
@@ -69,7 +75,7 @@ def main(arguments: list[str] | None = None) -> int:
     found: dict[str, Any] = {"machine": machine()}
     slower: list[baseline.Regression] = []
     for name, benchmark in BENCHMARKS.items():
-        if options.only in (None, name):
+        if options.only == name or (options.only is None and name not in APART):
             rows = benchmark(options)
             found[name] = [_as_json(row) for row in rows]
             if name == "kernels":
@@ -253,6 +259,21 @@ def _training(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _modules(options: argparse.Namespace) -> list[Any]:
+    chosen = modules.chosen(options.workload, options.every)
+    quick = (3, 0.0005) if options.quick else (modules.ROUNDS, modules.SLICE)
+    output = OUTPUT / "modules.jsonl"
+    rows = modules.measured(chosen, *quick, options.limit, output, resume=options.resume, console=CONSOLE)
+    if rows:
+        _show("Modules of libraries, one thread", modules.table(rows))
+        for line in modules.summary(rows):
+            CONSOLE.print(line, markup=False, highlight=False)
+    if options.save:
+        modules.save(rows, machine())
+        CONSOLE.print(f"written: {modules.PATH}")
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -272,7 +293,10 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "compiled": _compiled,
     "learning": _learning,
     "training": _training,
+    "modules": _modules,
 }
+APART: Final = frozenset({"modules"})
+"""These run only where they are named: they take hours, and packages that nothing else needs."""
 
 
 def _as_json(row: Any) -> dict[str, Any]:

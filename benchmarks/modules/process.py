@@ -1,0 +1,270 @@
+"""One case in one mode, in a process of its own: ``python -m benchmarks.modules.process TITLE MODE WHAT``.
+
+``cold`` compiles with rekindle alone, for a process that finds nothing on disk. ``steady`` compiles with each peer and
+then times calls, in turns. Eager calls come first and warm PyTorch up. What is found is printed as soon as it is known,
+a JSON object a line, so that a crash or the end of the time leaves what was found before it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import statistics
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from benchmarks.execution import interleaved
+from benchmarks.modules.case import ModuleCase
+from benchmarks.modules.catalog import case_named
+
+SEED: Final = 1
+WARM_CALLS: Final = 8
+"""After so many calls, everything has been compiled."""
+WARM_SECONDS: Final = 3.0
+RELATIVE: Final = 1e-4
+"""By how much of its largest number a tensor may be off."""
+AMPLIFIED: Final = 20.0
+"""How many times as far off as eager itself, when its inputs change in their last bits."""
+PRODUCTS: Final = re.compile(
+    r"^aten::(mm|addmm|bmm|baddbmm|addbmm|mv|addmv|_addmm_activation|mkl_linear|mkldnn_linear|mkldnn_rnn_layer\w*)$"
+    r"|conv(olution|\d|_depthwise|_transpose|_dilated|_tbc)|quantized::linear"
+)
+"""The operators that are PyTorch's own matrix products and convolutions."""
+
+Call = Callable[[], Any]
+
+
+def _report(**what: Any) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def _leaves(value: Any) -> Iterator[Tensor]:
+    """The tensors of a result. Python's and TorchScript's containers differ; their order does not."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (bool, int, float)):
+        yield torch.tensor(value)
+    elif isinstance(value, dict):
+        for key in sorted(value):
+            yield from _leaves(value[key])
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _leaves(each)
+
+
+class Subject:
+    """A module in a mode with its inputs: what is called, timed and compared."""
+
+    def __init__(self, case: ModuleCase, mode: str) -> None:
+        if case.prepare is not None:
+            case.prepare()
+        torch.manual_seed(0)
+        self.case, self.mode = case, mode
+        self.module: nn.Module = case.make().train(mode == "training")
+        self.inputs = case.inputs_of(mode)
+        self.buffers = {name: buffer.clone() for name, buffer in self.module.named_buffers()}
+        parameters = [each for each in self.module.parameters() if each.requires_grad]
+        self.sources = [*parameters, *(self.inputs[position] for position in case.differentiated)]
+        self.cotangents: dict[Any, Tensor] = {}
+
+    def call(self, program: Callable[..., Any]) -> Call:
+        """Return a call of the program; in training, with the gradients of everything that has some."""
+        inputs = self.inputs
+        if self.mode == "inference":
+            return lambda: program(*inputs)
+        result, sources = self.case.result, self.sources
+
+        def step() -> Any:
+            found = result(program(*inputs))
+            outputs = [found] if isinstance(found, Tensor) else [each for each in _leaves(found) if each.requires_grad]
+            gradients = torch.autograd.grad(outputs, sources, self._cotangents(outputs), allow_unused=True)
+            return found, [each for each in gradients if each is not None]
+
+        return step
+
+    def _cotangents(self, outputs: Sequence[Tensor]) -> list[Tensor]:
+        known = self.cotangents
+        for output in outputs:
+            if output.shape not in known:
+                known[output.shape] = torch.randn_like(output)
+        return [known[output.shape] for output in outputs]
+
+    def answer(self, call: Call) -> tuple[list[Tensor], float]:
+        """Call from the common state, the same random numbers and buffers: what is answered, and the milliseconds."""
+        self._restore()
+        start = time.perf_counter()
+        found = call()
+        taken = (time.perf_counter() - start) * 1e3
+        found = self.case.result(found) if self.mode == "inference" else found
+        return [each.detach().clone() for each in _leaves(found)], taken
+
+    def _restore(self) -> None:
+        torch.manual_seed(SEED)
+        with torch.no_grad():
+            for name, buffer in self.module.named_buffers():
+                buffer.copy_(self.buffers[name])
+
+    def noise(self, call: Call, expected: Sequence[Tensor]) -> list[float]:
+        """Return how far eager's answers move when the inputs change in their last bits."""
+        floats = [each for each in _leaves(self.inputs) if each.is_floating_point()]
+        with torch.no_grad():
+            kept = [each.clone() for each in floats]
+            for each in dict.fromkeys(floats):
+                each.mul_(1 + 1e-6)
+        moved, _ = self.answer(call)
+        with torch.no_grad():
+            for each, value in zip(floats, kept, strict=True):
+                each.copy_(value)
+        if [each.shape for each in moved] != [each.shape for each in expected]:
+            return [0.0] * len(expected)
+        return [_distance(one, other) for one, other in zip(moved, expected, strict=True)]
+
+
+def _distance(one: Tensor, other: Tensor) -> float:
+    if one.numel() == 0 or one.dtype == torch.bool:
+        return 0.0
+    wide = torch.complex128 if one.is_complex() else torch.float64
+    gaps = (one.to(wide) - other.to(wide)).abs()
+    return float(torch.nan_to_num(gaps, 0.0, 0.0, 0.0).max())
+
+
+def difference(found: Sequence[Tensor], expected: Sequence[Tensor], noise: Sequence[float]) -> str:
+    """Return what is wrong with an answer; empty if nothing is."""
+    if len(found) != len(expected):
+        return f"{len(found)} tensors instead of {len(expected)}"
+    for position, (one, other, tolerated) in enumerate(zip(found, expected, noise, strict=True)):
+        if (one.dtype, one.shape) != (other.dtype, other.shape):
+            kinds = [f"{each.dtype} of {tuple(each.shape)}" for each in (one, other)]
+            return f"tensor {position}: {kinds[0]} instead of {kinds[1]}"
+        one, other = one.dequantize() if one.is_quantized else one, other.dequantize() if other.is_quantized else other
+        if not torch.equal(one.isfinite(), other.isfinite()):
+            return f"tensor {position}: infinite or NaN elsewhere"
+        finite = other[other.isfinite()] if not other.is_complex() else other
+        scale = float(finite.abs().max()) if finite.numel() and finite.dtype != torch.bool else 1.0
+        gap = _distance(one, other) if one.dtype != torch.bool else float((one != other).any())
+        if gap > RELATIVE * max(scale, 1e-3) + AMPLIFIED * tolerated:
+            return f"tensor {position}: off by {gap:.2e} where the largest is {scale:.2e}"
+    return ""
+
+
+def _first_line(error: BaseException) -> str:
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def products_share(call: Call) -> float:
+    """Return the share of PyTorch's matrix products and convolutions in the time of operators."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        for _ in range(3):
+            call()
+    times = {event.key: event.self_cpu_time_total for event in profile.key_averages()}
+    total = sum(times.values())
+    return sum(time for name, time in times.items() if PRODUCTS.search(name)) / total if total else 0.0
+
+
+def _scripted(peer: str, module: nn.Module) -> Callable[..., Any]:
+    if peer == "rekindle":
+        return rekindle.script(module)  # type: ignore[no-any-return]
+    return torch.jit.script(module)  # type: ignore[no-any-return]
+
+
+def _compiled(peer: str, subject: Subject, expected: list[Tensor], noise: list[float], state: str) -> Call | None:
+    """Compile, and report milliseconds of that and of the first three calls, and whether they answer as eager does."""
+    _report(stage=peer)
+    times: list[float] = []
+    wrong = ""
+    try:
+        start = time.perf_counter()
+        call = subject.call(_scripted(peer, subject.module))
+        times.append((time.perf_counter() - start) * 1e3)
+        for _ in range(3):
+            found, taken = subject.answer(call)
+            times.append(taken)
+            wrong = wrong or difference(found, expected, noise)
+    except Exception as error:
+        _report(**{peer: {"error": _first_line(error), state: times}})
+        return None
+    _report(**{peer: {state: times, "differs": wrong}})
+    return call
+
+
+def _warm_up(call: Call) -> None:
+    start = time.perf_counter()
+    for _ in range(WARM_CALLS):
+        call()
+        if time.perf_counter() - start > WARM_SECONDS:
+            break
+
+
+def _eager(subject: Subject) -> tuple[Call, list[Tensor], list[float]]:
+    """Return the eager call, what it answers, and how far that is from being determined."""
+    _report(stage="eager")
+    call = subject.call(subject.module)
+    before = [each.clone() for each in _leaves(subject.inputs)]
+    expected, _ = subject.answer(call)
+    again, _ = subject.answer(call)
+    if not all(map(torch.equal, before, _leaves(subject.inputs))):
+        raise ValueError("the module writes to its inputs")
+    noise = subject.noise(call, expected)
+    if difference(again, expected, [0.0] * len(expected)):
+        _report(eager={"differs": "from itself"})
+        noise = [float("inf")] * len(expected)
+    return call, expected, noise
+
+
+def _steady(subject: Subject, peers: Sequence[str], rounds: int, slice: float) -> None:
+    call, expected, noise = _eager(subject)
+    _report(share=products_share(call))
+    calls = {"eager": call}
+    for peer in peers:
+        compiled = _compiled(peer, subject, expected, noise, "warm")
+        if compiled is not None:
+            calls[peer] = compiled
+    for peer, each in calls.items():
+        _report(stage=peer)
+        _warm_up(each)
+    _report(stage="timing")
+    times = dict(zip(calls, interleaved(list(calls.values()), rounds, slice, time.thread_time), strict=True))
+    for peer, found in times.items():
+        over = {
+            f"of_{other}": statistics.median(mine / its for mine, its in zip(found, theirs, strict=True))
+            for other, theirs in times.items()
+            if other != peer
+        }
+        _report(**{peer: {"call": statistics.median(found) * 1e6, "fastest": min(found) * 1e6, **over}})
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="benchmarks.modules.process")
+    parser.add_argument("title")
+    parser.add_argument("mode", choices=("inference", "training"))
+    parser.add_argument("what", choices=("cold", "steady"))
+    parser.add_argument("--peers", nargs="*", default=["rekindle", "torch.jit"])
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--slice", type=float, default=0.002)
+    options = parser.parse_args(arguments)
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    with torch.set_grad_enabled(options.mode == "training"):
+        try:
+            subject = Subject(case_named(options.title), options.mode)
+            if options.what == "cold":
+                _, expected, noise = _eager(subject)
+                _compiled("rekindle", subject, expected, noise, "cold")
+            else:
+                _steady(subject, options.peers, options.rounds, options.slice)
+        except Exception as error:
+            _report(failure=_first_line(error))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
