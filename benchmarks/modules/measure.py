@@ -25,7 +25,8 @@ COMPILERS: Final = ("rekindle", "torch.jit")
 class Peer:
     """One peer on one case: microseconds a call, the median and the least; the median over the rounds of its time over
     another's; and milliseconds of ``script`` and the first three calls, where nothing is on disk and where a process
-    before has compiled the same. ``torch.jit`` keeps nothing on disk: its times are under ``warm``.
+    before has compiled the same. ``torch.jit`` keeps nothing on disk: its times are under ``warm``. ``load`` are the
+    milliseconds in which a program of no interest, compiled and called before, loaded the compiler.
 
     ``error`` says why there is nothing, and ``differs`` what is wrong with its answers.
     """
@@ -33,6 +34,7 @@ class Peer:
     call: float | None = None
     fastest: float | None = None
     ratios: dict[str, float] = field(default_factory=dict)
+    load: float | None = None
     cold: list[float] = field(default_factory=list)
     warm: list[float] = field(default_factory=list)
     error: str = ""
@@ -99,7 +101,7 @@ def _into(row: Row, found: dict[str, Any]) -> None:
                     peer.ratios[key.removeprefix("of_")] = value
                 else:
                     setattr(peer, key, value or getattr(peer, key))
-    ended, stage = found.get("ended", ""), found.get("stage", "")
+    ended, stage = found.get("ended", ""), found.get("stage", "start")
     if ended and stage in COMPILERS:
         row.peers.setdefault(stage, Peer()).error = ended
     elif ended:
@@ -109,6 +111,7 @@ def _into(row: Row, found: dict[str, Any]) -> None:
 def _process(arguments: list[str], folder: str, limit: float) -> dict[str, Any]:
     """Return what a process reports, with ``ended`` where it did not end by itself."""
     environment = {**os.environ, "REKINDLE_CACHE_DIR": folder, "HF_HUB_OFFLINE": "1"}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # each process would compile the files of the packages again
     command = [sys.executable, "-m", "benchmarks.modules.process", *arguments]
     ended = ""
     try:

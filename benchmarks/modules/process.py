@@ -26,6 +26,7 @@ from benchmarks.modules.case import ModuleCase
 from benchmarks.modules.catalog import case_named
 
 SEED: Final = 1
+LOADING_CALLS: Final = 5
 WARM_CALLS: Final = 8
 """After so many calls, everything has been compiled."""
 WARM_SECONDS: Final = 3.0
@@ -170,15 +171,30 @@ def products_share(call: Call) -> float:
     return sum(time for name, time in times.items() if PRODUCTS.search(name)) / total if total else 0.0
 
 
-def _scripted(peer: str, module: nn.Module) -> Callable[..., Any]:
-    if peer == "rekindle":
-        return rekindle.script(module)  # type: ignore[no-any-return]
-    return torch.jit.script(module)  # type: ignore[no-any-return]
+def _scripted(peer: str, program: Callable[..., Any]) -> Callable[..., Any]:
+    compile: Any = rekindle.script if peer == "rekindle" else torch.jit.script
+    return compile(program)  # type: ignore[no-any-return]
+
+
+def _bent(x: Tensor) -> Tensor:
+    return torch.tanh(x) * x
+
+
+def _load(peer: str, mode: str) -> None:
+    """Have a peer load what it is made of, with a program of no interest: that is no module's first call."""
+    start = time.perf_counter()
+    program: Any = _scripted(peer, _bent)
+    for _ in range(LOADING_CALLS):
+        result = program(torch.ones(3, requires_grad=mode == "training"))
+        if mode == "training":
+            result.sum().backward()
+    _report(**{peer: {"load": (time.perf_counter() - start) * 1e3}})
 
 
 def _compiled(peer: str, subject: Subject, expected: list[Tensor], noise: list[float], state: str) -> Call | None:
     """Compile, and report milliseconds of that and of the first three calls, and whether they answer as eager does."""
     _report(stage=peer)
+    _load(peer, subject.mode)
     times: list[float] = []
     wrong = ""
     try:

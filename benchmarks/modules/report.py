@@ -70,9 +70,12 @@ def summary(rows: Sequence[Row]) -> list[str]:
     """What the table comes to, a line for each fact."""
     lines = [f"{len(rows)} rows of {sum(len(case.modes) for case in CASES)}"]
     lines += [_means("all rows", rows)]
-    lines += [_means("products take less than half", [row for row in rows if (row.share or 0.0) < 0.5])]
+    lines += [
+        _means("products take less than half", [row for row in rows if row.share is not None and row.share < 0.5])
+    ]
     lines[-1] += f"; to be at most {AIM} of torch.jit"
     lines += [_compiling(rows, state) for state in ("cold", "warm")]
+    lines += [_loading(rows)]
     for peer in ("eager", "torch.jit"):
         slow = [(over, row.title) for row in rows if (over := row.over(peer)) is not None and over > TOLERANCE]
         lines.append(f"slower than {peer} by more than 3 %: {len(slow)} rows")
@@ -101,6 +104,14 @@ def _compiling(rows: Iterable[Row], state: str) -> str:
     what = ("script", "script and first call", "script and three calls")
     parts = (f"{name} {value}" for name, value in zip(what, medians, strict=True))
     return f"{state}, times those of torch.jit, medians of {len(ratios)} rows: {', '.join(parts)}"
+
+
+def _loading(rows: Iterable[Row]) -> str:
+    peers = [peer for row in rows for name, peer in row.peers.items() if name == "rekindle"]
+    loads = [peer.load for peer in peers if peer.load is not None]
+    return (
+        f"loading the compiler, once in a process: {statistics.median(loads):.0f} ms" if loads else "loading: nothing"
+    )
 
 
 def _findings(rows: Sequence[Row]) -> dict[str, list[str]]:
