@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
@@ -61,6 +62,40 @@ def _layer(
     return ModuleCase("torch_geometric", kind, make, inputs, differentiated=differentiated)
 
 
+class WithTwo(nn.Module):
+    """A layer as a model calls it: ``torch.jit.script`` compiles an overloaded ``forward`` where it is called, and only
+    there."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return self.layer(x, y)
+
+
+class WithThree(nn.Module):
+    """The same, called with three tensors."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tensor:
+        return self.layer(x, y, z)
+
+
+def _overloaded(
+    kind: str, *arguments: Any, caller: type[nn.Module] = WithTwo, inputs: Callable[[], tuple[Any, ...]] = _PLAIN
+) -> ModuleCase:
+    layer = _layer(kind, *arguments, inputs=inputs)
+    return replace(layer, make=lambda: caller(layer.make()))
+
+
+def _two_features() -> tuple[Any, ...]:
+    return torch.randn(NODES, WIDTH), torch.randn(NODES, WIDTH), _edges()
+
+
 _CONVOLUTIONS: Final = (
     _layer("SimpleConv"),
     _layer("GCNConv", WIDTH, WIDTH),
@@ -69,9 +104,9 @@ _CONVOLUTIONS: Final = (
     _layer("GraphConv", WIDTH, WIDTH),
     _layer("GatedGraphConv", WIDTH, 3),
     _layer("ResGatedGraphConv", WIDTH, WIDTH),
-    _layer("GATConv", WIDTH, 8, 4),
-    _layer("GATv2Conv", WIDTH, 8, 4),
-    _layer("TransformerConv", WIDTH, 8, 4),
+    _overloaded("GATConv", WIDTH, 8, 4),
+    _overloaded("GATv2Conv", WIDTH, 8, 4),
+    _overloaded("TransformerConv", WIDTH, 8, 4),
     _layer("AGNNConv"),
     _layer("TAGConv", WIDTH, WIDTH),
     _layer("GINConv", lambda: _perceptron(WIDTH)),
@@ -83,7 +118,7 @@ _CONVOLUTIONS: Final = (
     _layer("MFConv", WIDTH, WIDTH),
     _layer("RGCNConv", WIDTH, WIDTH, 4, inputs=_graph(_kinds(4, EDGES))),
     _layer("FastRGCNConv", WIDTH, WIDTH, 4, inputs=_graph(_kinds(4, EDGES))),
-    _layer("RGATConv", WIDTH, WIDTH, 4, inputs=_graph(_kinds(4, EDGES))),
+    _overloaded("RGATConv", WIDTH, WIDTH, 4, caller=WithThree, inputs=_graph(_kinds(4, EDGES))),
     _layer("SignedConv", WIDTH, WIDTH, first_aggr=True, inputs=_graph(_edges)),
     _layer("DNAConv", WIDTH, 4, inputs=lambda: (torch.randn(NODES, 3, WIDTH), _edges())),
     _layer(
@@ -115,7 +150,7 @@ _CONVOLUTIONS: Final = (
         "GCN2Conv",
         WIDTH,
         0.1,
-        inputs=lambda: (torch.randn(NODES, WIDTH), torch.randn(NODES, WIDTH), _edges()),
+        inputs=_two_features,
     ),
     _layer(
         "PNAConv",
@@ -128,7 +163,7 @@ _CONVOLUTIONS: Final = (
     _layer("WLConvContinuous"),
     _layer("FiLMConv", WIDTH, WIDTH),
     _layer("SuperGATConv", WIDTH, 8, 4),
-    _layer("FAConv", WIDTH, inputs=lambda: (torch.randn(NODES, WIDTH), torch.randn(NODES, WIDTH), _edges())),
+    _overloaded("FAConv", WIDTH, caller=WithThree, inputs=_two_features),
     _layer("EGConv", WIDTH, WIDTH, num_heads=4),
     _layer("PDNConv", WIDTH, WIDTH, 8, 16, inputs=_graph(_attributes)),
     _layer("GeneralConv", WIDTH, WIDTH),

@@ -156,9 +156,10 @@ def difference(found: Sequence[Tensor], expected: Sequence[Tensor], noise: Seque
     return ""
 
 
-def _first_line(error: BaseException) -> str:
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {text[:300]}"
+def _brief(error: BaseException) -> str:
+    """The class of an error, and the first lines of its text: one that counts problems names the first one next."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:2])[:300]}"
 
 
 def products_share(call: Call) -> float:
@@ -206,7 +207,7 @@ def _compiled(peer: str, subject: Subject, expected: list[Tensor], noise: list[f
             times.append(taken)
             wrong = wrong or difference(found, expected, noise)
     except Exception as error:
-        _report(**{peer: {"error": _first_line(error), state: times}})
+        _report(**{peer: {"error": _brief(error), state: times}})
         return None
     _report(**{peer: {state: times, "differs": wrong}})
     return call
@@ -278,7 +279,7 @@ def main(arguments: list[str] | None = None) -> int:
             else:
                 _steady(subject, options.peers, options.rounds, options.slice)
         except Exception as error:
-            _report(failure=_first_line(error))
+            _report(failure=_brief(error))
     return 0
 
 

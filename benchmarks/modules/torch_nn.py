@@ -140,6 +140,17 @@ _SPATIAL: Final = (
 
 # ------------------------------------------------------------------------------------- products, tables and recurrences
 
+
+def _recurrent(kind: type[nn.RNNBase]) -> ModuleCase:
+    """In a Sequential: ``torch.jit.script`` compiles an overloaded ``forward`` where it is called, and only there."""
+
+    def make() -> nn.Sequential:
+        return nn.Sequential(kind(64, 64, 2))
+
+    return ModuleCase("torch.nn", kind.__name__, make, normal((20, 4, 64)), differentiated=(0,))
+
+
+_RECURRENT: Final = tuple(_recurrent(kind) for kind in (nn.RNN, nn.LSTM, nn.GRU))
 _DENSE: Final = (
     _layer("Linear", 256, 128),
     _layer("Bilinear", 32, 32, 16, on=normal((16, 32), (16, 32)), differentiated=(0, 1)),
@@ -147,7 +158,7 @@ _DENSE: Final = (
     _layer("EmbeddingBag", 1000, 64, on=lambda: (_classes(8, 32, classes=1000),), differentiated=()),
     _layer("CosineSimilarity", on=normal(VECTORS, VECTORS), differentiated=(0, 1)),
     _layer("PairwiseDistance", on=normal(VECTORS, VECTORS), differentiated=(0, 1)),
-    *(_layer(kind, 64, 64, 2, on=(20, 4, 64)) for kind in ("RNN", "LSTM", "GRU")),
+    *_RECURRENT,
     *(_layer(kind, 64, 64, on=normal((4, 64), (4, 64))) for kind in ("RNNCell", "GRUCell")),
     _layer("LSTMCell", 64, 64, on=lambda: (torch.randn(4, 64), (torch.randn(4, 64), torch.randn(4, 64)))),
 )
@@ -317,4 +328,4 @@ def available() -> set[str]:
 
 def covered() -> set[str]:
     """Return the names of the classes that are cases."""
-    return {type(case.make()).__name__ for case in CASES}
+    return {case.name for case in _RECURRENT} | {type(case.make()).__name__ for case in CASES}
