@@ -98,9 +98,19 @@ def check_complete(libraries: set[str]) -> None:
     """
     for library in LIBRARIES:
         if library.name in libraries:
-            available, excluded = library.available(), {each.name for each in library.excluded}
+            available, excluded = _available(library), {each.name for each in library.excluded}
             covered = library.covered() & available if library.name == "torch.nn" else library.covered()
             if unlisted := available - covered - excluded:
                 raise Incomplete(f"{library.name} offers what is no case: {', '.join(sorted(unlisted))}")
             if gone := (covered | excluded) - available:
                 raise Incomplete(f"{library.name} does not offer: {', '.join(sorted(gone))}")
+
+
+def _available(library: Library) -> set[str]:
+    try:
+        return library.available()
+    except (ImportError, OSError, RuntimeError) as error:
+        # PyPI's builds of torchvision and torchaudio need CUDA's libraries: see benchmarks.modules.cuda_stubs
+        raise Incomplete(
+            f"{library.name} cannot be imported: is it a build for this build of torch? {error}"
+        ) from error

@@ -17,12 +17,13 @@ Chosen = list[tuple[ModuleCase, str]]
 
 
 def chosen(named: str = "", every: int = 1) -> Chosen:
-    """Return the cases with ``named`` in their titles, every so many of them, each in all of its modes.
+    """Return the cases with ``named`` in their titles, or one of the parts that ``|`` separates in it; every so many of
+    them, each in all of its modes.
 
     Raises:
         Incomplete: a package of theirs is missing, or a library of theirs offers what is no case.
     """
-    cases = [case for case in CASES if named in case.title][::every]
+    cases = [case for case in CASES if any(part in case.title for part in named.split("|"))][::every]
     libraries = {case.library for case in cases}
     check_packages(libraries)
     check_complete(libraries)

@@ -1,0 +1,62 @@
+"""Let the CUDA builds of torchvision and torchaudio load beside a CPU build of PyTorch.
+
+    python -m benchmarks.modules.cuda_stubs
+
+PyPI has no other builds of theirs for Linux. Their extensions are linked to ``libc10_cuda`` and ``libtorch_cuda``,
+which a CPU build of PyTorch lacks: neither package can be imported. This compiles two libraries with the missing
+symbols into PyTorch's folder, and has Python load them at its start. Functions among the symbols trap: nothing on a
+CPU calls them. It needs ``gcc`` and ``nm``, and changes the environment that it runs in: use one made for this.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Final
+
+SITE: Final = Path(sysconfig.get_path("purelib"))
+PACKAGES: Final = ("torchvision", "torchaudio")
+LIBRARIES: Final = ("libc10_cuda.so", "libtorch_cuda.so")
+OBJECTS: Final = ("allocatorE",)
+"""How the names of variables end; all other names are those of functions."""
+
+
+def _symbols(library: Path, which: str) -> set[str]:
+    done = subprocess.run(["nm", "-D", which, str(library)], capture_output=True, text=True, check=True)
+    return {line.split()[-1].partition("@")[0] for line in done.stdout.splitlines()}
+
+
+def missing() -> list[str]:
+    """Return the names that start with CUDA's libraries of PyTorch and that no library here defines."""
+    extensions = [path for package in PACKAGES for path in (SITE / package).rglob("*.so")]
+    wanted = {name for path in extensions for name in _symbols(path, "--undefined-only")}
+    there = [*extensions, *(SITE / "torch" / "lib").glob("libtorch*.so"), SITE / "torch" / "lib" / "libc10.so"]
+    for path in there:
+        wanted -= _symbols(path, "--defined-only")
+    return sorted(name for name in wanted if "cuda" in name.lower() and not name.startswith(("cuda", "__cuda")))
+
+
+def _source(names: list[str]) -> str:
+    return "\n".join(
+        f"void *{name}[64];" if name.endswith(OBJECTS) else f"void {name}(void) {{ __builtin_trap(); }}"
+        for name in names
+    )
+
+
+def main() -> int:
+    """Compile the libraries, and write the file by which Python loads them."""
+    folder = SITE / "torch" / "lib"
+    for library in LIBRARIES:
+        (folder / library).unlink(missing_ok=True)
+    for library, names in zip(LIBRARIES, (missing(), []), strict=True):
+        command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / library), f"-Wl,-soname,{library}"]
+        subprocess.run(command, input=_source(names), text=True, check=True)
+    paths = tuple(str(folder / library) for library in LIBRARIES)
+    (SITE / "cuda_stubs.pth").write_text(f"import ctypes; list(map(ctypes.CDLL, {paths!r}))\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
