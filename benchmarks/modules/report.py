@@ -68,7 +68,8 @@ def _ratio(value: float | None) -> str:
 
 def summary(rows: Sequence[Row]) -> list[str]:
     """What the table comes to, a line for each fact."""
-    lines = [f"{len(rows)} rows of {sum(len(case.modes) for case in CASES)}"]
+    load = f"load {min(row.load for row in rows):.1f} to {max(row.load for row in rows):.1f} on {os.cpu_count()} cores"
+    lines = [f"{len(rows)} rows of {sum(len(case.modes) for case in CASES)}; {load}"]
     lines += [_means("all rows", rows)]
     lines += [
         _means("products take less than half", [row for row in rows if row.share is not None and row.share < 0.5])
@@ -141,7 +142,7 @@ def _listed(title: str, found: list[str]) -> list[str]:
 def save(rows: Sequence[Row], machine: dict[str, Any]) -> None:
     """Write the rows with what they depend on: the machine, its load, and the versions of the packages."""
     found = {
-        "machine": {**machine, "cores": os.cpu_count(), "most_load": max((row.load for row in rows), default=0.0)},
+        "machine": {**machine, "cores": os.cpu_count()},
         "packages": PACKAGES,
         "summary": summary(rows),
         "rows": [as_json(row) for row in rows],
