@@ -138,7 +138,14 @@ _MODELS: Final = (
     _model("DeepSpeech", _path("DeepSpeech", 40, 128, 30), normal((2, 1, 50, 40))),
     _model(
         "Tacotron2",
-        _path("Tacotron2", decoder_rnn_dim=128, attention_rnn_dim=128, encoder_embedding_dim=128, prenet_dim=64),
+        _path(
+            "Tacotron2",
+            symbol_embedding_dim=128,
+            decoder_rnn_dim=128,
+            attention_rnn_dim=128,
+            encoder_embedding_dim=128,
+            prenet_dim=64,
+        ),
         lambda: (torch.randint(0, 148, (2, 20)), _lengths(20, 16), torch.randn(2, 80, 30), _lengths(30, 24)),
     ),
     _model("Conformer", _path("Conformer", 80, 4, 128, 4, 31), lambda: (torch.randn(2, 60, 80), _lengths(60, 50))),
@@ -153,7 +160,7 @@ _MODELS: Final = (
         normal((1, 1, 16000)),
     ),
     _model("Wav2Vec2Model", _wav2vec, normal((1, 8000))),
-    _model("SquimObjective", _path("squim_objective_model", 64, 64, 32, 4, 64, 2, "blstm", 71), normal((1, 8000))),
+    _model("SquimObjective", _path("squim_objective_model", 64, 64, 32, 4, 64, 2, "LSTM", 71), normal((1, 8000))),
 )
 
 CASES: Final[tuple[ModuleCase, ...]] = (*_TRANSFORMS, *_MODELS)
