@@ -55,6 +55,8 @@ class Invocation:
     """The name of a parameter, and the index of the input that goes there."""
     constants: tuple[int, ...] = ()
     """Numbers that go behind the inputs that are passed by position."""
+    objects: tuple[tuple[int, object], ...] = ()
+    """Inputs in whose place something else is passed, which is constant: by index, dtypes for their numbers."""
     spreads: bool = False
     """Whether the last of the inputs that are passed by position, a list of ints that is not empty, may be passed as
     so many arguments."""

@@ -17,9 +17,9 @@ from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Invocation, Operation, Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
-from rekindle.ir.types import ListType
+from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType
 from rekindle.ops.registration.aliasing import HIDDEN_WRITES, is_composite, may_alias_inputs
-from rekindle.ops.registration.fast_paths import DIRECT, IN_PIECES, SPREADS
+from rekindle.ops.registration.fast_paths import ALWAYS_PASSED, DIRECT, IN_PIECES, SPREADS, most_positional, objects_of
 from rekindle.ops.registration.traits import traits_of_overload
 
 
@@ -85,9 +85,7 @@ def _operator(overload: Any) -> Operator:
 # ---------------------------------------------------------------------------------------------------------- calling one
 
 
-def _maker(
-    call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None
-) -> Callable[[Node], Operation]:
+def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) -> Callable[[Node], Operation]:
     def make(node: Node) -> Operation:
         wanted = _wanted(schema, node)
         bound: dict[str, object] = {}
@@ -103,25 +101,62 @@ def _maker(
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
     """For each argument whether it must be passed: what is constant and equal to its default need not."""
     return [
-        not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))
+        argument.name in ALWAYS_PASSED
+        or not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))
         for argument, value in zip(schema.arguments, node.inputs, strict=True)
     ]
 
 
-def _invocation(
-    call: Operation, schema: FunctionSchema, direct: tuple[Operation, int] | None, node: Node
-) -> Invocation:
+def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | None, node: Node) -> Invocation:
     """What :func:`positional_call` does, for code that is written for one node."""
-    wanted = _wanted(schema, node)
-    count, named = _passed(schema, wanted)
+    count, named = _passed(schema, _wanted(schema, node))
     name = schema.qualified_name
     if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
         direct = IN_PIECES[name]
-    is_direct = direct is not None and count <= direct[1] and not named
-    if direct is not None and is_direct:
-        call = direct[0]
-    by_name = tuple((name, index) for index, name in named)
-    return Invocation(call, tuple(range(count)), by_name, spreads=is_direct and name in SPREADS)
+    by_position = tuple(range(count))
+    passed = [*by_position, *(index for index, _ in named)]
+    objects = None
+    if direct is not None and count <= most_positional(name, schema.arguments):
+        objects = _objects(schema, node, passed)
+    if direct is None or objects is None:
+        return Invocation(call, by_position, tuple((keyword, index) for index, keyword in named))
+    device = _default_device(schema)
+    if device is not None and device not in passed:
+        named.append((device, "device"))
+        objects.append((device, _CPU))
+    by_name = tuple((keyword, index) for index, keyword in named)
+    return Invocation(direct, by_position, by_name, objects=tuple(objects), spreads=name in SPREADS)
+
+
+def _objects(schema: FunctionSchema, node: Node, passed: Sequence[int]) -> list[tuple[int, object]] | None:
+    """What functions of Python take for the arguments ``passed`` where that is not what is in the IR, with the indices
+    of these arguments; None if it is not known."""
+    found: list[tuple[int, object]] = []
+    for index in passed:
+        argument, value = schema.arguments[index], node.inputs[index]
+        objects, constant = objects_of(argument), value.to_python(_UNKNOWN)
+        if objects is not None:
+            if type(constant) is not int or not 0 <= constant < len(objects):
+                return None
+            found.append((index, objects[constant]))
+        elif argument.name in _NEVER_NONE:
+            may_be_none = isinstance(value.type, OptionalType) or value.type == NONE
+            if constant is None or (constant is _UNKNOWN and may_be_none):
+                return None
+    return found
+
+
+_NEVER_NONE: Final = ("device", "pin_memory")
+"""Where functions of Python take None for something else, or not at all."""
+_CPU: Final = torch.device("cpu")
+
+
+def _default_device(schema: FunctionSchema) -> int | None:
+    """The index of the device that a function of Python looks up where none is given (``torch.set_default_device``);
+    operators take the CPU then, unless they have a Tensor."""
+    if any(argument.type == TENSOR for argument in schema.arguments):
+        return None
+    return next((index for index, argument in enumerate(schema.arguments) if argument.name == "device"), None)
 
 
 _UNKNOWN: Final = object()
@@ -137,7 +172,7 @@ def positional_call(
     schema: FunctionSchema,
     wanted: Sequence[bool] | None = None,
     bound: Mapping[str, object] | None = None,
-    direct: tuple[Operation, int] | None = None,
+    direct: Operation | None = None,
 ) -> Operation:
     """``call``, which takes some arguments by name, as a function of all arguments of ``schema`` by position.
 
@@ -153,9 +188,17 @@ def positional_call(
         call = partial(call, **bound)
     if named:
         return _call_with_names(call, count, named)
-    if direct is not None and count <= direct[1] and not bound:
-        call = direct[0]
+    if direct is not None and not bound and _takes_first(schema, count):
+        call = direct
     return call if count == len(arguments) else _call_with_first(call, count)
+
+
+def _takes_first(schema: FunctionSchema, count: int) -> bool:
+    """Whether the function of Python for an overload takes the first ``count`` arguments as they are in the IR."""
+    arguments = schema.arguments
+    if _default_device(schema) is not None or count > most_positional(schema.qualified_name, arguments):
+        return False
+    return not any(objects_of(argument) for argument in arguments[:count])
 
 
 def _passed(schema: FunctionSchema, wanted: Sequence[bool]) -> tuple[int, list[tuple[int, str]]]:

@@ -13,6 +13,8 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
+import torch
+
 from rekindle.ir.graph import Node
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.plans.plan import ExecutionPlan
@@ -66,6 +68,10 @@ def _spelling(value: Any, node: Node | None) -> tuple[str, str] | None:
         overload = f"torch.ops.{schema.name.replace('::', '.')}.{schema.overload or 'default'}"
         if _is("torch", f"{overload}._op", value):
             return "torch", overload
+    if isinstance(value, torch.device):
+        return "torch", f"torch.{value!r}"
+    if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+        return "torch", str(value)
     name = getattr(value, "__name__", None)
     if not isinstance(name, str) or not name.isidentifier():
         return None

@@ -332,12 +332,20 @@ class PythonWriter:
         if found is not None and found.invocation_for_node is not None:
             shortest = found.invocation_of(instruction.node)
             function = shortest.function
+            for i, constant in shortest.objects:
+                reads[i] = self._name_of(constant)
             arguments = [reads[i] for i in shortest.positional]
             if shortest.spreads:
                 arguments[-1:] = self.items.get(instruction.inputs[shortest.positional[-1]]) or arguments[-1:]
             arguments += [*map(str, shortest.constants), *(f"{name}={reads[i]}" for name, i in shortest.named)]
         self.names[f"f{index}"] = function
         return f"f{index}({', '.join(arguments)})"
+
+    def _name_of(self, constant: object) -> str:
+        """A name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
+        name = str(constant).replace(".", "_").replace(":", "_")
+        self.names[name] = constant
+        return name
 
     def _fresh(self, index: int, constant: object) -> str:
         """A new copy of a constant that programs can write to."""
