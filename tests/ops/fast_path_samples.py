@@ -323,7 +323,9 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "zeros": ([2, 3],),
 }
 PIECES: dict[str, tuple[Any, ...]] = {
+    "broadcast_tensors": ([x(), x()[:1]],),
     "chunk": (x(), 2, 1),
+    "split.sizes": (x(), [1, 2], 1),
     "split.Tensor": (x(), 2, 1),
     "split_with_sizes": (x(), [1, 2], 1),
     "unbind.int": (x(), 1),

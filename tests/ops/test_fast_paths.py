@@ -12,6 +12,7 @@ import torch
 import rekindle
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.schema import Argument
+from rekindle.ir.types import INT, TENSOR, OptionalType
 from rekindle.ops.python.values import type_of_value
 from rekindle.ops.registration.fast_paths import ALWAYS_PASSED, DIRECT, IN_PIECES, SPREADS, most_positional, objects_of
 from rekindle.runtime.plans.plan_text import plan_text
@@ -112,7 +113,7 @@ def _node(name: str, arguments: Sequence[Any]) -> Node:
     values = []
     for argument, value in zip(found.schema.arguments, arguments):
         objects = objects_of(argument)
-        number = value if value is None or objects is None else objects.index(value)
+        number = value if value is None or objects is None else {each: n for n, each in objects.items()}[value]
         is_input = isinstance(value, (torch.Tensor, list))
         kind = type_of_value(value) if is_input else argument.type
         values.append(graph.add_input(type=kind) if is_input else graph.insert_constant(number, kind))
@@ -153,12 +154,28 @@ def test_constants_are_objects(name: str) -> None:
     assert _describe(ours) == _describe(theirs)
 
 
-def test_numbers_that_are_no_constants_go_by_the_schema() -> None:
-    node = make_node("aten::sum", [torch.ones(2), 7]).set_operator(operator("aten::sum"))
+def test_numbers_are_looked_up() -> None:
+    made = rekindle.script(like)
+    plan = SpecializingStrategy(made._record).general().plan
+    assert plan is not None
+    assert "dtype=torch_dtypes[" in plan.source
+    assert "torch_dtypes = {0: torch.uint8, " in plan_text(plan)
+    for x in (torch.ones(2), torch.ones(2, dtype=torch.float64), torch.ones(2, dtype=torch.int8)):
+        assert _describe(plan.function(x)) == _describe(made(x)) == _describe(like(x))
+
+
+def like(x):
+    return torch.zeros([2], dtype=x.dtype, device=x.device)
+
+
+def test_what_may_be_none_goes_by_the_schema() -> None:
+    types = (TENSOR, OptionalType(INT))
+    node = make_node("aten::sum", [None, None], inputs=types).set_operator(operator("aten::sum"))
     invocation = node.operator.invocation_of(node)
     assert invocation.function is torch.ops.aten.sum.default._op
     assert invocation.named == (("dtype", 1),)
     assert not invocation.objects
+    assert not invocation.tables
 
 
 def test_default_devices_are_no_part_of_programs() -> None:

@@ -6,7 +6,7 @@ by name when a kind is first asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
@@ -57,6 +57,8 @@ class Invocation:
     """Numbers that go behind the inputs that are passed by position."""
     objects: tuple[tuple[int, object], ...] = ()
     """Inputs in whose place something else is passed, which is constant: by index, dtypes for their numbers."""
+    tables: tuple[tuple[int, Mapping[int, object]], ...] = ()
+    """Inputs that are numbers, and the objects that are passed for these: by index, dtypes by their numbers."""
     spreads: bool = False
     """Whether the last of the inputs that are passed by position, a list of ints that is not empty, may be passed as
     so many arguments."""

@@ -114,40 +114,45 @@ def _invocation(call: Operation, schema: FunctionSchema, direct: Operation | Non
     if name in IN_PIECES and all(use.user.kind == "prim::ListUnpack" for use in node.output.uses):
         direct = IN_PIECES[name]
     by_position = tuple(range(count))
-    passed = [*by_position, *(index for index, _ in named)]
-    objects = None
-    if direct is not None and count <= most_positional(name, schema.arguments):
-        objects = _objects(schema, node, passed)
-    if direct is None or objects is None:
+    if direct is None or not _takes(schema, node, [*by_position, *(index for index, _ in named)]):
         return Invocation(call, by_position, tuple((keyword, index) for index, keyword in named))
+    objects: dict[int, object] = {}
+    tables: dict[int, Mapping[int, object]] = {}
+    for index in (*by_position, *(index for index, _ in named)):
+        table, number = objects_of(schema.arguments[index]), node.inputs[index].to_python(_UNKNOWN)
+        if table is not None and isinstance(number, int):
+            objects[index] = table[number]
+        elif table is not None:
+            tables[index] = table
     device = _default_device(schema)
-    if device is not None and device not in passed:
+    if device is not None and all(index != device for index, _ in named):
         named.append((device, "device"))
-        objects.append((device, _CPU))
+        objects[device] = _CPU
     by_name = tuple((keyword, index) for index, keyword in named)
-    return Invocation(direct, by_position, by_name, objects=tuple(objects), spreads=name in SPREADS)
+    given = tuple(objects.items()), tuple(tables.items())
+    return Invocation(direct, by_position, by_name, objects=given[0], tables=given[1], spreads=name in SPREADS)
 
 
-def _objects(schema: FunctionSchema, node: Node, passed: Sequence[int]) -> list[tuple[int, object]] | None:
-    """What functions of Python take for the arguments ``passed`` where that is not what is in the IR, with the indices
-    of these arguments; None if it is not known."""
-    found: list[tuple[int, object]] = []
+def _takes(schema: FunctionSchema, node: Node, passed: Sequence[int]) -> bool:
+    """Whether the function of Python for an overload takes the arguments ``passed`` of ``node``."""
+    most = most_positional(schema.qualified_name, schema.arguments)
     for index in passed:
         argument, value = schema.arguments[index], node.inputs[index]
         objects, constant = objects_of(argument), value.to_python(_UNKNOWN)
-        if objects is not None:
-            if type(constant) is not int or not 0 <= constant < len(objects):
-                return None
-            found.append((index, objects[constant]))
-        elif argument.name in _NEVER_NONE:
-            may_be_none = isinstance(value.type, OptionalType) or value.type == NONE
-            if constant is None or (constant is _UNKNOWN and may_be_none):
-                return None
-    return found
+        if index >= most and not argument.kwarg_only:
+            return False
+        if objects is None and argument.name not in _NEVER_NONE:
+            continue
+        may_be_none = isinstance(value.type, OptionalType) or value.type == NONE
+        if constant is None or (constant is _UNKNOWN and may_be_none):
+            return False
+        if objects is not None and constant is not _UNKNOWN and constant not in objects:
+            return False
+    return True
 
 
 _NEVER_NONE: Final = ("device", "pin_memory")
-"""Where functions of Python take None for something else, or not at all."""
+"""Arguments for which functions of Python take None for something else, or not at all."""
 _CPU: Final = torch.device("cpu")
 
 

@@ -3,13 +3,14 @@
 A call through ``torch.ops`` reads its arguments by the schema; the functions that Python programs call (``torch.add``,
 ``Tensor.view``) were generated with their arguments known, and cost about half. They are eager's own way in, so that
 they do what eager does. Listed are overloads whose function has the schema's parameters in the schema's order and
-whose result is a Tensor or a number, or several Tensors. Numbers of dtypes, layouts and memory formats are objects of
-torch there: what passes one that is no constant is called by the schema.
+whose result is a Tensor or a number, or several Tensors. Where the IR has numbers of dtypes, layouts and
+memory formats, they take the objects of torch.
 """
 
 from __future__ import annotations
 
 import operator
+from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
@@ -114,15 +115,14 @@ SPREADS: Final = frozenset({"aten::expand", "aten::repeat", "aten::view"})
 """Methods whose last argument, a list of ints that is not empty, may be given as so many arguments: that is read
 faster."""
 
-_OBJECTS: Final[dict[str, tuple[object, ...]]] = {
-    "ScalarType": DTYPES,
-    "Layout": LAYOUTS,
-    "MemoryFormat": MEMORY_FORMATS,
+_OBJECTS: Final[dict[str, Mapping[int, object]]] = {
+    spelling: {number: each for number, each in enumerate(objects) if each is not None}
+    for spelling, objects in (("ScalarType", DTYPES), ("Layout", LAYOUTS), ("MemoryFormat", MEMORY_FORMATS))
 }
 """What the numbers of the IR stand for, by the spelling of an argument's type."""
 
 
-def objects_of(argument: Argument) -> tuple[object, ...] | None:
+def objects_of(argument: Argument) -> Mapping[int, object] | None:
     """The objects that functions take where the IR has their numbers; None where both have the same."""
     return _OBJECTS.get((argument.spelling or "").removesuffix("?"))
 
@@ -148,6 +148,8 @@ DIRECT: Final[dict[str, Operation]] = {
 }
 """The function of an overload."""
 
-IN_PIECES: Final = _functions("chunk split.Tensor split_with_sizes tensor_split.indices unbind.int unsafe_chunk")
+IN_PIECES: Final = _functions(
+    "broadcast_tensors chunk split.Tensor split_with_sizes split.sizes tensor_split.indices unbind.int unsafe_chunk"
+)
 """The same for operators that return a list where the function returns a tuple: for results that are taken apart at
 once."""

@@ -72,6 +72,8 @@ def _spelling(value: Any, node: Node | None) -> tuple[str, str] | None:
         return "torch", f"torch.{value!r}"
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return "torch", str(value)
+    if isinstance(value, dict):
+        return "torch", repr(value)  # dtypes by their numbers
     name = getattr(value, "__name__", None)
     if not isinstance(name, str) or not name.isidentifier():
         return None

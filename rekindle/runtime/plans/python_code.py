@@ -334,6 +334,10 @@ class PythonWriter:
             function = shortest.function
             for i, constant in shortest.objects:
                 reads[i] = self._name_of(constant)
+            for i, table in shortest.tables:
+                name = f"torch_{type(table[0]).__name__}s"
+                self.names[name] = table
+                reads[i] = f"{name}[{reads[i]}]"
             arguments = [reads[i] for i in shortest.positional]
             if shortest.spreads:
                 arguments[-1:] = self.items.get(instruction.inputs[shortest.positional[-1]]) or arguments[-1:]
