@@ -76,7 +76,7 @@ def _keywords(name: str, arguments: Iterable[Argument]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", [name.removeprefix("aten::") for name in DIRECT])
 def test_the_answer_is_the_overloads(name: str) -> None:
-    """With all arguments, with those that are passed by name, and without those that have defaults."""
+    """With all arguments, lists as tuples, those that are passed by name, and without those that have defaults."""
     schema = operator(f"aten::{name}").schema
     arguments = samples(name)
     assert len(arguments) == most_positional(f"aten::{name}", schema.arguments)
@@ -84,6 +84,7 @@ def test_the_answer_is_the_overloads(name: str) -> None:
     needed = _keywords(name, [each for each in schema.arguments if not each.has_default])
     assert _compare(name, arguments, needed)
     _compare(name, arguments, needed, grad=True)
+    assert _compare(name, tuple(tuple(each) if isinstance(each, list) else each for each in arguments), needed)
     for keyword, value in keywords.items():
         _compare(name, arguments, {**needed, keyword: value})
     _compare(name, arguments, keywords)

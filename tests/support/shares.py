@@ -49,7 +49,7 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/language/test_programs.py": 8,
     "tests/ops/test_aliasing.py": 16,
     "tests/ops/test_beside_torchscript.py": 3,
-    "tests/ops/test_fast_paths.py": 2,
+    "tests/ops/test_fast_paths.py": 6,
     "tests/ops/test_result_types.py": 2,
     "tests/oracle/test_code.py": 4,
     "tests/oracle/test_corpus.py": 6,

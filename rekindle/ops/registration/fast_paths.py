@@ -3,8 +3,8 @@
 A call through ``torch.ops`` reads its arguments by the schema; the functions that Python programs call (``torch.add``,
 ``Tensor.view``) were generated with their arguments known, and cost about half. They are eager's own way in, so that
 they do what eager does. Listed are overloads whose function has the schema's parameters in the schema's order and
-whose result is a Tensor or a number, or several Tensors. Where the IR has numbers of dtypes, layouts and
-memory formats, they take the objects of torch.
+whose result is a Tensor or a number, or several Tensors. Where the IR has numbers of dtypes, layouts and memory
+formats, they take the objects of torch.
 """
 
 from __future__ import annotations
