@@ -9,10 +9,12 @@ import enum
 import inspect
 import sys
 import textwrap
+import threading
 import types
 import typing
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 
 import torch
@@ -125,12 +127,42 @@ def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Res
         return annotation
     origin = get_origin(annotation)
     if origin is not None:
-        return _generic(annotation, origin, range, resolver)
+        with _reading(annotation, range):
+            return _generic(annotation, origin, range, resolver)
     if isinstance(annotation, typing.NewType):
         return find_type(annotation.__supertype__, range, resolver)
     if inspect.isclass(annotation):
         return _class_type(annotation, range, resolver)
     return None
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.reading: list[Any] = []
+
+
+_state: Final = _State()
+
+
+@contextmanager
+def _reading(annotation: Any, range: SourceRange) -> Iterator[None]:
+    """Within, the parts of ``annotation`` are read.
+
+    Raises:
+        NotScriptableError: it is one of its own parts, as ``Tree = Union[int, List["Tree"]]`` is.
+    """
+    if any(annotation is outer for outer in _state.reading):
+        raise NotScriptableError(
+            "the annotation refers to itself, and a type of a program has no parts without end",
+            range,
+            hint="annotate with the types that the program uses, as deep as they are nested",
+            cause=Cause.UNSUPPORTED_CONSTRUCT,
+        )
+    _state.reading.append(annotation)
+    try:
+        yield
+    finally:
+        _state.reading.pop()
 
 
 def _generic(annotation: Any, origin: Any, range: SourceRange, resolver: Resolver | None) -> Type | None:

@@ -15,6 +15,7 @@ from rekindle.scripting.resolver import PythonResolver
 from rekindle.scripting.value_types import NotInferable, infer
 
 UserId = NewType("UserId", int)
+Tree = Union[int, List["Tree"]]
 
 
 @pytest.mark.parametrize(
@@ -183,3 +184,16 @@ def test_types_of_members_and_named_tuples():
 )
 def test_values_without_a_type(value, reason):
     assert infer(value) == NotInferable(reason)
+
+
+def test_a_type_that_is_part_of_itself() -> None:
+    resolver = PythonResolver({"Tree": Tree, "List": List})
+    with pytest.raises(NotScriptableError) as caught:
+        find_type(Tree, resolver=resolver)
+    assert str(caught.value) == (
+        "the annotation refers to itself, and a type of a program has no parts without end\n"
+        "    Tree\n"
+        "    ^^^^\n"
+        "Hint: annotate with the types that the program uses, as deep as they are nested"
+    )
+    assert type_of_annotation(Dict[str, List[int]], resolver=resolver) == type_of_annotation(Dict[str, List[int]])

@@ -172,3 +172,9 @@ def test_shapes_may_change_between_calls():
     for size in (8, 12, 16, 8):
         x = torch.randn(1, 3, size, size)
         torch.testing.assert_close(scripted(x), module(x))
+
+
+def test_a_graph_module_of_fx():
+    module = torch.fx.symbolic_trace(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU()).eval())
+    x = torch.randn(2, 3, 6, 6)
+    torch.testing.assert_close(rekindle.script(module)(x), module(x))
