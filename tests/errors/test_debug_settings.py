@@ -90,21 +90,23 @@ def test_without_variables_nothing_is_written(tmp_path: Path) -> None:
 
 
 def test_the_log_goes_to_stderr(tmp_path: Path) -> None:
-    _, errors = run(tmp_path, PYTORCH_JIT_LOG_LEVEL="inlining", PYTORCH_JIT_TYPE_VERBOSITY="0")
+    _, errors = run(tmp_path, PYTORCH_JIT_LOG_LEVEL="partial_evaluation", PYTORCH_JIT_TYPE_VERBOSITY="0")
     place = tmp_path / "program.py"
     assert errors.splitlines()[:2] == [
-        f"[UPDATE inlining] inline %3 = prim::CallFunction(%2, %x.1) # {place}:9:11",
-        f"[UPDATE inlining] inline %4 = prim::CallFunction(%2, %x.1) # {place}:9:22",
+        f"[UPDATE partial_evaluation] inline %3 = prim::CallFunction(%2, %x.1) # {place}:9:11",
+        f"[UPDATE partial_evaluation] inline %4 = prim::CallFunction(%2, %x.1) # {place}:9:22",
     ]
     assert errors.splitlines()[2:4] == [
-        "[DUMP inlining] after inlining:",
-        "[DUMP inlining] graph(%x.1):",
+        "[DUMP partial_evaluation] after partial_evaluation:",
+        "[DUMP partial_evaluation] graph(%x.1):",
     ]
-    assert all(line.startswith(("[UPDATE inlining] ", "[DUMP inlining] ")) for line in errors.splitlines())
+    assert all(
+        line.startswith(("[UPDATE partial_evaluation] ", "[DUMP partial_evaluation] ")) for line in errors.splitlines()
+    )
 
 
 def test_limits_hold(tmp_path: Path) -> None:
-    output, errors = run(tmp_path, PYTORCH_JIT_OPT_LIMIT="inlining=1")
+    output, errors = run(tmp_path, PYTORCH_JIT_OPT_LIMIT="partial_evaluation=1:inlining=0")
     assert errors == ""
     assert output.count("aten::mul") == output.count("prim::CallFunction") == 1
 

@@ -279,6 +279,15 @@ def refuses_some(x: Tensor, n: int) -> Tensor:
     return x
 
 
+def asks_again(x: Tensor, n: int) -> Tensor:
+    is_large = n > 2
+    if is_large:
+        x = x + 1
+        if is_large:
+            x = x * 2
+    return x
+
+
 def chooses_constants(x: Tensor, n: int) -> Tensor:
     factor = 2
     if n > 2:

@@ -48,6 +48,7 @@ from rekindle.passes.simplification import (
     fold_constant_tensors,
     forward_rank_queries,
     hoist_from_if,
+    partial_evaluation,
     peephole,
     remove_expands,
     remove_mutation,
@@ -166,6 +167,17 @@ def _adds_nothing_to_tensors_either(patch: Patch) -> None:
         return constant_int(at.node.inputs[1]) == 0 and at.replace_uses(at.node.inputs[0])
 
     patch.setitem(peephole.PEEPHOLE_RULES, "aten::add", (rule,))
+
+
+def _takes_conditions_for_their_opposites(node: Any) -> bool:
+    changed = False
+    for use in list(node.input.uses):
+        for block, value in zip(node.blocks, (False, True), strict=True):
+            if block.contains(use.user):
+                constant = block.prepend(node.graph.create_constant(value))
+                use.user.replace_input(use.offset, constant.output)
+                changed = True
+    return changed
 
 
 def _takes_zeros_for_one(patch: Patch) -> None:
@@ -345,6 +357,12 @@ BROKEN = (
         "removes loops that run once",
         replaced(constant_propagation, "constant_int", lambda value: 0),
         plain(programs.ends_early),
+    ),
+    Broken(
+        "partial_evaluation",
+        "takes conditions for their opposites",
+        replaced(partial_evaluation, "_propagate_condition", _takes_conditions_for_their_opposites),
+        plain(programs.asks_again),
     ),
     Broken("inlining", "swaps arguments", _inlines_with_arguments_turned_round, plain(programs.calls_another)),
     Broken("lower_simple_tuples", "swaps elements", _unpacks_backwards, plain(programs.takes_tuples_apart)),

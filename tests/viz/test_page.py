@@ -38,7 +38,7 @@ def gate(x, flag: bool):
 def test_the_stages_of_a_program() -> None:
     told = data(rekindle.show(gate, torch.ones(2), True))
     names = [stage["name"] for stage in told["stages"]]
-    assert names[:2] == ["compiled", "1. inlining"]
+    assert names[:2] == ["compiled", "1. partial_evaluation"]
     assert told["title"] == "gate"
     assert "CallFunction" in titles(told["stages"][0]["root"])
     assert "tanh" in titles(told["stages"][1]["root"])
