@@ -105,6 +105,7 @@ NOT_ON_FLOATS: Final = frozenset(
 """Entries of which no sample of floats has a kernel."""
 
 
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom:UserWarning")  # of samples of one number
 @pytest.mark.parametrize("name", names())
 def test_samples(name: str) -> None:
     """On float32 until three had a kernel, and two on another dtype."""

@@ -245,7 +245,8 @@ class SpecializingStrategy:
     @property
     def versions(self) -> Sequence[Version]:
         """What there is so far."""
-        return [version for each in self._graphs for version in each.versions]
+        graphs = dict.fromkeys([*self._graphs, *([] if self._general is None else [self._general])])
+        return [version for each in graphs for version in each.versions]
 
     def _graph_for(self, arguments: Sequence[object]) -> GraphVersions:
         """What there is for calls like one with these arguments, made if there is nothing."""
