@@ -13,7 +13,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.scalar_types import DTYPE_NUMBERS, MEMORY_FORMATS
 from rekindle.ir.types import INT, TENSOR, Type
-from rekindle.ops.registration.dispatcher import positional_call
+from rekindle.ops.registration.dispatcher import dispatcher_operators, positional_call
 from tests.ops.calling import call, operator
 
 
@@ -219,3 +219,11 @@ def test_custom_operators_are_found_when_they_are_defined_later() -> None:
 def _typed_node(kind: str, types: list[Type]) -> Node:
     graph = Graph()
     return graph.insert_node(graph.create(kind, [graph.add_input(type=type) for type in types]))
+
+
+def test_operators_that_replace_as_many_others_are_found() -> None:
+    for name in ("first", "second"):
+        with torch.library._scoped_library("tests_replaced", "DEF") as library:
+            library.define(f"{name}(Tensor x) -> Tensor")
+            found = dispatcher_operators(f"tests_replaced::{name}")
+            assert [each.schema.qualified_name for each in found] == [f"tests_replaced::{name}"]

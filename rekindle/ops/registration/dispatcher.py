@@ -39,9 +39,9 @@ class _DispatcherIndex:
         return qualified_name in self._names
 
     def _read(self) -> None:
-        names = torch._C._dispatch_get_all_op_names()
-        if len(names) != len(self._names):
-            self._names = frozenset(names)
+        names = frozenset(torch._C._dispatch_get_all_op_names())
+        if names != self._names:  # libraries of operators come and go, so that their number says nothing
+            self._names = names
             self._kinds = frozenset([name.partition(".")[0] for name in names])
 
 
