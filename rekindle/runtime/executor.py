@@ -25,7 +25,7 @@ from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.interpreter.state import InterpreterState, places_of
 from rekindle.runtime.interpreter.tasks import launch
-from rekindle.runtime.plans.plan import running_plan
+from rekindle.runtime.plans.running_plan import running_plan
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.native_strategy import NativeStrategy, native_pipeline, native_version
 from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
@@ -85,8 +85,6 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
         executable = with_strategy(record)
     version: Version = executable.strategy.select(arguments)
     _last[0] = version.reference
-    if version.plan is None:
-        return version.function(*arguments)
     try:
         return version.function(*arguments)
     except BaseException as caught:
@@ -103,10 +101,10 @@ def _traceback(error: BaseException) -> TracebackType | None:
     found = running_plan(error.__traceback__)
     if found is None:
         return tail
-    plan, index, function = found
-    word_as_python_does(error, plan.code.instructions[index].node)
+    code, index, function = found
+    word_as_python_does(error, code.instructions[index].node)
     del error  # the frames of the traceback know this one, which must not know the error
-    return traceback_through(places_of(plan.code, index, function), tail)
+    return traceback_through(places_of(code, index, function), tail)
 
 
 def callable_of(graph: Graph, name: str, optimized: bool) -> Callable[..., Any]:
@@ -120,7 +118,7 @@ subgraph_execution.runner.provide(callable_of)
 def _word(error: BaseException) -> None:
     found = running_plan(error.__traceback__)
     if found is not None:
-        word_as_python_does(error, found[0].code.instructions[found[1]].node)
+        word_as_python_does(error, found[0].instructions[found[1]].node)
 
 
 exceptions.word_error.provide(_word)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -18,11 +19,13 @@ _BEHAVIORS: Final = ("STATIC", "DYNAMIC")
 class ExecutionSettings:
     """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` says how many
     versions of a function there may be at most, besides one for any arguments. With ``in_background`` they are made on
-    another thread, and calls do not wait for them."""
+    another thread, and calls do not wait for them. ``native_plans`` says whether functions run without Python between
+    their operators where they can."""
 
     strategy: str = "native"
     fusion: FusionStrategy = (("STATIC", 2), ("DYNAMIC", 5))
     in_background: bool = False
+    native_plans: bool = os.environ.get("REKINDLE_NATIVE_PLANS", "1") not in ("0", "off")
 
     @property
     def most_versions(self) -> int:

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from rekindle.ir.graph import Graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.native_plans.native_plan import native_function, native_plan_of
 from rekindle.runtime.plans.plan import ExecutionPlan, plan_of
 from rekindle.runtime.plans.python_code import NotCompilable
+from rekindle.runtime.settings import SETTINGS
+
+RunsAs = Literal["native plan", "plan", "interpreter"]
 
 
 class Version:
-    """``function`` runs ``code`` on arguments: by ``plan``, or the interpreter where there can be none. ``seconds`` is
-    what making it took, with the passes before, where somebody has noted that."""
+    """``function`` runs ``code`` on arguments. ``seconds`` is what making it took, with the passes before, where
+    somebody has noted that."""
 
-    __slots__ = ("code", "function", "plan", "reference", "seconds")
+    __slots__ = ("_python", "code", "function", "reference", "seconds")
 
-    def __init__(self, code: Code, plan: ExecutionPlan | None) -> None:
+    def __init__(self, code: Code, function: Callable[..., Any], python: PythonFunction | None = None) -> None:
         self.code = code
-        self.plan = plan
-        self.function: Callable[..., Any] = _Interpreted(code) if plan is None else plan.function
+        self.function = function
+        self._python = python
         self.reference: Callable[[], Code | None] = weakref.ref(code)
         self.seconds = 0.0
 
@@ -34,14 +38,50 @@ class Version:
             SchemaError: nothing is registered that runs one of the nodes.
         """
         code = Code(graph, name)
-        try:
-            return cls(code, ExecutionPlan(code))
-        except NotCompilable:
-            return cls(code, None)
+        python = PythonFunction(code)
+        native = native_function(code, python) if SETTINGS.native_plans else None
+        return cls(code, native or python.made(), python)
+
+    @classmethod
+    def interpreted(cls, code: Code) -> Version:
+        """A version that the interpreter runs."""
+        return cls(code, _Interpreted(code))
 
     @property
     def graph(self) -> Graph:
         return self.code.graph
+
+    @property
+    def runs_as(self) -> RunsAs:
+        """What runs it."""
+        return runs_as(self.function)
+
+    @property
+    def plan(self) -> ExecutionPlan | None:
+        """The plan in Python, which a native plan falls back to; None where the interpreter runs the code."""
+        return None if self._python is None else plan_of(self._python.made())
+
+
+class PythonFunction:
+    """Runs ``code`` by a plan in Python, made when it is first called; by the interpreter where there can be none."""
+
+    __slots__ = ("_function", "code")
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self._function: Callable[..., Any] | None = None
+
+    def made(self) -> Callable[..., Any]:
+        """The function of the plan, or of the interpreter."""
+        if self._function is None:
+            try:
+                self._function = ExecutionPlan(self.code).function
+            except NotCompilable:
+                self._function = _Interpreted(self.code)
+        return self._function
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.made()(*arguments)
 
 
 class _Interpreted:
@@ -60,8 +100,15 @@ def underlying_code(function: Callable[..., Any] | None) -> Code | None:
     """What :attr:`Version.function` runs; None for functions from elsewhere."""
     if isinstance(function, _Interpreted):
         return function.code
-    plan = plan_of(function)
+    plan = native_plan_of(function) or plan_of(function)
     return None if plan is None else plan.code
+
+
+def runs_as(function: Callable[..., Any]) -> RunsAs:
+    """What runs :attr:`Version.function`."""
+    if native_plan_of(function) is not None:
+        return "native plan"
+    return "plan" if plan_of(function) is not None else "interpreter"
 
 
 class Strategy(Protocol):

@@ -11,7 +11,8 @@ from torch import Tensor
 
 import rekindle
 from rekindle.runtime.executor import STRATEGIES
-from rekindle.runtime.plans.plan import ExecutionPlan
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.version import PythonFunction
 
 MOST = 8
 
@@ -20,13 +21,13 @@ MOST = 8
 def plans(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the plans that are made, whoever makes them."""
     made: list[str] = []
-    init = ExecutionPlan.__init__
+    init = PythonFunction.__init__
 
-    def counted(self: ExecutionPlan, code: Any) -> None:
+    def counted(self: PythonFunction, code: Code) -> None:
         made.append(code.name)
         init(self, code)
 
-    monkeypatch.setattr(ExecutionPlan, "__init__", counted)
+    monkeypatch.setattr(PythonFunction, "__init__", counted)
     return made
 
 

@@ -38,11 +38,10 @@ from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.executable import Executable
 from rekindle.runtime.executor import STRATEGIES
 from rekindle.runtime.interpreter.code import Code
-from rekindle.runtime.plans.plan import plan_of
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.bailouts import Bailout
 from rekindle.runtime.strategies.profiling_strategy import ProfilingStrategy
-from rekindle.runtime.version import Strategy, underlying_code
+from rekindle.runtime.version import RunsAs, Strategy, runs_as, underlying_code
 from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 
 
@@ -99,7 +98,7 @@ def _strategy_of(record: GraphFunction) -> Strategy | None:
 
 def _versions_of(strategy: Strategy, prefix: str = "") -> list[GraphReport]:
     return [
-        part_of(f"{prefix}version {number}", version.code, is_plan=version.plan is not None, seconds=version.seconds)
+        part_of(f"{prefix}version {number}", version.code, how=version.runs_as, seconds=version.seconds)
         for number, version in enumerate(strategy.versions, start=1)
     ]
 
@@ -112,7 +111,7 @@ def name_of(strategy: Strategy) -> str:
     return type(strategy).__name__
 
 
-def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> GraphReport:
+def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> GraphReport:
     """What there is to tell of the graph that ``code`` runs."""
     groups: list[FusionGroupReport] = []
     regions: list[NativeRegionReport] = []
@@ -136,11 +135,11 @@ def part_of(title: str, code: Code, *, is_plan: bool, seconds: float = 0.0) -> G
             groups.append(_group(owner, places[owner]))
             inner = None if owner.without_products is None else underlying_code(owner.without_products)
             if inner is not None:
-                groups += part_of(title, inner, is_plan=is_plan).groups
+                groups += part_of(title, inner, how=how).groups
     return GraphReport(
         title=title,
         arguments=tuple(f"%{value.name} : {value.type}" for value in code.graph.inputs),
-        runs_as="plan" if is_plan else "interpreter",
+        runs_as=how,
         seconds=seconds,
         groups=tuple(groups),
         regions=tuple(regions),
@@ -191,7 +190,7 @@ def _differentiable(operation: DifferentiableOperation, places: int) -> Differen
     for piece in operation.pieces():
         code = underlying_code(piece.function)
         if code is not None:
-            parts.append(part_of(piece.title, code, is_plan=plan_of(piece.function) is not None))
+            parts.append(part_of(piece.title, code, how=runs_as(piece.function)))
     return Differentiable(operators_of(operation.graph), tuple(parts), places)
 
 

@@ -127,13 +127,13 @@ class Differentiable:
 class GraphReport:
     """A graph that is run as one piece: a version of the function, or what runs a piece of it.
 
-    ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan or the
-    interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is known (0 else).
+    ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan, in machine
+    code or in Python, or the interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is known (0 else).
     """
 
     title: str
     arguments: tuple[str, ...]
-    runs_as: Literal["plan", "interpreter"]
+    runs_as: Literal["native plan", "plan", "interpreter"]
     seconds: float
     groups: tuple[FusionGroupReport, ...]
     regions: tuple[NativeRegionReport, ...]

@@ -58,7 +58,7 @@ _ORIGINS: Final = {"compiled": "compiled", "disk": "read from disk", "memory": "
 
 
 def _part(part: GraphReport) -> Iterator[str]:
-    how = "in the interpreter" if part.runs_as == "interpreter" else "as a plan"
+    how = "in the interpreter" if part.runs_as == "interpreter" else f"as a {part.runs_as}"
     took = f", made in {_time(part.seconds)}" if part.seconds else ""
     yield f"{part.title}, {how}{took}"
     if part.title.startswith("version"):

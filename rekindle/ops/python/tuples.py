@@ -7,6 +7,7 @@ They take any number of inputs of any types, so that their schemas say nothing; 
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from rekindle.ir.graph import Node
@@ -70,14 +71,23 @@ def unpack_list(node: Node) -> Operation:
     expected = len(node.outputs)
 
     def unpack(items: list[Any]) -> Any:
-        found = len(items)
-        if found < expected:
-            raise ValueError(f"not enough values to unpack (expected {expected}, got {found})")
-        if found > expected:
-            raise ValueError(f"too many values to unpack (expected {expected})")
+        check_count(items, expected)
         return items[0] if expected == 1 else tuple(items)
 
     return unpack
+
+
+def check_count(items: Sequence[object], expected: int) -> None:
+    """Raise what Python raises where ``items`` are assigned to another number of names.
+
+    Raises:
+        ValueError: there are more items or fewer than are ``expected``.
+    """
+    found = len(items)
+    if found < expected:
+        raise ValueError(f"not enough values to unpack (expected {expected}, got {found})")
+    if found > expected:
+        raise ValueError(f"too many values to unpack (expected {expected})")
 
 
 declare(operator.getitem, "prim::TupleIndex(Any tup, int i) -> Any", effects=AliasAnalysisKind.SPECIAL)

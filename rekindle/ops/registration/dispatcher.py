@@ -79,6 +79,7 @@ def _operator(overload: Any) -> Operator:
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
         takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
         traits=traits_of_overload(schema, overload.tags, is_composite=composite),
+        is_dispatched=True,
     )
 
 

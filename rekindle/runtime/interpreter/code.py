@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from rekindle.ir.gc_pause import gc_paused
-from rekindle.ir.graph import Graph
+from rekindle.ir.graph import Graph, Value
 from rekindle.runtime.interpreter.basic_blocks import BasicBlock, BoundInstruction, basic_blocks_of
 from rekindle.runtime.interpreter.instructions import Instruction, Opcode, describe_constant
 from rekindle.runtime.interpreter.lowering import lower
@@ -32,7 +32,8 @@ class Code:
     """The instructions of a graph, shared by everyone who runs it.
 
     ``template`` is what the registers hold at the start: the constants, whose registers are ``constants``. The
-    arguments go to the first ``argument_count`` of them.
+    arguments go to the first ``argument_count`` of them. ``values`` has, for each register, the values of the graph that
+    it holds at some time.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -47,6 +48,7 @@ class Code:
         self.instructions: Sequence[Instruction] = lowered.instructions
         self.template = lowered.template
         self.constants = tuple(lowered.constants)
+        self.values: Sequence[Sequence[Value]] = lowered.values
         self.hot = HotLoops(lowered.instructions, lowered.non_owning)
 
     @cached_property

@@ -48,13 +48,14 @@ class LoweredCode:
     """What :func:`lower` makes: instructions, what registers hold at the start, and which registers hold constants.
 
     ``non_owning`` are the registers that keep nothing alive: those of numbers, and of constants, which live as long as
-    the code.
+    the code. ``values`` are the values that each register holds at some time.
     """
 
     instructions: list[Instruction] = field(default_factory=list)
     template: list[object] = field(default_factory=list)
     constants: list[int] = field(default_factory=list)
     non_owning: set[int] = field(default_factory=set)
+    values: list[list[Value]] = field(default_factory=list)
 
 
 def lower(graph: Graph) -> LoweredCode:
@@ -89,6 +90,7 @@ class _Lowering:
 
     def new_register(self, content: object = None) -> int:
         self.result.template.append(content)
+        self.result.values.append([])
         register = len(self.result.template) - 1
         self.result.non_owning.add(register)
         return register
@@ -104,6 +106,7 @@ class _Lowering:
     def assign(self, value: Value, register: int) -> None:
         """Say that ``register`` holds ``value``."""
         self.registers[value] = register
+        self.result.values[register].append(value)
         if value.type.kind not in WITHOUT_MEMORY:
             self.result.non_owning.discard(register)
 
@@ -222,6 +225,7 @@ class _Lowering:
             return
         if any(use.user.kind != "prim::CallFunction" or use.offset > 0 for use in node.output.uses):
             self.registers[node.output] = self.new_register(value)
+            self.result.values[-1].append(node.output)
             self.result.constants.append(self.registers[node.output])
             self.preloaded.add(node.output)
 

@@ -46,7 +46,7 @@ class InterpreterState:
     :meth:`step` or :meth:`resume` until :attr:`is_finished`, do it in parts.
     """
 
-    __slots__ = ("_offset", "_places", "_segment", "_stack", "awaited", "code", "registers", "result")
+    __slots__ = ("_offset", "_places", "_segment", "_stack", "awaited", "code", "failed_at", "registers", "result")
 
     def __init__(self, code: Code) -> None:
         self.code = code
@@ -55,6 +55,8 @@ class InterpreterState:
         """What the program returned, once it is finished."""
         self.awaited: Any = None
         """The unfinished future that the program stands before, if it does."""
+        self.failed_at = 0
+        """The index, in the code that ran last, of the instruction that raised."""
         self._segment: BasicBlock | None = None
         self._offset = 0
         self._stack: list[tuple[Code, Registers, BasicBlock]] = []
@@ -89,6 +91,13 @@ class InterpreterState:
         self.registers[:count] = arguments
         self._segment = self.code.segments[0]
         self._offset = 0
+        self._pass_joints()
+
+    def start_at(self, index: int, registers: Registers) -> None:
+        """Stand before the instruction ``index``, with what the registers hold there."""
+        self.registers = registers
+        self._segment = max((each for each in self.code.segments if each.start <= index), key=lambda each: each.start)
+        self._offset = index - self._segment.start
         self._pass_joints()
 
     def finish(self) -> Any:
@@ -339,7 +348,7 @@ class InterpreterState:
             traceback = traceback.tb_next
         # An interrupt from the keyboard may come while one function gives way to another, so that the index is of
         # either.
-        index = min(index, len(self.code.instructions) - 1)
+        index = self.failed_at = min(index, len(self.code.instructions) - 1)
         frames = [(code, waiting.boundary_index) for code, _, waiting in self._stack] + [(self.code, index)]
         self._places = [place for code, at in frames for place in places_of(code, at)]
         word_as_python_does(error, self.code.instructions[index].node)

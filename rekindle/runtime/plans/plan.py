@@ -21,10 +21,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
-from types import TracebackType
+from types import FrameType
 from typing import Any
 
-from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.ops.tensor.profiling import conditions
@@ -75,28 +74,10 @@ def plan_of(function: object) -> ExecutionPlan | None:
     return found if isinstance(found, ExecutionPlan) else None
 
 
-def running_plan(traceback: TracebackType | None) -> tuple[ExecutionPlan, int, str] | None:
-    """The plan that an error comes from, the index of the instruction that raised it, and the name of the function that
-    the plan is of; None where none runs in the frames of ``traceback``. The plans let go of all that they hold.
-
-    A plan that stands at a bailout has given way to the rest of the program: the error comes from that. Where a node
-    runs a part of the function that was moved into a graph of its own, the error comes from the plan of this graph.
-    """
-    found: tuple[ExecutionPlan, int, str] | None = None
-    while traceback is not None:
-        frame = traceback.tb_frame
-        plan = frame.f_globals.get(_PLAN)
-        if isinstance(plan, ExecutionPlan):
-            line = traceback.tb_lineno
-            frame.clear()
-            index = plan.instruction_at(line)
-            instruction = plan.code.instructions[index]
-            if instruction.opcode is not Opcode.BAILOUT:
-                found = plan, index, found[2] if found is not None else plan.code.basename
-                if instruction.node.kind not in INLINE_SUBGRAPH_KINDS:
-                    return found
-        traceback = traceback.tb_next
-    return found
+def plan_of_frame(frame: FrameType) -> ExecutionPlan | None:
+    """The plan that runs in a frame; None for other frames."""
+    found = frame.f_globals.get(_PLAN)
+    return found if isinstance(found, ExecutionPlan) else None
 
 
 class _PlanWriter(PythonWriter):

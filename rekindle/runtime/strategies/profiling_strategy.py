@@ -185,13 +185,13 @@ class ProfilingStrategy:
             if not self._is_busy:
                 self._is_busy = True
                 in_background(partial(self._finish, lambda: self.graph))
-            return Version(code_of(self.record), None)
+            return Version.interpreted(code_of(self.record))
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             code = self._profiled_code()
             if code is None:
                 self._current = self.general()
             elif self._current is None:
-                self._current = Version(code, None)
+                self._current = Version.interpreted(code)
                 self._current.function = self._unknown
             return self._current
 

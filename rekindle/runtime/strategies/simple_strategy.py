@@ -278,7 +278,7 @@ class SpecializingStrategy:
         if not SETTINGS.in_background:
             return self.prepare(arguments)
         if self._pending is None:
-            self._pending = Version(code_of(self._record), None)
+            self._pending = Version.interpreted(code_of(self._record))
             in_background(lambda: self._finish(arguments))
         return self._pending
 

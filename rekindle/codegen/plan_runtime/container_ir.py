@@ -1,0 +1,303 @@
+"""Lists, tuples, attributes, and the sizes of Tensors."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.codegen.plan_runtime.frame import FrameField
+from rekindle.codegen.plan_runtime.macros import handler
+
+_RESULT: Final = int(FrameField.RESULT)
+
+
+def _construct(name: str, new: str, set_item: str) -> str:
+    """A new container in RESULT: operand 0 is the number of items; each is a kind and an offset, or, for CONSTANT,
+    an object."""
+    return handler(
+        name,
+        f"""
+  %count = field 0
+  %container = call ptr @{new}(i64 %count)
+  %failed = icmp eq ptr %container, null
+  br i1 %failed, label %error, label %loop
+loop:
+  %i = phi i64 [0, %start], [%i_next, %fine]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %one, label %end
+one:
+  %twice = mul i64 %i, 2
+  %kind_index = add i64 %twice, 4
+  %kind_at = getelementptr i64, ptr %insn, i64 %kind_index
+  %value_at = getelementptr i64, ptr %kind_at, i64 1
+  %kind = load i64, ptr %kind_at
+  %value = load i64, ptr %value_at
+  %object = call ptr @boxed_operand(ptr %frame, i64 %kind, i64 %value)
+  %none = icmp eq ptr %object, null
+  br i1 %none, label %lost, label %fine
+fine:
+  %e = call i32 @{set_item}(ptr %container, i64 %i, ptr %object)
+  %i_next = add i64 %i, 1
+  br label %loop
+lost:
+  call void @Py_DecRef(ptr %container)
+  br label %error
+end:
+  %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
+  store ptr %container, ptr %result_at
+  next
+error:
+  fail
+""",
+    )
+
+
+HANDLERS: Final = (
+    _construct("new_list", "PyList_New", "PyList_SetItem"),
+    _construct("new_tuple", "PyTuple_New", "PyTuple_SetItem"),
+    # Leave unless the object in register 0 is a list or a tuple of operand 1 items. Where operand 2 is 1, the object is
+    # the result of the instruction, which has run.
+    handler(
+        "check_length",
+        """
+  %from = slot 0
+  %wanted = field 1
+  %object = load ptr, ptr %from
+  %count = call i64 @length_of(ptr %object)
+  %good = icmp eq i64 %count, %wanted
+  br i1 %good, label %end, label %odd
+odd:
+  %has_run = field 2
+  %ending = call ptr @leave_with_items(ptr %frame, ptr %insn, i64 %has_run)
+  ret ptr %ending
+end:
+  next
+""",
+    ),
+    # Leave unless item 1 of the list or tuple in register 0 is a number of kind 2, or (operand 3 is 1) a plain Tensor.
+    # Operand 4 is as above.
+    handler(
+        "check_item",
+        """
+  %from = slot 0
+  %index = field 1
+  %kind = field 2
+  %tensor = field 3
+  %word = alloca i64
+  %object = load ptr, ptr %from
+  %item = call ptr @item_of(ptr %object, i64 %index)
+  %is_number = icmp eq i64 %tensor, 0
+  br i1 %is_number, label %number, label %no_number
+number:
+  %fits = call i1 @unboxed(i64 %kind, ptr %item, ptr %word)
+  br label %decide
+no_number:
+  %plain = call i1 @is_plain_tensor(ptr %item)
+  br label %decide
+decide:
+  %good = phi i1 [%fits, %number], [%plain, %no_number]
+  br i1 %good, label %end, label %odd
+odd:
+  %has_run = field 4
+  %ending = call ptr @leave_with_items(ptr %frame, ptr %insn, i64 %has_run)
+  ret ptr %ending
+end:
+  next
+""",
+    ),
+    # Item 1 of the list or tuple in register 0, to RESULT.
+    handler(
+        "item",
+        f"""
+  %from = slot 0
+  %index = field 1
+  %object = load ptr, ptr %from
+  %item = call ptr @item_of(ptr %object, i64 %index)
+  call void @Py_IncRef(ptr %item)
+  %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
+  store ptr %item, ptr %result_at
+  next
+""",
+    ),
+    # Attribute 1 (a str) of the object in register 0, to RESULT; operand 2 is the name of the table of a module that
+    # has it, or null.
+    handler(
+        "attribute",
+        f"""
+  %from = slot 0
+  %name = pointer 1
+  %table_name = pointer 2
+  %object = load ptr, ptr %from
+  %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
+  %no_table = icmp eq ptr %table_name, null
+  br i1 %no_table, label %get, label %look
+look:
+  %fields = call ptr @PyObject_GenericGetDict(ptr %object, ptr null)
+  %no_fields = icmp eq ptr %fields, null
+  br i1 %no_fields, label %clear, label %look_up
+clear:
+  call void @PyErr_Clear()
+  br label %get
+look_up:
+  %table = call ptr @PyDict_GetItem(ptr %fields, ptr %table_name)
+  call void @Py_DecRef(ptr %fields) ; the object keeps it
+  %missing = icmp eq ptr %table, null
+  br i1 %missing, label %get, label %look_in
+look_in:
+  %class_at = getelementptr i8, ptr %table, i64 {{class_offset}}
+  %class = load ptr, ptr %class_at
+  %is_dict = icmp eq ptr %class, @PyDict_Type
+  br i1 %is_dict, label %find, label %get
+find:
+  %found = call ptr @PyDict_GetItem(ptr %table, ptr %name)
+  %absent = icmp eq ptr %found, null
+  br i1 %absent, label %get, label %good
+good:
+  call void @Py_IncRef(ptr %found)
+  store ptr %found, ptr %result_at
+  next
+get:
+  %value = call ptr @PyObject_GetAttr(ptr %object, ptr %name)
+  %error = icmp eq ptr %value, null
+  br i1 %error, label %raised, label %fine
+fine:
+  store ptr %value, ptr %result_at
+  br label %end
+end:
+  %after_at = getelementptr ptr, ptr %insn, i64 1
+  %after = load ptr, ptr %after_at
+  ret ptr %after
+raised:
+  fail
+""",
+    ),
+    # The size of the Tensor at word 1 in the dimension in register 2.
+    handler(
+        "size",
+        """
+  %to = slot 0
+  %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
+  %dimension_at = call ptr @operand(ptr %frame, ptr %insn, i64 5)
+  %given = ptrtoint ptr %dimension_at to i64
+  %rank_at = alloca i64
+  %sizes_at = alloca ptr
+  %e0 = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %rank_at)
+  %e1 = call i32 @aoti_torch_get_sizes(ptr %tensor, ptr %sizes_at)
+  %e = or i32 %e0, %e1
+  %rank = load i64, ptr %rank_at
+  %wrapped = add i64 %given, %rank
+  %negative = icmp slt i64 %given, 0
+  %dimension = select i1 %negative, i64 %wrapped, i64 %given
+  %outside = icmp uge i64 %dimension, %rank
+  %error = icmp ne i32 %e, 0
+  %bad = or i1 %outside, %error
+  br i1 %bad, label %odd, label %good
+odd:
+  leave
+good:
+  %sizes = load ptr, ptr %sizes_at
+  %size_at = getelementptr i64, ptr %sizes, i64 %dimension
+  %size = load i64, ptr %size_at
+  store i64 %size, ptr %to
+  next
+""",
+    ),
+    handler(
+        "rank",
+        """
+  %to = slot 0
+  %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
+  %e = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %to)
+  next
+""",
+    ),
+    # Take the items out of the std::vector<at::Tensor> at scratch 0: operand 1 is how many registers follow, each a
+    # kind and an offset. With another number the program is wrong, and the interpreter says so.
+    handler(
+        "unpack_vector",
+        """
+  %vector = slot 0
+  %count = field 1
+  %begin = load ptr, ptr %vector
+  %end_at = getelementptr ptr, ptr %vector, i64 1
+  %last_at = getelementptr ptr, ptr %vector, i64 2
+  %end = load ptr, ptr %end_at
+  %last = load ptr, ptr %last_at
+  %from = ptrtoint ptr %begin to i64
+  %to = ptrtoint ptr %end to i64
+  %allocated_to = ptrtoint ptr %last to i64
+  %bytes = sub i64 %to, %from
+  %capacity = sub i64 %allocated_to, %from
+  %length = sdiv i64 %bytes, 8
+  %same = icmp eq i64 %length, %count
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%i_next, %taken]
+  %more = icmp slt i64 %i, %length
+  br i1 %more, label %one, label %done
+one:
+  %item_at = getelementptr ptr, ptr %begin, i64 %i
+  %item = load ptr, ptr %item_at
+  br i1 %same, label %take, label %waste
+take:
+  %offset_index = add i64 %i, 5
+  %offset_at = getelementptr i64, ptr %insn, i64 %offset_index
+  %offset = load i64, ptr %offset_at
+  %unused = icmp slt i64 %offset, 0
+  br i1 %unused, label %waste, label %store
+store:
+  %slot = getelementptr i8, ptr %frame, i64 %offset
+  call void @put_tensor(ptr %slot, ptr %item)
+  br label %taken
+waste:
+  call void @drop_tensor(ptr %item)
+  br label %taken
+taken:
+  %i_next = add i64 %i, 1
+  br label %loop
+done:
+  call void @free_vector(ptr %begin, i64 %capacity)
+  br i1 %same, label %fine, label %odd
+odd:
+  leave
+fine:
+  next
+""",
+    ),
+    # The same, as a list of Python in RESULT.
+    handler(
+        "list_of_vector",
+        f"""
+  %vector = slot 0
+  %begin = load ptr, ptr %vector
+  %end_at = getelementptr ptr, ptr %vector, i64 1
+  %last_at = getelementptr ptr, ptr %vector, i64 2
+  %end = load ptr, ptr %end_at
+  %last = load ptr, ptr %last_at
+  %from = ptrtoint ptr %begin to i64
+  %to = ptrtoint ptr %end to i64
+  %allocated_to = ptrtoint ptr %last to i64
+  %bytes = sub i64 %to, %from
+  %capacity = sub i64 %allocated_to, %from
+  %length = sdiv i64 %bytes, 8
+  %list = call ptr @PyList_New(i64 %length)
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%i_next, %one]
+  %more = icmp slt i64 %i, %length
+  br i1 %more, label %one, label %done
+one:
+  %item_at = getelementptr ptr, ptr %begin, i64 %i
+  %object = call ptr @_Z16THPVariable_WrapRKN2at10TensorBaseE(ptr %item_at)
+  %e = call i32 @PyList_SetItem(ptr %list, i64 %i, ptr %object)
+  %item = load ptr, ptr %item_at
+  call void @drop_tensor(ptr %item)
+  %i_next = add i64 %i, 1
+  br label %loop
+done:
+  call void @free_vector(ptr %begin, i64 %capacity)
+  %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
+  store ptr %list, ptr %result_at
+  next
+""",
+    ),
+)

@@ -1,0 +1,105 @@
+"""All handlers, and the entry of plans, as one module of machine code."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from functools import cache
+from typing import Final
+
+from rekindle.codegen.llvm.cpython_wrappers import object_class_offset
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.llvm.tensor_abi import tensor_objects
+from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
+from rekindle.codegen.plan_runtime import (
+    call_ir,
+    container_ir,
+    control_ir,
+    conversion_ir,
+    entry_ir,
+    number_ir,
+    ownership_ir,
+)
+
+ENTRY: Final = "native_plan"
+"""The function that Python calls."""
+
+_DECLARATIONS: Final = """
+declare ptr @PyObject_Vectorcall(ptr, ptr, i64, ptr)
+declare ptr @PyObject_GetAttr(ptr, ptr)
+declare ptr @PyObject_GenericGetDict(ptr, ptr)
+declare ptr @PyDict_GetItem(ptr, ptr)
+declare ptr @PyList_New(i64)
+declare i32 @PyList_SetItem(ptr, i64, ptr)
+declare ptr @PyList_GetItem(ptr, i64)
+declare i64 @PyList_Size(ptr)
+declare ptr @PyTuple_GetItem(ptr, i64)
+declare i64 @PyTuple_Size(ptr)
+declare ptr @PyLong_FromLongLong(i64)
+declare ptr @PyFloat_FromDouble(double)
+declare ptr @PyBool_FromLong(i64)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
+declare i32 @PyErr_CheckSignals()
+declare void @PyErr_Fetch(ptr, ptr, ptr)
+declare void @PyErr_Restore(ptr, ptr, ptr)
+declare void @_PyTraceback_Add(ptr, ptr, i32)
+@_Py_NoneStruct = external global i8
+@PyList_Type = external global i8
+@PyTuple_Type = external global i8
+@PyDict_Type = external global i8
+declare i32 @aoti_torch_new_tensor_handle(ptr, ptr)
+declare i32 @aoti_torch_get_numel(ptr, ptr)
+declare ptr @_Z16THPVariable_WrapRKN2at10TensorBaseE(ptr)
+declare void @_ZN5torch16PyWarningHandlerC1Ev(ptr)
+declare void @_ZN5torch16PyWarningHandlerD1Ev(ptr)
+declare void @_ZSt17current_exceptionv(ptr sret(ptr))
+declare void @_ZN5torch29translate_exception_to_pythonERKNSt15__exception_ptr13exception_ptrE(ptr)
+declare void @_ZNSt15__exception_ptr13exception_ptr10_M_releaseEv(ptr)
+declare ptr @_Znwm(i64)
+declare void @_ZdlPvm(ptr, i64)
+declare i32 @__gxx_personality_v0(...)
+declare ptr @__cxa_begin_catch(ptr)
+declare void @__cxa_end_catch()
+"""
+
+_HANDLERS: Final = (
+    *ownership_ir.HANDLERS,
+    *conversion_ir.HANDLERS,
+    *number_ir.HANDLERS,
+    *container_ir.HANDLERS,
+    *call_ir.HANDLERS,
+    *control_ir.HANDLERS,
+)
+_SUPPORT: Final = (
+    ownership_ir.OWNERSHIP,
+    ownership_ir.EMPTY,
+    conversion_ir.CONVERSIONS,
+    call_ir.CALLS,
+    control_ir.CONTROL,
+    entry_ir.ENTRY,
+)
+
+
+def library_text() -> str | None:
+    """Return the module; None where this build of PyTorch, of Python, or this processor is none that it is written
+    for."""
+    objects, class_offset = tensor_objects(), object_class_offset()
+    if objects is None or class_offset is None or sys.platform != "linux" or platform.machine() != "x86_64":
+        return None
+    text = "\n".join([_DECLARATIONS, number_ir.DECLARATIONS, *_SUPPORT, *_HANDLERS])
+    text = text.replace("{class_offset}", str(class_offset)).replace("{tensor_offset}", str(objects.tensor_offset))
+    return tensor_reading_text(objects) + text
+
+
+@cache
+def plan_library() -> NativeCode | None:
+    """Return the code of all handlers, by their names; None where there can be none."""
+    text = library_text()
+    if text is None:
+        return None
+    try:
+        return compile_module(text)
+    except MissingSymbolError:
+        return None

@@ -1,0 +1,181 @@
+"""A native plan: the function that Python calls, and the ways out of it.
+
+An error of a plan has one frame in its traceback, which stands in no file: ``<rekindle native plan 7>``, whose line
+numbers are those of the instructions. By that name ``native_place`` finds the plan.
+
+A plan that meets what its instructions cannot hold (a subclass of Tensor, an int of more than 64 bits) is left: the
+interpreter takes the registers over, and runs what remains of the call.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any, Final
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+
+from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at
+from rekindle.codegen.llvm.engine import NativeCode
+from rekindle.codegen.llvm.tensor_abi import tensor_objects
+from rekindle.codegen.plan_runtime.entry_ir import PlanStructure
+from rekindle.codegen.plan_runtime.frame import WORD
+from rekindle.codegen.plan_runtime.library import ENTRY, plan_library
+from rekindle.ir.subgraph_execution import PatchableOperation
+from rekindle.ops.python.tuples import check_count
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import copy_constant
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.native_plans.instruction_table import CallSites
+from rekindle.runtime.native_plans.writer import PlanWriter, Unsuitable, written_plan
+
+_FILE: Final = "<rekindle native plan "
+_ITEMS: Final = -2
+"""In place of a register: the items of the result belong to the outputs of the instruction."""
+_numbers: Final = itertools.count(1)
+_PLANS: Final[WeakValueDictionary[str, NativePlan]] = WeakValueDictionary()
+_FUNCTIONS: Final[WeakKeyDictionary[Callable[..., Any], ref[NativePlan]]] = WeakKeyDictionary()
+
+
+class NativePlan:
+    """What a native function knows of itself: it runs ``code``. ``handlers`` are the names of those of its
+    instructions, in their order; ``native_calls`` and ``python_calls`` count the operators that it calls."""
+
+    __slots__ = ("__weakref__", "_kept", "code", "handlers", "native_calls", "python_calls")
+
+    def __init__(self, code: Code, writer: PlanWriter) -> None:
+        self.code = code
+        self.native_calls = writer.native_calls
+        self.python_calls = writer.python_calls
+        self.handlers = [entry.handler for entry in writer.table.entries]
+        self._kept: list[object] = []
+
+    def function(self, library: NativeCode, writer: PlanWriter, fallback: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function, which keeps the plan alive; what it does not take, it hands to ``fallback``."""
+        words, references = writer.table.finish(library.address)
+        self._kept += [*writer.table.kept, words, library, fallback]
+        self._link_operations(words, references)
+        file = f"{_FILE}{next(_numbers)}>"
+        structure = self._structure(writer, words, file, fallback)
+        function = function_at(library.address(ENTRY), self.code.basename, capsule_of(structure), self)
+        _PLANS[file] = self
+        _FUNCTIONS[function] = ref(self)
+        return function
+
+    def _link_operations(self, words: Any, references: dict[int, list[int]]) -> None:
+        """Have operations that become faster later be called in their new form."""
+        for value in list(self._kept):
+            if isinstance(value, PatchableOperation):
+                sites = CallSites(words, references.get(id(value), []), self._kept)
+                value.add_call_site(sites, "function")
+
+    def _structure(self, writer: PlanWriter, words: Any, file: str, fallback: Callable[..., Any]) -> PlanStructure:
+        layout = writer.layout
+        template = (ctypes.c_int64 * layout.words)()
+        for word, value in layout.template.items():
+            template[word] = value
+        arguments = []
+        for register in layout.registers[: self.code.argument_count]:
+            arguments += [int(register.kind), register.offset, int(register.is_tensor)]
+        registers = [(register.kind, register.offset) for register in layout.registers]
+        name, path = self.code.basename.encode(), file.encode()
+        resume = _Resume(self.code, writer.lists)
+        structure = PlanStructure(
+            layout.words * WORD,
+            ctypes.addressof(template),
+            ctypes.addressof(words),
+            self.code.argument_count,
+            self._words(arguments),
+            len(layout.owners),
+            self._words([word for owner in layout.owners for word in owner]),
+            len(registers),
+            self._words([word for register in registers for word in register]),
+            id(fallback),
+            id(resume),
+            self._text(name),
+            self._text(path),
+        )
+        self._kept += [template, resume, structure]
+        return structure
+
+    def _words(self, values: Sequence[int]) -> int:
+        array = (ctypes.c_int64 * max(len(values), 1))(*map(int, values))
+        self._kept.append(array)
+        return ctypes.addressof(array)
+
+    def _text(self, data: bytes) -> int:
+        buffer = ctypes.create_string_buffer(data)
+        self._kept.append(buffer)
+        return ctypes.addressof(buffer)
+
+
+class _Resume:
+    """Goes on in the interpreter where a plan was left."""
+
+    def __init__(self, code: Code, lists: dict[int, object]) -> None:
+        self.code = code
+        self.lists = lists
+
+    def __call__(self, index: int, after: bool, values: list[Any], pending: int, result: Any) -> Any:
+        registers = values
+        for register in self.code.constants:
+            registers[register] = self.code.template[register]
+        for register, constant in self.lists.items():
+            registers[register] = copy_constant(constant)
+        if pending == _ITEMS:
+            self._unpack(index, registers, result)
+        elif pending >= 0:
+            registers[pending] = result
+        if after:
+            for register in self.code.instructions[index].cleared:
+                registers[register] = None
+            index += 1
+        state = InterpreterState(self.code)
+        state.start_at(index, registers)
+        del registers, values, result
+        try:
+            return state.finish()
+        except BaseException:
+            index = state.failed_at  # for `native_place`
+            raise
+
+    def _unpack(self, index: int, registers: list[Any], items: Sequence[Any]) -> None:
+        """Write the items of a result to the outputs of an instruction."""
+        outputs = self.code.instructions[index].outputs
+        check_count(items, len(outputs))
+        for register, item in zip(outputs, items, strict=True):
+            if register is not None:
+                registers[register] = item
+
+
+def native_function(code: Code, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return a function that runs ``code`` without Python; None where there can be none. Calls that it does not take
+    go to ``fallback``."""
+    objects, library = tensor_objects(), plan_library()
+    if objects is None or library is None:
+        return None
+    try:
+        writer = written_plan(code, objects.tensor_offset)
+    except Unsuitable:
+        return None
+    return NativePlan(code, writer).function(library, writer, fallback)
+
+
+def native_place(frame: FrameType, line: int) -> tuple[Code, int] | None:
+    """Return the code that a frame of a native plan runs, and the index of the instruction that has raised; None for
+    other frames."""
+    if frame.f_code is _Resume.__call__.__code__:
+        return frame.f_locals["self"].code, frame.f_locals["index"]
+    file = frame.f_code.co_filename
+    plan = _PLANS.get(file) if file.startswith(_FILE) else None
+    return None if plan is None else (plan.code, line - 1)
+
+
+def native_plan_of(function: object) -> NativePlan | None:
+    """Return the plan of which ``function`` is the attribute of that name; None for other objects."""
+    try:
+        found = _FUNCTIONS.get(function)  # type: ignore[call-overload]
+    except TypeError:  # it cannot be referred to weakly, or has no hash
+        return None
+    return None if found is None else found()

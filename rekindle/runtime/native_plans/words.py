@@ -1,0 +1,116 @@
+"""Words of a call, and which of them go to registers: System V's ABI for x86-64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rekindle.codegen.plan_runtime.call_ir import DOUBLES, REGISTER_WORDS, STACK_WORDS, aten_handler_name
+
+Word = tuple[int, int, int, int]
+"""The word ``(frame[a] & m) + (frame address & n) + v``: see :mod:`rekindle.codegen.plan_runtime.call_ir`."""
+
+_ALL: Final = -1
+
+
+def immediate(value: int) -> Word:
+    """Return the word that is ``value``."""
+    return 0, 0, 0, value
+
+
+def address(offset: int) -> Word:
+    """Return the word that is the address ``offset`` bytes behind the start of the frame."""
+    return 0, 0, _ALL, offset
+
+
+def content(offset: int, add: int = 0) -> Word:
+    """Return the word that stands ``offset`` bytes behind the start of the frame, and ``add``."""
+    return offset, _ALL, 0, add
+
+
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """An argument of one or two words of class INTEGER: all in registers, or all on the stack."""
+
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An argument of class MEMORY: on the stack, by value."""
+
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Floating:
+    """A double, and the word of class INTEGER behind it where it is a part of a structure."""
+
+    value: Word
+    behind: Word | None = None
+
+
+Passed = Integers | InMemory | Floating
+
+
+class TooManyArguments(Exception):
+    """No handler passes so many words."""
+
+
+@dataclass(slots=True)
+class ArgumentPlacement:
+    """Places arguments one by one, as a C++ compiler does."""
+
+    registers: list[Word] = field(default_factory=list)
+    stack: list[Word] = field(default_factory=list)
+    doubles: list[Word] = field(default_factory=list)
+
+    def add(self, argument: Passed) -> None:
+        """Place the next argument."""
+        match argument:
+            case Integers(words) if len(self.registers) + len(words) <= REGISTER_WORDS:
+                self.registers += words
+            case Integers(words) | InMemory(words):
+                self.stack += words
+            case Floating(value, None):
+                self._add_double(value)
+            case Floating(value, behind) if behind is not None and len(self.registers) < REGISTER_WORDS:
+                self._add_double(value)
+                self.registers.append(behind)
+            case Floating(value, behind):
+                assert behind is not None
+                self.stack += (value, behind)
+
+    def _add_double(self, value: Word) -> None:
+        if len(self.doubles) == DOUBLES[-1]:
+            raise TooManyArguments
+        self.doubles.append(value)
+
+    def handler(self, result: str) -> tuple[str, list[Word]]:
+        """Return the name of the handler that passes the arguments, and the words that it reads.
+
+        Raises:
+            TooManyArguments: there is none.
+        """
+        stack = _first_not_below(STACK_WORDS, len(self.stack))
+        doubles = _first_not_below(DOUBLES, len(self.doubles))
+        if result == "double" and (stack or doubles):
+            raise TooManyArguments
+        words = [
+            *_padded(self.registers, REGISTER_WORDS),
+            *_padded(self.stack, stack),
+            *_padded(self.doubles, doubles),
+        ]
+        return aten_handler_name(stack, doubles, result), words
+
+
+def _first_not_below(sizes: Sequence[int], needed: int) -> int:
+    for size in sizes:
+        if size >= needed:
+            return size
+    raise TooManyArguments
+
+
+def _padded(words: Sequence[Word], count: int) -> list[Word]:
+    return [*words, *[immediate(0)] * (count - len(words))]

@@ -1,0 +1,40 @@
+"""Where an error comes from that a plan has raised."""
+
+from __future__ import annotations
+
+from types import FrameType, TracebackType
+
+from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import Opcode
+from rekindle.runtime.native_plans.native_plan import native_place
+from rekindle.runtime.plans.plan import plan_of_frame
+
+
+def running_plan(traceback: TracebackType | None) -> tuple[Code, int, str] | None:
+    """The code of the plan that an error comes from, the index of the instruction that raised it, and the name of the
+    function that the plan is of; None where none runs in the frames of ``traceback``. The plans let go of all that they
+    hold.
+
+    A plan that stands at a bailout has given way to the rest of the program: the error comes from that. Where a node
+    runs a part of the function that was moved into a graph of its own, the error comes from the plan of this graph.
+    """
+    found: tuple[Code, int, str] | None = None
+    while traceback is not None:
+        place = _place(traceback.tb_frame, traceback.tb_lineno)
+        if place is not None:
+            traceback.tb_frame.clear()
+            code, index = place
+            instruction = code.instructions[index]
+            if instruction.opcode is not Opcode.BAILOUT:
+                found = code, index, found[2] if found is not None else code.basename
+                if instruction.node.kind not in INLINE_SUBGRAPH_KINDS:
+                    return found
+        traceback = traceback.tb_next
+    return found
+
+
+def _place(frame: FrameType, line: int) -> tuple[Code, int] | None:
+    """The code that a frame runs, and the index of the instruction that it is at; None for other frames."""
+    plan = plan_of_frame(frame)
+    return native_place(frame, line) if plan is None else (plan.code, plan.instruction_at(line))
