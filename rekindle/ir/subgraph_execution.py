@@ -48,23 +48,23 @@ class PatchableOperation:
     """An operation of a node, until something faster takes its place wherever it is called."""
 
     def __init__(self) -> None:
-        self._places: list[tuple[dict[str, Any], str]] = []
+        self._call_sites: list[Callable[[Callable[..., Any]], object]] = []
         self._settled: Callable[..., Any] | None = None
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the node."""
         raise NotImplementedError
 
-    def add_call_site(self, names: dict[str, Any], name: str) -> None:
-        """Say that it is called as the global variable ``name`` among ``names``."""
+    def add_call_site(self, replace: Callable[[Callable[..., Any]], object]) -> None:
+        """Say that it is called somewhere; ``replace`` has another function called there."""
         if self._settled is not None:
-            names[name] = self._settled
+            replace(self._settled)
         else:
-            self._places.append((names, name))
+            self._call_sites.append(replace)
 
     def patch_call_sites(self, function: Callable[..., Any]) -> None:
         """Have ``function`` called instead, everywhere."""
         self._settled = function
-        for names, name in self._places:
-            names[name] = function
-        self._places.clear()
+        for replace in self._call_sites:
+            replace(function)
+        self._call_sites.clear()

@@ -9,7 +9,8 @@ from typing import Any, Literal, Protocol
 from rekindle.ir.graph import Graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
-from rekindle.runtime.native_plans.native_plan import native_function, native_plan_of
+from rekindle.runtime.native_plans.availability import native_function
+from rekindle.runtime.native_plans.native_plan import native_plan_of
 from rekindle.runtime.plans.plan import ExecutionPlan, plan_of
 from rekindle.runtime.plans.python_code import NotCompilable
 from rekindle.runtime.settings import SETTINGS

@@ -128,7 +128,8 @@ class GraphReport:
     """A graph that is run as one piece: a version of the function, or what runs a piece of it.
 
     ``title`` says which one it is, ``arguments`` what it knows of its inputs, ``runs_as`` whether a plan, in machine
-    code or in Python, or the interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is known (0 else).
+    code or in Python, or the interpreter runs it, and ``seconds`` how long its passes and its plan took, where that is
+    known (0 else).
     """
 
     title: str

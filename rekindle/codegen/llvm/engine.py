@@ -136,7 +136,7 @@ def compile_module(
         MissingSymbolError: functions that it calls are nowhere.
     """
     target = target or host_target()
-    name = source if isinstance(source, str) else f"{source.name}\nwritten by {_generator()}"
+    name = source if isinstance(source, str) else f"{source.name}\nwritten by {generator_state()}"
     source = source if isinstance(source, LazyModule) else LazyModule(name, lambda: name)
     known = _known.get((name, target))
     if known is not None:
@@ -156,7 +156,7 @@ def compile_module(
 
 
 @cache
-def _generator() -> str:
+def generator_state() -> str:
     """What changes when the code generator does: PyTorch's version, and the sizes and times of the files here, by
     which Python too tells whether it has to compile them again."""
     folder = Path(__file__).parents[1]

@@ -32,8 +32,8 @@ class Code:
     """The instructions of a graph, shared by everyone who runs it.
 
     ``template`` is what the registers hold at the start: the constants, whose registers are ``constants``. The
-    arguments go to the first ``argument_count`` of them. ``values`` has, for each register, the values of the graph that
-    it holds at some time.
+    arguments go to the first ``argument_count`` of them. ``values`` has, for each register, the values of the graph
+    that it holds at some time.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.

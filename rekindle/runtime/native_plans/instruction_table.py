@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, MutableMapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,28 +95,16 @@ class InstructionTable:
         return words, references
 
 
-class CallSites(MutableMapping[str, Any]):
-    """Where a plan calls an operation, for :class:`~rekindle.ir.subgraph_execution.PatchableOperation`: setting the one
-    name that it has calls something else from then on."""
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """Where a plan calls an operation: the words at ``places``. Called with another function, it has that called."""
 
-    def __init__(self, words: Any, places: Sequence[int], kept: list[object]) -> None:
-        self._words = words
-        self._places = places
-        self._kept = kept
+    words: Any
+    places: Sequence[int]
+    kept: list[object]
 
-    def __setitem__(self, name: str, function: Any) -> None:
-        self._kept.append(function)  # what was called before stays: another thread may be in it
-        for place in self._places:
-            self._words[place] = id(function)
-
-    def __getitem__(self, name: str) -> Any:
-        raise KeyError(name)
-
-    def __delitem__(self, name: str) -> None:
-        raise KeyError(name)
-
-    def __iter__(self) -> Any:
-        return iter(())
-
-    def __len__(self) -> int:
-        return 0
+    def __call__(self, function: Callable[..., Any]) -> None:
+        """Have ``function`` called from now on."""
+        self.kept.append(function)  # what was called before stays alive: another thread may be in it
+        for place in self.places:
+            self.words[place] = id(function)

@@ -21,13 +21,13 @@ from rekindle.codegen.llvm.engine import NativeCode
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.plan_runtime.entry_ir import PlanStructure
 from rekindle.codegen.plan_runtime.frame import WORD
-from rekindle.codegen.plan_runtime.library import ENTRY, plan_library
+from rekindle.codegen.plan_runtime.library import ENTRY
 from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.ops.python.tuples import check_count
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import copy_constant
 from rekindle.runtime.interpreter.state import InterpreterState
-from rekindle.runtime.native_plans.instruction_table import CallSites
+from rekindle.runtime.native_plans.instruction_table import CallSite
 from rekindle.runtime.native_plans.writer import PlanWriter, Unsuitable, written_plan
 
 _FILE: Final = "<rekindle native plan "
@@ -39,16 +39,14 @@ _FUNCTIONS: Final[WeakKeyDictionary[Callable[..., Any], ref[NativePlan]]] = Weak
 
 
 class NativePlan:
-    """What a native function knows of itself: it runs ``code``. ``handlers`` are the names of those of its
-    instructions, in their order; ``native_calls`` and ``python_calls`` count the operators that it calls."""
+    """What a native function knows of itself: it runs ``code``. ``handlers`` are the indices of the instructions of the
+    code, each with the name of a handler that it became, in their order. ``str(plan)`` shows them."""
 
-    __slots__ = ("__weakref__", "_kept", "code", "handlers", "native_calls", "python_calls")
+    __slots__ = ("__weakref__", "_kept", "code", "handlers")
 
     def __init__(self, code: Code, writer: PlanWriter) -> None:
         self.code = code
-        self.native_calls = writer.native_calls
-        self.python_calls = writer.python_calls
-        self.handlers = [entry.handler for entry in writer.table.entries]
+        self.handlers = [(entry.index, entry.handler) for entry in writer.table.entries]
         self._kept: list[object] = []
 
     def function(self, library: NativeCode, writer: PlanWriter, fallback: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,12 +61,20 @@ class NativePlan:
         _FUNCTIONS[function] = ref(self)
         return function
 
+    def __str__(self) -> str:
+        lines, numbers = self.code.listing()
+        written: dict[int, list[str]] = {}
+        for index, handler in self.handlers:
+            written.setdefault(numbers[index] - 1, []).append(handler)
+        width = max(map(len, lines))
+        shown = [f"{line:{width}} | {' '.join(written.get(at, []))}".rstrip(" |") for at, line in enumerate(lines)]
+        return "\n".join(shown)
+
     def _link_operations(self, words: Any, references: dict[int, list[int]]) -> None:
         """Have operations that become faster later be called in their new form."""
         for value in list(self._kept):
             if isinstance(value, PatchableOperation):
-                sites = CallSites(words, references.get(id(value), []), self._kept)
-                value.add_call_site(sites, "function")
+                value.add_call_site(CallSite(words, references.get(id(value), []), self._kept))
 
     def _structure(self, writer: PlanWriter, words: Any, file: str, fallback: Callable[..., Any]) -> PlanStructure:
         layout = writer.layout
@@ -149,15 +155,16 @@ class _Resume:
                 registers[register] = item
 
 
-def native_function(code: Code, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
-    """Return a function that runs ``code`` without Python; None where there can be none. Calls that it does not take
-    go to ``fallback``."""
-    objects, library = tensor_objects(), plan_library()
-    if objects is None or library is None:
-        return None
+def compiled_plan(code: Code, library: NativeCode, fallback: Callable[..., Any]) -> Callable[..., Any] | None:
+    """Return a function that runs ``code`` by the handlers of ``library``; None where none can, or a plan in Python is
+    as fast. Calls that it does not take go to ``fallback``."""
+    objects = tensor_objects()
+    assert objects is not None
     try:
         writer = written_plan(code, objects.tensor_offset)
     except Unsuitable:
+        return None
+    if not writer.pays:
         return None
     return NativePlan(code, writer).function(library, writer, fallback)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Set
 from dataclasses import dataclass, field
+from typing import Final
 
 from rekindle.codegen.plan_runtime.frame import REGISTERS, WORD, Kind
 from rekindle.ir.types import BOOL, FLOAT, INT, TensorType, Type
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Opcode
 
-_NUMBERS = {INT: Kind.INT, FLOAT: Kind.FLOAT, BOOL: Kind.BOOL}
-_CLASSES = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
-_MOST = 1 << 63
+_NUMBERS: Final[dict[Type, Kind]] = {INT: Kind.INT, FLOAT: Kind.FLOAT, BOOL: Kind.BOOL}
+_CLASSES: Final[dict[Kind, type]] = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
+_MOST: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ class FrameLayout:
     def reserve(self, words: int, kind: Kind = Kind.INT) -> int:
         """Reserve words at the end of the frame, which begin as 0; returns their offset. What they own as ``kind`` is
         released at the end."""
-        self.words += self.words % 2  # C++ structures are aligned to 16 bytes
+        if words > 1:
+            self.words += self.words % 2  # C++ structures are aligned to 16 bytes
         offset = self.words * WORD
         self.words += words
         if kind.owns:

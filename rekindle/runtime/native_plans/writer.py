@@ -25,9 +25,12 @@ from rekindle.runtime.native_plans.words import (
     Word,
     address,
     content,
-    immediate,
 )
 
+_MOST_PYTHON_CALLS: Final = 4
+"""How many calls of Python a plan may have for each that needs none."""
+_ITERATIONS: Final = 10
+"""How often the body of a loop is expected to run."""
 UNLOCKING_SIZE: Final = 4096
 """From how many elements on an operator lets other threads of Python run."""
 
@@ -94,7 +97,7 @@ def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
 class PlanWriter:
     """Writes ``table`` and ``layout`` for ``code``.
 
-    ``native_calls`` and ``python_calls`` count the instructions that call operators.
+    ``native_calls`` and ``python_calls`` count the calls of operators, those in loops as :data:`_ITERATIONS`.
     """
 
     def __init__(self, code: Code, tensor_offset: int, demoted: set[int]) -> None:
@@ -105,7 +108,7 @@ class PlanWriter:
         self.native_calls = 0
         self.python_calls = 0
         self.index = 0
-        self.targets = {each.target for each in code.instructions if each.target >= 0}
+        self.weights = _weights(code)
         self.lists = _constant_lists(code, demoted)
         arrays = dict.fromkeys(self.lists, Kind.CONSTANT) | _arrays(code, demoted)
         self.layout = FrameLayout(code, self._writes_natively, arrays)
@@ -121,6 +124,11 @@ class PlanWriter:
             self.index = index
             self.table.begin(index)
             self._write(instruction)
+
+    @property
+    def pays(self) -> bool:
+        """Whether the plan is faster than one in Python, where operators on objects are a part of the language."""
+        return self.native_calls > 0 and self.python_calls <= _MOST_PYTHON_CALLS * self.native_calls
 
     # --------------------------------------------------------------------------------------------------- instructions
 
@@ -366,7 +374,7 @@ class PlanWriter:
         self._take_results(instruction, function, area)
         self._drop(self.temporaries)
         self.temporaries.clear()
-        self.native_calls += 1
+        self.native_calls += self.weights[self.index]
         return True
 
     def _probe(self, instruction: Instruction, function: AtenFunction) -> Word | None:
@@ -452,7 +460,7 @@ class PlanWriter:
                 operands += self._boxed(each)
         names = Reference(tuple(name for name, _ in named)) if named else 0
         self.emit("call_python", Reference(function), len(operands) // 2, names, *operands)
-        self.python_calls += 1
+        self.python_calls += self.weights[self.index]
         outputs = instruction.outputs
         if len(instruction.node.outputs) <= 1:
             self._store_result(outputs[0] if outputs else None)
@@ -569,10 +577,8 @@ class PlanWriter:
             self.emit("load_result", source.offset)
             self._store_result(output)
             return True
-        if source.kind is to.kind:
-            self.copy(instruction.input, to)
-            return True
-        return False
+        self.copy(instruction.input, to)
+        return True
 
     def size(self, instruction: Instruction) -> bool:
         """Read one size of a Tensor."""
@@ -677,6 +683,16 @@ def _python_function(
     values.update((index, Reference(value)) for index, value in shortest.objects)
     positional = [values[index] for index in shortest.positional] + [Reference(each) for each in shortest.constants]
     return shortest.function, positional, [(name, values[index]) for name, index in shortest.named]
+
+
+def _weights(code: Code) -> list[int]:
+    """Return how often each instruction is expected to run."""
+    weights = [1] * len(code.instructions)
+    for end, instruction in enumerate(code.instructions):
+        if 0 <= instruction.target <= end:
+            for index in range(instruction.target, end + 1):
+                weights[index] *= _ITERATIONS
+    return weights
 
 
 def _readers(code: Code) -> dict[int, list[tuple[Instruction, int]]]:

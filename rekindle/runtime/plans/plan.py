@@ -60,7 +60,7 @@ class ExecutionPlan:
             exec(compiled, names)  # noqa: S102 (the text is ours)
             for name, value in writer.names.items():
                 if isinstance(value, PatchableOperation):
-                    value.add_call_site(names, name)
+                    value.add_call_site(partial(names.__setitem__, name))
         self.function: Callable[..., Any] = names["plan"]
 
     def instruction_at(self, line: int) -> int:

@@ -1,0 +1,430 @@
+"""Functions that run without Python between their operators."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, List, Optional
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+import rekindle
+from rekindle.ir.text.parser import parse_graph
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.state import InterpreterState
+from rekindle.runtime.native_plans import availability, self_test
+from rekindle.runtime.native_plans.native_plan import NativePlan, native_plan_of
+from rekindle.runtime.settings import SETTINGS
+from rekindle.runtime.version import PythonFunction, Version
+from tests.support.golden import GoldenTexts
+
+AVAILABLE = availability._library() is not None
+pytestmark = pytest.mark.skipif(not AVAILABLE, reason="native plans are not written for this platform")
+
+
+def version_of(function: Any) -> Version:
+    """The graph of a function as it was compiled, run by a native plan."""
+    version = Version.of(rekindle.script(function).inlined_graph, function.__name__)
+    assert version.runs_as == "native plan"
+    return version
+
+
+def plan_of(version: Version) -> NativePlan:
+    plan = native_plan_of(version.function)
+    assert plan is not None
+    return plan
+
+
+class Ways:
+    """A function in its three ways of running; ``left`` counts how often the interpreter took over."""
+
+    def __init__(self, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        version = version_of(function)
+        self.native = version.function
+        self.plan = PythonFunction(version.code)
+        self.interpreter = lambda *arguments: InterpreterState(version.code).run(arguments)
+        self.left = 0
+        start_at = InterpreterState.start_at
+
+        def counted(state: InterpreterState, *rest: Any) -> None:
+            self.left += 1
+            start_at(state, *rest)
+
+        monkeypatch.setattr(InterpreterState, "start_at", counted)
+
+
+Run = Callable[[Any], Ways]
+
+
+@pytest.fixture
+def ways(monkeypatch: pytest.MonkeyPatch) -> Run:
+    return lambda function: Ways(function, monkeypatch)
+
+
+# ------------------------------------------------------------------------------------------------------------- results
+
+
+def layer(x: Tensor, weight: Tensor, bias: Optional[Tensor], times: int) -> Tensor:
+    y = torch.nn.functional.linear(x, weight, bias)
+    for i in range(times):
+        y = torch.relu(y) * (i + 0.5)
+    parts = torch.cat([y, y.t()], 1).view(y.size(0), -1)
+    return parts.softmax(-1)
+
+
+def several(x: Tensor, n: int):
+    values, indices = x.max(0)
+    first, second = x.chunk(2, 1)
+    return values, indices, [first, second], (n // 2, n % 3, n > 2, x.dim(), x.numel())
+
+
+def test_what_instructions_become(golden: GoldenTexts) -> None:
+    golden("runtime/native_plan_layer", str(plan_of(version_of(layer))))
+    golden("runtime/native_plan_several", str(plan_of(version_of(several))))
+
+
+@pytest.mark.parametrize("bias", [None, torch.tensor([1.0, -2.0, 3.0])])
+def test_results_are_those_of_eager(bias: Tensor | None, ways: Run) -> None:
+    run = ways(layer)
+    x, weight = torch.linspace(-1, 1, 9).reshape(3, 3), torch.linspace(2, -1, 9).reshape(3, 3)
+    torch.testing.assert_close(run.native(x, weight, bias, 3), layer(x, weight, bias, 3))
+    assert run.left == 0
+
+
+def test_several_results(ways: Run) -> None:
+    run, x = ways(several), torch.arange(8.0).reshape(2, 4)
+    torch.testing.assert_close(run.native(x, 7), several(x, 7))
+    assert run.left == 0
+
+
+def test_gradients_flow_through_what_eager_records(ways: Run) -> None:
+    run = ways(layer)
+    x, weight = torch.rand(3, 3, requires_grad=True), nn.Parameter(torch.rand(3, 3))
+    found = torch.autograd.grad(run.native(x, weight, None, 2).square().sum(), (x, weight))
+    torch.testing.assert_close(found, torch.autograd.grad(layer(x, weight, None, 2).square().sum(), (x, weight)))
+
+
+def test_an_argument_that_is_returned_is_the_same_object() -> None:
+    def written(x: Tensor, p: Tensor):
+        x.add_(1)
+        return x, p, x.mul_(2)
+
+    x, p = torch.ones(2), nn.Parameter(torch.ones(2))
+    first, second, third = version_of(written).function(x, p)
+    assert first is x
+    assert second is p
+    assert third is x
+    assert x.tolist() == [4, 4]
+
+
+# ---------------------------------------------------------------------------------------------- what others have to run
+
+
+class Loud(torch.Tensor):
+    """A Tensor that others may override."""
+
+
+def doubled(x: Tensor) -> Tensor:
+    return torch.relu(x) * 2
+
+
+def test_a_subclass_is_run_by_python(ways: Run) -> None:
+    run = ways(doubled)
+    assert type(run.native(torch.ones(2).as_subclass(Loud))) is Loud
+
+
+def test_modes_see_each_operator(ways: Run) -> None:
+    class Functions(TorchFunctionMode):
+        def __torch_function__(self, function: Any, types: Any, arguments: Any = (), names: Any = None) -> Any:
+            seen.append(function.__name__)
+            return function(*arguments, **(names or {}))
+
+    class Operators(TorchDispatchMode):
+        def __torch_dispatch__(self, function: Any, types: Any, arguments: Any = (), names: Any = None) -> Any:
+            seen.append(function.__name__)
+            return function(*arguments, **(names or {}))
+
+    run, seen, x = ways(doubled), list[str](), torch.ones(2)
+    with Functions():
+        run.native(x)
+    with Operators():
+        run.native(x)
+    assert seen == ["relu", "mul", "relu.default", "mul.Tensor"]
+
+
+def test_autocast_and_transforms_hold(ways: Run) -> None:
+    run, x = ways(layer), torch.rand(3, 3)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(run.native(x, x, None, 1), layer(x, x, None, 1))
+    batch = torch.rand(4, 3)
+    torch.testing.assert_close(torch.func.vmap(ways(doubled).native)(batch), doubled(batch))
+
+
+def product(x: Tensor, n: int):
+    n = n * n
+    return x + 1, n * n, n - 1
+
+
+def test_ints_of_more_than_64_bits(ways: Run) -> None:
+    run = ways(product)
+    assert run.native(torch.ones(1), 2**20)[1:] == (2**80, 2**40 - 1)
+    assert run.left == 1
+    assert run.native(torch.ones(1), 2**70)[1:] == (2**280, 2**140 - 1)  # Python runs it from the start
+
+
+class Holder(nn.Module):
+    def __init__(self, weight: Any) -> None:
+        super().__init__()
+        self.weight = weight
+        self.calls = 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.calls += 1
+        y = x + 1
+        return y * self.weight
+
+
+def test_a_subclass_in_an_attribute(ways: Run) -> None:
+    """It is met in the middle of a call, when part of the program has run."""
+    model = Holder(nn.Parameter(torch.ones(2)))
+    compiled = rekindle.script(model)
+    run = Version.of(compiled.forward.graph, "forward")
+    assert run.runs_as == "native plan"
+    model.weight = nn.Parameter(torch.ones(2).as_subclass(Loud))
+    for _ in range(2):
+        assert type(run.function(model, torch.ones(2))) is Loud
+    assert model.calls == 2
+
+
+def test_lists_that_are_too_long_for_a_frame(ways: Run) -> None:
+    def joined(xs: List[Tensor], sizes: List[int]) -> Tensor:
+        return torch.cat(xs).view(sizes)
+
+    run = ways(joined)
+    for count in (1, 64, 65, 200):
+        xs = [torch.full((1,), float(number)) for number in range(count)]
+        assert torch.equal(run.native(xs, [count, 1]), torch.cat(xs).view(count, 1))
+    assert run.left == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- errors
+
+
+def divides(x: Tensor, n: int) -> Tensor:
+    y = x + 1
+    return y * (12 // n)
+
+
+def mismatched(x: Tensor, n: int) -> Tensor:
+    y = x.view(n, -1)
+    return y @ y
+
+
+def unpacked(x: Tensor, n: int) -> Tensor:
+    a, b = x.chunk(n)
+    return a * b
+
+
+def outside(x: Tensor, n: int) -> Tensor:
+    return x.select(0, n) + x.size(n)
+
+
+def of_python(x: Tensor, n: int) -> Tensor:
+    y = x * 2
+    assert n > 5, f"not {n}"
+    return y
+
+
+def error_of(function: Callable[..., Any], *arguments: Any) -> Exception:
+    """What a call raises."""
+    try:
+        result = function(*arguments)
+    except Exception as error:
+        return error
+    pytest.fail(f"nothing was raised, but {result} returned")
+
+
+@pytest.mark.parametrize(
+    ("function", "number"),
+    [(divides, 0), (mismatched, 3), (mismatched, 4), (unpacked, 3), (unpacked, 1), (outside, 7), (of_python, 2)],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_errors_are_the_same_in_all_ways(function: Any, number: int, ways: Run) -> None:
+    run = ways(function)
+    compiled = rekindle.script(function)
+    found = []
+    for strategy in (run.native, run.plan, run.interpreter, compiled):
+        error = error_of(strategy, torch.arange(6.0), number)
+        found.append((type(error), str(error)))
+    assert len(set(found)) == 1, found
+    lines = []
+    for native in (True, False):
+        SETTINGS.native_plans = native
+        error = error_of(rekindle.script(function), torch.arange(6.0), number)
+        lines.append([(each.name, each.line) for each in traceback.extract_tb(error.__traceback__)[-1:]])
+    assert lines[0] == lines[1]
+
+
+@pytest.fixture(autouse=True)
+def _native_plans() -> Iterator[None]:
+    before = SETTINGS.native_plans
+    yield
+    SETTINGS.native_plans = before
+
+
+def test_nothing_is_kept_after_an_error(ways: Run) -> None:
+    run, x = ways(mismatched), torch.arange(6.0)
+    with pytest.raises(RuntimeError):
+        run.native(x, 3)
+    count = sys.getrefcount(x)
+    for _ in range(100):
+        with pytest.raises(RuntimeError):
+            run.native(x, 3)
+    assert sys.getrefcount(x) == count
+
+
+def test_warnings_of_operators(ways: Run) -> None:
+    def one(x: Tensor) -> Tensor:
+        return torch.var(x) + 1
+
+    run = ways(one)
+    with pytest.warns(UserWarning, match="degrees of freedom"):
+        run.native(torch.ones(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(UserWarning, match="degrees of freedom"):
+            run.native(torch.ones(1))
+
+
+# -------------------------------------------------------------------------------------------------- memory and threads
+
+
+def test_a_value_dies_after_its_last_use(ways: Run) -> None:
+    @torch.jit.ignore
+    def note(x: Tensor) -> Tensor:
+        gc.collect()
+        alive.append([reference() is not None for reference in references])
+        references.append(weakref.ref(x))
+        return x + 1
+
+    def steps(x: Tensor) -> Tensor:
+        y = note(x * 2)
+        z = note(y * 2)
+        return note(z * 2)
+
+    references, alive = list[Any](), list[list[bool]]()
+    ways(steps).native(torch.ones(2))
+    assert alive == [[], [False], [False, False]]
+
+
+def test_plans_die_with_their_functions() -> None:
+    version = version_of(layer)
+    held = weakref.ref(plan_of(version)), weakref.ref(version.code)
+    del version
+    gc.collect()
+    assert [reference() for reference in held] == [None, None]
+
+
+def many(x: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = torch.relu(x)
+    return x
+
+
+def test_other_threads_run_during_a_loop(ways: Run) -> None:
+    run, woken, done = ways(many), 0, threading.Event()
+
+    def work() -> None:
+        nonlocal woken
+        while not done.is_set():
+            woken += 1
+            done.wait(1e-4)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    run.native(torch.ones(2), 100_000)
+    done.set()
+    thread.join()
+    assert woken > 10
+
+
+def test_threads_share_a_plan(ways: Run) -> None:
+    run, wrong = ways(layer), list[str]()
+
+    def work(seed: int) -> None:
+        x = torch.rand(3, 3, generator=torch.Generator().manual_seed(seed))
+        expected = layer(x, x, None, 3)
+        for _ in range(200):
+            if not torch.equal(run.native(x, x, None, 3), expected):
+                wrong.append(f"seed {seed}")
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_an_interrupt_ends_a_loop(ways: Run) -> None:
+    run = ways(many)
+    timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run.native(torch.ones(2), 1 << 40)
+    timer.join()
+
+
+# -------------------------------------------------------------------------------------------------------- availability
+
+
+def test_the_self_test_passes_every_type() -> None:
+    code = Code(parse_graph(self_test.PROGRAM), "self test")
+    library = availability._library()
+    assert library is not None
+    function = availability.compiled_plan(code, library, self_test._refused)
+    plan = native_plan_of(function)
+    assert plan is not None
+    by_python = [code.instructions[index].name for index, handler in plan.handlers if handler == "call_python"]
+    assert by_python == ["neg", "__getitem__"]
+    assert self_test.passes_self_test(library)
+
+
+def test_a_failed_self_test_turns_native_plans_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = availability._library()
+    assert library is not None
+    monkeypatch.setenv("REKINDLE_CACHE", "0")
+    monkeypatch.setattr(self_test, "_is_same", lambda one, other: False)
+    assert not self_test.passes_self_test(library)
+
+
+def test_other_releases_of_pytorch_do_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = availability._library()
+    assert library is not None
+    monkeypatch.setattr(self_test, "TESTED", ("1.13.",))
+    assert not self_test.passes_self_test(library)
+
+
+def test_a_variable_of_the_environment_turns_them_off() -> None:
+    program = """if True:
+        import torch, rekindle
+        f = rekindle.CompilationUnit("def f(x: Tensor): return x.relu().view(-1)").f
+        f(torch.ones(2))
+        print([version.runs_as for version in rekindle.report(f).versions])
+    """
+    environment = {**os.environ, "REKINDLE_NATIVE_PLANS": "0"}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "['plan']"
