@@ -12,7 +12,7 @@ from tests.cli.conftest import Command
 def test_what_ran(command: Command) -> None:
     done = command("report", "net.pt", "f32[2,2]")
     assert (done.code, done.err) == (0, "")
-    text = re.sub(r"\d+\.\d ms", "T ms", done.out)
+    text = re.sub(r"\d+\.\d ms", "T ms", done.out).replace("as a native plan", "as a plan")
     text = re.sub(r"(compiled|read from disk|there already) in", "made in", text)
     text = re.sub(r"1 (compiled|read from disk|there already),", "1 made,", text)
     text = re.sub(r"\b(\w+\.py):\d+", r"\1:L", text)

@@ -68,6 +68,7 @@ PROGRAMS = (
 )
 
 
+@pytest.mark.filterwarnings("ignore:A window was not provided:UserWarning", "ignore:torch.lu is deprecated:UserWarning")
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_results_are_those_of_eager(program: Any) -> None:
     compiled = rekindle.script(program)

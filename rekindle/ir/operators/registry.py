@@ -78,7 +78,7 @@ class Operator:
     the arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying
     so, each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments
     that are lists that a tuple does as well: the operator only reads them. ``traits`` are what else passes know of it.
-    ``is_dispatched`` holds for those that PyTorch's dispatcher runs.
+    ``is_dispatched`` holds for those that PyTorch's dispatcher runs, with nothing of Python before it.
     """
 
     schema: FunctionSchema

@@ -19,7 +19,15 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.types import NONE, TENSOR, ListType, OptionalType
 from rekindle.ops.registration.aliasing import HIDDEN_WRITES, is_composite, may_alias_inputs
-from rekindle.ops.registration.fast_paths import ALWAYS_PASSED, DIRECT, IN_PIECES, SPREADS, most_positional, objects_of
+from rekindle.ops.registration.fast_paths import (
+    ALWAYS_PASSED,
+    CHECKED_BY_PYTHON,
+    DIRECT,
+    IN_PIECES,
+    SPREADS,
+    most_positional,
+    objects_of,
+)
 from rekindle.ops.registration.traits import traits_of_overload
 
 
@@ -79,7 +87,7 @@ def _operator(overload: Any) -> Operator:
         hidden_writes=HIDDEN_WRITES.get(schema.name, ()),
         takes_any_sequence=not any(isinstance(each.type, ListType) and each.alias for each in schema.arguments),
         traits=traits_of_overload(schema, overload.tags, is_composite=composite),
-        is_dispatched=True,
+        is_dispatched=schema.qualified_name not in CHECKED_BY_PYTHON,
     )
 
 

@@ -148,6 +148,9 @@ DIRECT: Final[dict[str, Operation]] = {
 }
 """The function of an overload."""
 
+CHECKED_BY_PYTHON: Final = frozenset({"aten::bitwise_not"})
+"""Overloads whose function looks at its arguments before the dispatcher does."""
+
 IN_PIECES: Final = _functions(
     "broadcast_tensors chunk split.Tensor split_with_sizes split.sizes tensor_split.indices unbind.int unsafe_chunk"
 )

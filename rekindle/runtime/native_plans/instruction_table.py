@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -66,32 +67,23 @@ class InstructionTable:
     def finish(self, address_of: Callable[[str], int]) -> tuple[Any, dict[int, list[int]]]:
         """Return an array of the words, and, by the identity of each object that is referred to, the indices of the
         words that do."""
-        places: list[int] = []
-        size = 0
-        for entry in self.entries:
-            places.append(size)
-            size += 3 + len(entry.operands)
-        words = (ctypes.c_int64 * max(size, 1))()
+        places = [0, *itertools.accumulate(3 + len(entry.operands) for entry in self.entries)]
+        words: Any = (ctypes.c_int64 * places[-1])()
         base = ctypes.addressof(words)
+        starts = {index: base + places[number] * WORD for index, number in self.starts.items()}
         references: dict[int, list[int]] = {}
-        for number, entry in enumerate(self.entries):
-            at = places[number]
-            words[at] = address_of(entry.handler)
-            if entry.next is not None:
-                words[at + 1] = base + places[self.starts[entry.next.index]] * WORD
-            elif number + 1 < len(places):
-                words[at + 1] = base + places[number + 1] * WORD
-            words[at + 2] = entry.index
-            for place, operand in enumerate(entry.operands, at + 3):
-                match operand:
-                    case Label(index):
-                        words[place] = base + places[self.starts[index]] * WORD
-                    case Reference(value):
-                        words[place] = id(value)
-                        self.kept.append(value)
-                        references.setdefault(id(value), []).append(place)
-                    case _:
-                        words[place] = operand
+        values: list[int] = []
+        for number, entry in enumerate(self.entries, 1):
+            following = base + places[number] * WORD if entry.next is None else starts[entry.next.index]
+            values += (address_of(entry.handler), following, entry.index)
+            for operand in entry.operands:
+                if isinstance(operand, Reference):
+                    self.kept.append(operand.value)
+                    references.setdefault(id(operand.value), []).append(len(values))
+                    values.append(id(operand.value))
+                else:
+                    values.append(starts[operand.index] if isinstance(operand, Label) else operand)
+        words[:] = values
         return words, references
 
 
