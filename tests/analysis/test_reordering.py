@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Optional
 
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
 from tests.analysis.aliases import Named
 
 GRAPH = """
@@ -190,6 +195,56 @@ graph(%x : Tensor, %n : int, %s : str, %c : bool, %o : Any):
 def test_effects(first: str, second: str, can_swap: bool) -> None:
     named = Named(EFFECTS)
     assert named.db.can_swap(named.node(first), named.node(second)) == can_swap
+
+
+ALWAYS_RAISES = """
+graph(%x : Tensor, %y : Tensor, %s : str, %c : bool):
+  %none : NoneType = prim::Constant()
+  %sum : Tensor = aten::add(%x, %y, %c)
+   = prim::RaiseException(%s, %s)
+  %n : int = prim::unchecked_cast(%none)
+  %product : Tensor = aten::mul(%sum, %n)
+  %other : Tensor = aten::neg(%y)
+  return (%product, %other)
+"""
+
+
+def test_nothing_moves_past_what_always_raises() -> None:
+    named = Named(ALWAYS_RAISES)
+    error = named.node("prim::RaiseException")
+    assert not named.db.could_move_after_topologically(named.node("sum"), error)
+    for name in ("n", "other"):
+        assert not named.db.could_move_before_topologically(named.node(name), error)
+    along = named.db.nodes_to_move_before(named.node("sum"), named.node("product"))
+    assert along == [named.node("sum"), error, named.node("n")]  # in their order
+
+
+class _Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias = torch.ones(2)
+        self.scale: Optional[float] = None
+
+    def forward(self, x: Tensor, n: Optional[int]) -> Tensor:
+        x = x + self.bias
+        if self.scale is not None:
+            return x * self.scale
+        if n is None:
+            raise TypeError("there is nothing to scale by")
+        return x * n
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_the_first_of_two_errors_is_raised(requires_grad: bool) -> None:
+    module = rekindle.script(_Scaled())
+    fitting, other = (torch.ones(3, size, requires_grad=requires_grad) for size in (2, 3))
+    assert module(fitting, 2).tolist() == [[4.0, 4.0]] * 3
+    for _ in range(3):
+        with pytest.raises(TypeError, match=r"^there is nothing to scale by$"):
+            module(fitting, None)
+        for n in (None, 2):
+            with pytest.raises(RuntimeError, match=r"^The size of tensor a \(3\) must match"):
+                module(other, n)
 
 
 WITH_A_BAILOUT = """

@@ -45,6 +45,9 @@ class NodeEffects:
     reads_modes: bool = False
     may_fail: bool = False
     """Whether it raises for some numbers, texts or containers, or for a variable that has no value yet."""
+    always_raises: bool = False
+    """Whether it raises whenever it runs. Nothing moves past it: a Tensor operator before it may raise another error,
+    and one after it may work on what the error says is not there."""
 
     def include(self, other: NodeEffects) -> None:
         self.reads |= other.reads
@@ -54,6 +57,7 @@ class NodeEffects:
         self.sets_modes |= other.sets_modes
         self.reads_modes |= other.reads_modes
         self.may_fail |= other.may_fail
+        self.always_raises |= other.always_raises
 
     def conflicts_with(self, other: NodeEffects) -> bool:
         """Whether it can be told which of the two came first."""
@@ -66,6 +70,8 @@ class NodeEffects:
             or (self.reads_modes and other.sets_modes)
             or (self.may_fail and (other.may_fail or other.has_side_effects))
             or (self.has_side_effects and other.may_fail)
+            or self.always_raises
+            or other.always_raises
         )
 
 
@@ -151,6 +157,7 @@ class EffectAnalysis:
             found.reads |= self._tracker.wildcard_memory  # whoever catches the exception sees it
         for element in self._rules.writers.get(node, ()):
             found.writes |= self._tracker.memory(element)
+        found.always_raises = kind == "prim::RaiseException"  # in a block, it may not run
         return found
 
     def _reads_uninitialized(self, node: Node) -> bool:
