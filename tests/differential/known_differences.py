@@ -22,9 +22,15 @@ _SATURATED = (
     "the formula of attention rounds in another order than PyTorch's kernel: gradients of at most 1.5 are 7e-4 apart"
     " where those of the weights reach ten thousand"
 )
+_CANCELLED = (
+    "the formula of attention adds up in another order than PyTorch's kernel: where terms cancel, gradients that reach"
+    " 67 and 13 are 2.4e-5 and 1.4e-5 apart, and those of the formula are nearer to the gradients in float64"
+)
 
 KNOWN_DIFFERENCES: dict[str, str] = {
     "op.nn.functional.multi_head_attention_forward float32/3/function": _SATURATED,
+    **dict.fromkeys([f"module.nn_MultiheadAttention train/{case}" for case in (10, 16)], _CANCELLED),
+    "oracle.indexing.with_tensor": _OTHER_OF_A_GRAPH,
     "oracle.tensors.reductions": _OTHER_OF_A_GRAPH,
     "oracle.tensors.shapes": _OTHER_OF_A_GRAPH,
     "language.library_functions.operators_of_tensors": _OTHER_OF_A_GRAPH,
@@ -36,7 +42,7 @@ KNOWN_DIFFERENCES: dict[str, str] = {
         _NO_GRADIENT_OF_STATISTICS,
     ),
     **dict.fromkeys(
-        [f"module.nn_TransformerEncoder {case}" for case in ("eval/0", "eval/5", "train/35")]
+        [f"module.nn_TransformerEncoder {case}" for case in ("eval/5", "train/35")]
         + ["module.nn_Transformer train/42"],
         _OTHER_ERROR,
     ),
