@@ -86,6 +86,24 @@ def test_zeros_of_either_sign() -> None:
     assert compiled(X) == 1.0
 
 
+def test_equal_numbers_of_other_classes() -> None:
+    class Step(nn.Module):
+        step: int | float | bool
+
+        def forward(self, x: Tensor) -> Tensor:
+            step = self.step
+            if isinstance(step, bool):
+                return x if step else -x
+            return x[step:] if isinstance(step, int) else x * step
+
+    module = Step()
+    module.step = 1
+    compiled = rekindle.script(module)
+    for step in (1, 1.0, True, 1, False, 0, 0.0, True):
+        module.step = compiled.step = step
+        agrees(compiled, module, X)
+
+
 def test_an_attribute_that_keeps_changing_is_assumed_no_more() -> None:
     class Annealed(Net):
         pass

@@ -86,7 +86,8 @@ def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
         else:
             names[f"v{number}"] = value
             differs = f"value != v{number}" if value != 0 else f"repr(value) != {repr(value)!r}"  # -0.0 == 0.0
-            lines.append(f"  if value is not v{number} and {differs}: return False")
+            other = f"type(value) is not {type(value).__name__} or {differs}"  # 1 == 1.0
+            lines.append(f"  if value is not v{number} and ({other}): return False")
     lines += ["  return True", " except (AttributeError, KeyError):", "  return False"]
     exec("\n".join(lines), names)  # noqa: S102 (the text is ours; attributes have names that are identifiers)
     test: Callable[..., bool] = names["hold"]
