@@ -16,6 +16,7 @@ def _construct(name: str, new: str, set_item: str) -> str:
     return handler(
         name,
         f"""
+  lock
   %count = field 0
   %container = call ptr @{new}(i64 %count)
   %failed = icmp eq ptr %container, null
@@ -59,6 +60,7 @@ HANDLERS: Final = (
     handler(
         "check_length",
         """
+  lock
   %from = slot 0
   %wanted = field 1
   %object = load ptr, ptr %from
@@ -78,6 +80,7 @@ end:
     handler(
         "check_item",
         """
+  lock
   %from = slot 0
   %index = field 1
   %kind = field 2
@@ -108,6 +111,7 @@ end:
     handler(
         "item",
         f"""
+  lock
   %from = slot 0
   %index = field 1
   %object = load ptr, ptr %from
@@ -123,6 +127,7 @@ end:
     handler(
         "attribute",
         f"""
+  lock
   %from = slot 0
   %name = pointer 1
   %table_name = pointer 2
@@ -210,63 +215,11 @@ good:
   next
 """,
     ),
-    # Take the items out of the std::vector<at::Tensor> at scratch 0: operand 1 is how many registers follow, each a
-    # kind and an offset. With another number the program is wrong, and the interpreter says so.
-    handler(
-        "unpack_vector",
-        """
-  %vector = slot 0
-  %count = field 1
-  %begin = load ptr, ptr %vector
-  %end_at = getelementptr ptr, ptr %vector, i64 1
-  %last_at = getelementptr ptr, ptr %vector, i64 2
-  %end = load ptr, ptr %end_at
-  %last = load ptr, ptr %last_at
-  %from = ptrtoint ptr %begin to i64
-  %to = ptrtoint ptr %end to i64
-  %allocated_to = ptrtoint ptr %last to i64
-  %bytes = sub i64 %to, %from
-  %capacity = sub i64 %allocated_to, %from
-  %length = sdiv i64 %bytes, 8
-  %same = icmp eq i64 %length, %count
-  br label %loop
-loop:
-  %i = phi i64 [0, %start], [%i_next, %taken]
-  %more = icmp slt i64 %i, %length
-  br i1 %more, label %one, label %done
-one:
-  %item_at = getelementptr ptr, ptr %begin, i64 %i
-  %item = load ptr, ptr %item_at
-  br i1 %same, label %take, label %waste
-take:
-  %offset_index = add i64 %i, 5
-  %offset_at = getelementptr i64, ptr %insn, i64 %offset_index
-  %offset = load i64, ptr %offset_at
-  %unused = icmp slt i64 %offset, 0
-  br i1 %unused, label %waste, label %store
-store:
-  %slot = getelementptr i8, ptr %frame, i64 %offset
-  call void @put_tensor(ptr %slot, ptr %item)
-  br label %taken
-waste:
-  call void @drop_tensor(ptr %item)
-  br label %taken
-taken:
-  %i_next = add i64 %i, 1
-  br label %loop
-done:
-  call void @free_vector(ptr %begin, i64 %capacity)
-  br i1 %same, label %fine, label %odd
-odd:
-  leave
-fine:
-  next
-""",
-    ),
-    # The same, as a list of Python in RESULT.
+    # The std::vector<at::Tensor> at scratch 0 as a list of Python in RESULT.
     handler(
         "list_of_vector",
         f"""
+  lock
   %vector = slot 0
   %begin = load ptr, ptr %vector
   %end_at = getelementptr ptr, ptr %vector, i64 1

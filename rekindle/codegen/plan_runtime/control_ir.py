@@ -10,6 +10,8 @@ from rekindle.codegen.plan_runtime.macros import handler
 _STATUS: Final = int(FrameField.STATUS)
 _INDEX: Final = int(FrameField.INDEX)
 _RESULT: Final = int(FrameField.RESULT)
+_JUMPS: Final = 64
+"""After how many jumps back signals are looked at: a power of two."""
 
 CONTROL: Final = f"""
 ; Python's error is set: the plan ends at this instruction.
@@ -100,10 +102,19 @@ HANDLERS: Final = (
   ret ptr %target
 """,
     ),
-    # Precedes each jump back: signals, and other threads, get their turn.
+    # Precedes each jump back: once in a while signals, and other threads, get their turn.
     handler(
         "safepoint",
-        """
+        f"""
+  %jumps_at = getelementptr i64, ptr %frame, i64 {int(FrameField.JUMPS)}
+  %before = load i64, ptr %jumps_at
+  %jumps = add i64 %before, 1
+  store i64 %jumps, ptr %jumps_at
+  %rest = and i64 %jumps, {_JUMPS - 1}
+  %due = icmp eq i64 %rest, 0
+  br i1 %due, label %look, label %fine
+look:
+  lock
   %thread = call ptr @PyEval_SaveThread()
   call void @PyEval_RestoreThread(ptr %thread)
   %signals = call i32 @PyErr_CheckSignals()
@@ -119,6 +130,7 @@ error:
     handler(
         "return",
         f"""
+  lock
   %kind = field 0
   %value = field 1
   %object = call ptr @boxed_operand(ptr %frame, i64 %kind, i64 %value)

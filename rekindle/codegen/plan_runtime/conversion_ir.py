@@ -177,6 +177,7 @@ HANDLERS: Final = (
     handler(
         "unbox_result",
         f"""
+  lock
   %to = slot 0
   %kind = field 1
   %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
@@ -199,6 +200,7 @@ odd:
     handler(
         "take_result",
         f"""
+  lock
   %to = slot 0
   %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
   %object = load ptr, ptr %result_at
@@ -210,6 +212,7 @@ odd:
     handler(
         "drop_result",
         f"""
+  lock
   %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
   %object = load ptr, ptr %result_at
   store i64 0, ptr %result_at
@@ -221,6 +224,7 @@ odd:
     handler(
         "take_result_tensor",
         f"""
+  lock
   %to = slot 0
   %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
   %object = load ptr, ptr %result_at
@@ -242,6 +246,7 @@ odd:
     handler(
         "unbox_result_tensor",
         f"""
+  lock
   %to = slot 0
   %result_at = getelementptr i64, ptr %frame, i64 {_RESULT}
   %object = load ptr, ptr %result_at
@@ -266,6 +271,7 @@ odd:
     handler(
         "load_result",
         f"""
+  lock
   %from = slot 0
   %object = load ptr, ptr %from
   call void @Py_IncRef(ptr %object)
@@ -292,6 +298,7 @@ odd:
     handler(
         "scalar_of_object",
         f"""
+  lock
   %to = slot 0
   %from = slot 1
   %object = load ptr, ptr %from
@@ -411,6 +418,7 @@ odd:
     handler(
         "ints_of_object",
         f"""
+  lock
   %to = slot 0
   %from = slot 1
   %items = slot 2
@@ -445,6 +453,7 @@ end:
     handler(
         "tensors_of_object",
         f"""
+  lock
   %to = slot 0
   %from = slot 1
   %items = slot 2

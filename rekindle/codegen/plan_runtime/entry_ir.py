@@ -241,6 +241,7 @@ start_run:
   %handler = alloca i8, i64 {_HANDLER_SIZE}, align 16
   call void @_ZN5torch16PyWarningHandlerC1Ev(ptr %handler)
   call void @run(ptr %frame, ptr %first)
+  call void @lock_gil(ptr %frame)
   %status_at = getelementptr i64, ptr %frame, i64 {int(FrameField.STATUS)}
   %status = load i64, ptr %status_at
   switch i64 %status, label %leave [

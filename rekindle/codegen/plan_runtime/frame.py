@@ -2,7 +2,7 @@
 
 All fields are words of 64 bits. A frame holds the registers of one call of a plan::
 
-    plan*, status, index, result, thread*, pending | registers | scratch memory of instructions
+    plan*, status, index, result, thread*, pending, calls, jumps | registers | scratch memory of instructions
 
 An instruction is::
 
@@ -30,11 +30,15 @@ class FrameField(enum.IntEnum):
     RESULT = 3
     """What the last call returned: a number, or an object that the frame owns."""
     THREAD = 4
-    """The state of Python's thread while the GIL is released; else 0."""
+    """The state of Python's thread while the GIL is released; else 0. Handlers that need it take it."""
     PENDING = 5
     """One more than the number of the register that the object in RESULT belongs to, where the interpreter takes over
     after an instruction whose result fits no native register; -1 where the items of the object belong to the outputs
     of the instruction; else 0."""
+    CALLS = 6
+    """How many operators have run since the GIL was last released."""
+    JUMPS = 7
+    """How many jumps back have been taken."""
 
 
 REGISTERS: Final = len(FrameField)

@@ -9,6 +9,7 @@ A handler is a function ``ptr (ptr %frame, ptr %insn)`` in LLVM's language. Thes
     fail              an error of Python is set
     leave             the interpreter takes over before this instruction
     leave after       the interpreter takes over after it
+    lock              take the GIL, if it is not held: what follows uses CPython
 
 and ``{word(FIELD)}`` in a ``getelementptr`` is the number of a field of the frame.
 """
@@ -50,6 +51,7 @@ def _expanded(line: str) -> Iterator[str]:
 
 
 _ENDS: Final = {
+    "lock": ["  call void @lock_gil(ptr %frame)"],
     "next": ["  %next.at = getelementptr ptr, ptr %insn, i64 1", "  %next = load ptr, ptr %next.at", "  ret ptr %next"],
     "fail": ["  %ending = call ptr @fail(ptr %frame, ptr %insn)", "  ret ptr %ending"],
     "leave": ["  %ending = call ptr @leave(ptr %frame, ptr %insn, i64 2)", "  ret ptr %ending"],

@@ -117,6 +117,7 @@ HANDLERS: Final = (
     handler(
         "take_object",
         """
+  lock
   %to = slot 0
   %from = slot 1
   %object = load ptr, ptr %from
@@ -129,6 +130,7 @@ HANDLERS: Final = (
     handler(
         "take_tensor_object",
         """
+  lock
   %to = slot 0
   %from = slot 1
   %object = call ptr @_Z16THPVariable_WrapRKN2at10TensorBaseE(ptr %from)
@@ -182,6 +184,7 @@ error:
     handler(
         "copy_object",
         """
+  lock
   %to = slot 0
   %from = slot 1
   %object = load ptr, ptr %from
@@ -212,6 +215,7 @@ error:
     handler(
         "store_object",
         """
+  lock
   %to = slot 0
   %object = pointer 1
   call void @Py_IncRef(ptr %object)
@@ -223,6 +227,7 @@ error:
     handler(
         "box",
         """
+  lock
   %to = slot 0
   %from = slot 1
   %kind = field 2
@@ -254,6 +259,12 @@ one:
   %kind = load i64, ptr %kind_at
   %offset = load i64, ptr %offset_at
   %slot = getelementptr i8, ptr %frame, i64 %offset
+  %is_object = icmp eq i64 %kind, 0
+  br i1 %is_object, label %object, label %empty
+object:
+  lock
+  br label %empty
+empty:
   call void @empty(i64 %kind, ptr %slot)
   br label %dropped
 dropped:

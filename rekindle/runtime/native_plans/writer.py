@@ -367,10 +367,8 @@ class PlanWriter:
         handler, words = placement.handler("double" if returned == "double" else "i64")
         probe = self._probe(instruction, function)
         if probe is not None:
-            self.emit("unlock_gil", *probe, UNLOCKING_SIZE)
+            self.emit("yield_gil", *probe, UNLOCKING_SIZE)
         self.emit(handler, function.address, *(field for word in words for field in word))
-        if probe is not None:
-            self.emit("lock_gil_again")
         self._take_results(instruction, function, area)
         self._drop(self.temporaries)
         self.temporaries.clear()
