@@ -42,6 +42,7 @@ from benchmarks import (
     kernels,
     learning,
     modules,
+    operators,
     overhead,
     plots,
     strategies,
@@ -170,6 +171,13 @@ def _overhead(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _operators(options: argparse.Namespace) -> list[Any]:
+    rows = operators.run(3 if options.quick else operators.ROUNDS, options.workload)
+    if rows:
+        _show("Operators on 4×4 floats, one thread, no gradients: nanoseconds", operators.table(rows))
+    return rows
+
+
 def _strategies(options: argparse.Namespace) -> list[Any]:
     chosen = [workload for workload in WORKLOADS if options.workload in workload.name]
     rows = list(strategies.run(3 if options.quick else strategies.ROUNDS, chosen))
@@ -280,6 +288,7 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "bandwidth": _bandwidth,
     "first_calls": _first_calls,
     "overhead": _overhead,
+    "operators": _operators,
     "strategies": _strategies,
     "compile_time": _compile_time,
     "graph_size": _graph_size,
