@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import os
 import signal
 import subprocess
@@ -219,6 +220,43 @@ def test_lists_that_are_too_long_for_a_frame(ways: Run) -> None:
     assert run.left == 2
 
 
+def shapes(x: Tensor, y: Tensor, i: int):
+    sizes = x.size()
+    if x.shape != y.shape:
+        raise ValueError("different")
+    a, b = x.size()
+    root = math.sqrt(float(a * b)) - -a
+    return x.relu().view(sizes[i], -1), len(sizes), a - b, -b, root, x.dtype == y.dtype
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "index"),
+    [
+        ((2, 3), (2, 3), 0),
+        ((2, 3), (2, 3), -1),
+        ((2, 3), (2, 3), 2),
+        ((2, 3), (2, 3), -3),
+        ((2, 3), (3, 2), 0),
+        ((2, 3), (2,), 0),
+        ((2, 3, 4), (2, 3, 4), 0),
+        ((4,), (4,), 0),
+    ],
+)
+def test_sizes_are_arrays(x: tuple[int, ...], y: tuple[int, ...], index: int, ways: Run) -> None:
+    run, arguments = ways(shapes), (torch.ones(x), torch.ones(y), index)
+    handlers = {handler for _, handler in plan_of(version_of(shapes)).handlers}
+    assert {"sizes", "array_item", "arrays_equal", "array_length", "check_array_length"} <= handlers
+    assert outcome(run.native, *arguments) == outcome(run.interpreter, *arguments)
+
+
+def outcome(way: Callable[..., Any], *arguments: Any) -> str:
+    """What a call returns, or raises."""
+    try:
+        return repr(way(*arguments))
+    except (ValueError, IndexError, RuntimeError) as error:
+        return repr(error)
+
+
 # -------------------------------------------------------------------------------------------------------------- errors
 
 
@@ -399,7 +437,7 @@ def test_the_self_test_passes_every_type() -> None:
     plan = native_plan_of(function)
     assert plan is not None
     by_python = [code.instructions[index].name for index, handler in plan.handlers if handler == "call_python"]
-    assert by_python == ["neg", "__getitem__"]
+    assert by_python == ["__getitem__"]
     assert self_test.passes_self_test(library)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.codegen.plan_runtime.conversion_ir import MOST_ITEMS
 from rekindle.codegen.plan_runtime.frame import FrameField
 from rekindle.codegen.plan_runtime.macros import handler
 
@@ -51,6 +52,26 @@ error:
 """,
     )
 
+
+CONTAINERS: Final = """
+define internal void @copy_items(ptr %to, ptr %from, i64 %count) {
+start:
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%i_next, %one]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %one, label %end
+one:
+  %from_at = getelementptr i64, ptr %from, i64 %i
+  %to_at = getelementptr i64, ptr %to, i64 %i
+  %item = load i64, ptr %from_at
+  store i64 %item, ptr %to_at
+  %i_next = add i64 %i, 1
+  br label %loop
+end:
+  ret void
+}
+"""
 
 HANDLERS: Final = (
     _construct("new_list", "PyList_New", "PyList_SetItem"),
@@ -212,6 +233,148 @@ good:
   %to = slot 0
   %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
   %e = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %to)
+  next
+""",
+    ),
+    # The sizes of the Tensor at word 2 as an array in register 0, with its items at 1.
+    handler(
+        "sizes",
+        f"""
+  %to = slot 0
+  %items = slot 1
+  %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 2)
+  %rank_at = alloca i64
+  %sizes_at = alloca ptr
+  %e0 = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %rank_at)
+  %e1 = call i32 @aoti_torch_get_sizes(ptr %tensor, ptr %sizes_at)
+  %e = or i32 %e0, %e1
+  %rank = load i64, ptr %rank_at
+  %error = icmp ne i32 %e, 0
+  %long = icmp sgt i64 %rank, {MOST_ITEMS}
+  %bad = or i1 %error, %long
+  br i1 %bad, label %odd, label %good
+odd:
+  leave
+good:
+  %sizes = load ptr, ptr %sizes_at
+  call void @copy_items(ptr %items, ptr %sizes, i64 %rank)
+  store ptr %items, ptr %to
+  %count_at = getelementptr i64, ptr %to, i64 1
+  store i64 %rank, ptr %count_at
+  next
+""",
+    ),
+    # The item of the array in register 1 whose index is in register 2.
+    handler(
+        "array_item",
+        """
+  %to = slot 0
+  %array = slot 1
+  %index_at = slot 2
+  %given = load i64, ptr %index_at
+  %items = load ptr, ptr %array
+  %count_at = getelementptr i64, ptr %array, i64 1
+  %count = load i64, ptr %count_at
+  %wrapped = add i64 %given, %count
+  %negative = icmp slt i64 %given, 0
+  %index = select i1 %negative, i64 %wrapped, i64 %given
+  %outside = icmp uge i64 %index, %count
+  br i1 %outside, label %odd, label %good
+odd:
+  leave
+good:
+  %item_at = getelementptr i64, ptr %items, i64 %index
+  %item = load i64, ptr %item_at
+  store i64 %item, ptr %to
+  next
+""",
+    ),
+    handler(
+        "array_length",
+        """
+  %to = slot 0
+  %array = slot 1
+  %count_at = getelementptr i64, ptr %array, i64 1
+  %count = load i64, ptr %count_at
+  store i64 %count, ptr %to
+  next
+""",
+    ),
+    # Whether the arrays in registers 1 and 2 are equal, or (operand 3 is 1) are not.
+    handler(
+        "arrays_equal",
+        """
+  %to = slot 0
+  %first = slot 1
+  %second = slot 2
+  %negated = field 3
+  %first_items = load ptr, ptr %first
+  %second_items = load ptr, ptr %second
+  %first_count_at = getelementptr i64, ptr %first, i64 1
+  %second_count_at = getelementptr i64, ptr %second, i64 1
+  %count = load i64, ptr %first_count_at
+  %other_count = load i64, ptr %second_count_at
+  %as_long = icmp eq i64 %count, %other_count
+  br i1 %as_long, label %loop, label %end
+loop:
+  %i = phi i64 [0, %start], [%i_next, %one]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %one, label %end
+one:
+  %a_at = getelementptr i64, ptr %first_items, i64 %i
+  %b_at = getelementptr i64, ptr %second_items, i64 %i
+  %a = load i64, ptr %a_at
+  %b = load i64, ptr %b_at
+  %same = icmp eq i64 %a, %b
+  %i_next = add i64 %i, 1
+  br i1 %same, label %loop, label %end
+end:
+  %equal = phi i64 [0, %start], [1, %loop], [0, %one]
+  %result = xor i64 %equal, %negated
+  store i64 %result, ptr %to
+  next
+""",
+    ),
+    # Leave unless the array in register 0 has operand 1 items.
+    handler(
+        "check_array_length",
+        """
+  %array = slot 0
+  %wanted = field 1
+  %count_at = getelementptr i64, ptr %array, i64 1
+  %count = load i64, ptr %count_at
+  %good = icmp eq i64 %count, %wanted
+  br i1 %good, label %end, label %odd
+odd:
+  leave
+end:
+  next
+""",
+    ),
+    # Item 2 of the array in register 1.
+    handler(
+        "known_array_item",
+        """
+  %to = slot 0
+  %array = slot 1
+  %index = field 2
+  %items = load ptr, ptr %array
+  %item_at = getelementptr i64, ptr %items, i64 %index
+  %item = load i64, ptr %item_at
+  store i64 %item, ptr %to
+  next
+""",
+    ),
+    handler(
+        "dtype",
+        """
+  %to = slot 0
+  %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
+  %number_at = alloca i32
+  %e = call i32 @aoti_torch_get_dtype(ptr %tensor, ptr %number_at)
+  %number = load i32, ptr %number_at
+  %wide = sext i32 %number to i64
+  store i64 %wide, ptr %to
   next
 """,
     ),

@@ -76,6 +76,7 @@ _SUPPORT: Final = (
     ownership_ir.OWNERSHIP,
     ownership_ir.EMPTY,
     conversion_ir.CONVERSIONS,
+    container_ir.CONTAINERS,
     call_ir.CALLS,
     control_ir.CONTROL,
     entry_ir.ENTRY,

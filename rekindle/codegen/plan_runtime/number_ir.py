@@ -103,7 +103,10 @@ _FLOAT_CONDITIONS: Final[Mapping[str, str]] = {
 }
 
 DECLARATIONS: Final = "\n".join(
-    f"declare {{i64, i1}} @llvm.s{name}.with.overflow.i64(i64, i64)" for name in ("add", "sub", "mul")
+    [
+        *(f"declare {{i64, i1}} @llvm.s{name}.with.overflow.i64(i64, i64)" for name in ("add", "sub", "mul")),
+        "declare double @llvm.sqrt.f64(double)",
+    ]
 )
 
 HANDLERS: Final = (
@@ -127,6 +130,61 @@ odd:
   leave
 good:
   %result = fdiv double %a, %b
+  store double %result, ptr %to
+  next
+""",
+    ),
+    handler(
+        "int_neg",
+        """
+  %to = slot 0
+  %pa = slot 1
+  %a = load i64, ptr %pa
+  %pair = call {i64, i1} @llvm.ssub.with.overflow.i64(i64 0, i64 %a)
+  %overflow = extractvalue {i64, i1} %pair, 1
+  br i1 %overflow, label %odd, label %good
+odd:
+  leave
+good:
+  %result = extractvalue {i64, i1} %pair, 0
+  store i64 %result, ptr %to
+  next
+""",
+    ),
+    handler(
+        "float_neg",
+        """
+  %to = slot 0
+  %pa = slot 1
+  %a = load double, ptr %pa
+  %result = fneg double %a
+  store double %result, ptr %to
+  next
+""",
+    ),
+    handler(
+        "int_to_float",
+        """
+  %to = slot 0
+  %pa = slot 1
+  %a = load i64, ptr %pa
+  %result = sitofp i64 %a to double
+  store double %result, ptr %to
+  next
+""",
+    ),
+    handler(
+        "float_sqrt",
+        """
+  %to = slot 0
+  %pa = slot 1
+  %a = load double, ptr %pa
+  %negative = fcmp olt double %a, 0.0
+  br i1 %negative, label %odd, label %good
+odd:
+  leave
+good:
+  %result = call double @llvm.sqrt.f64(double %a)
   store double %result, ptr %to
   next
 """,

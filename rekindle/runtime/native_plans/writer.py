@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import Any, Final
 
 from rekindle.codegen.aten.functions import AtenFunction, aten_function
+from rekindle.codegen.plan_runtime.conversion_ir import MOST_ITEMS
 from rekindle.codegen.plan_runtime.frame import WORD, FrameField, Kind
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.traits import Trait
@@ -59,6 +61,15 @@ _NUMBERS: Final = {
     (operator.truediv, Kind.FLOAT): "float_truediv",
 }
 """The handlers of operations on two numbers of one kind."""
+_UNARY: Final[dict[tuple[Any, Kind], tuple[str, Kind]]] = {
+    (operator.not_, Kind.BOOL): ("not", Kind.BOOL),
+    (operator.neg, Kind.INT): ("int_neg", Kind.INT),
+    (operator.neg, Kind.FLOAT): ("float_neg", Kind.FLOAT),
+    (float, Kind.INT): ("int_to_float", Kind.FLOAT),
+    (math.sqrt, Kind.FLOAT): ("float_sqrt", Kind.FLOAT),
+    (len, Kind.INTS): ("array_length", Kind.INT),
+}
+"""The handlers of operations on one value, and the kinds of their results."""
 _COMPARISONS: Final = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
 _RETURNED_KINDS: Final = {"bool": Kind.BOOL, "int64_t": Kind.INT, "c10::SymInt": Kind.INT, "double": Kind.FLOAT}
 
@@ -212,7 +223,8 @@ class PlanWriter:
     def _boxed(self, number: int) -> tuple[Operand, Operand]:
         """Return the kind and the place of an operand that an object of Python is made of."""
         register = self._register(number)
-        if number in self.lists or register.kind in (Kind.INTS, Kind.TENSORS):
+        reads_only = self.code.instructions[self.index].node.kind in _LIST_READERS
+        if number in self.lists or (register.kind in (Kind.INTS, Kind.TENSORS) and not reads_only):
             raise _Demoted(number)
         if register.kind is Kind.CONSTANT:
             return int(Kind.CONSTANT), Reference(self.code.template[number])
@@ -313,14 +325,16 @@ class PlanWriter:
         return write is not None and bool(write(self, instruction))
 
     def _arithmetic(self, instruction: Instruction) -> bool:
-        if len(instruction.inputs) == 1 and instruction.operation is operator.not_:
-            return self._not(instruction)
+        if len(instruction.inputs) == 1:
+            return self._unary(instruction)
         if len(instruction.inputs) != 2 or len(instruction.outputs) != 1 or instruction.outputs[0] is None:
             return False
         first, second = map(self._register, instruction.inputs)
         to = self._register(instruction.outputs[0])
         if instruction.operation in (operator.is_, operator.is_not):
             return self._identity(instruction, first, second, to)
+        if first.kind is Kind.INTS:
+            return self._array_operation(instruction, first, second, to)
         handler = _NUMBERS.get((instruction.operation, first.kind)) if first.kind is second.kind else None
         result = Kind.BOOL if instruction.operation in _COMPARISONS else first.kind
         if handler is None or to.kind is not result:
@@ -328,11 +342,14 @@ class PlanWriter:
         self.emit(handler, to.offset, first.offset, second.offset)
         return True
 
-    def _not(self, instruction: Instruction) -> bool:
-        (source,), (target,) = instruction.inputs, instruction.outputs
-        if target is None or self._register(source).kind is not Kind.BOOL:
+    def _unary(self, instruction: Instruction) -> bool:
+        if len(instruction.outputs) != 1 or instruction.outputs[0] is None:
             return False
-        self.emit("not", self._register(target).offset, self._register(source).offset)
+        source, to = self._register(instruction.input), self._register(instruction.outputs[0])
+        handler, result = _UNARY.get((instruction.operation, source.kind), ("", None))
+        if not handler or to.kind is not result:
+            return False
+        self.emit(handler, to.offset, source.offset)
         return True
 
     def _identity(self, instruction: Instruction, first: Register, second: Register, to: Register) -> bool:
@@ -344,6 +361,15 @@ class PlanWriter:
             return True
         if first.kind is second.kind and first.kind in (Kind.OBJECT, Kind.TENSOR):
             self.emit("same_word", to.offset, first.offset, second.offset, negated)
+            return True
+        return False
+
+    def _array_operation(self, instruction: Instruction, array: Register, other: Register, to: Register) -> bool:
+        if instruction.operation is operator.getitem and other.kind is Kind.INT and to.kind is Kind.INT:
+            self.emit("array_item", to.offset, array.offset, other.offset)
+            return True
+        if instruction.operation in (operator.eq, operator.ne) and other.kind is Kind.INTS and to.kind is Kind.BOOL:
+            self.emit("arrays_equal", to.offset, array.offset, other.offset, int(instruction.operation is operator.ne))
             return True
         return False
 
@@ -543,6 +569,15 @@ class PlanWriter:
     def unpack(self, instruction: Instruction) -> bool:
         """Take a tuple or a list apart."""
         source = self._register(instruction.input)
+        if source.kind is Kind.INTS:
+            targets = [None if each is None else self._register(each) for each in instruction.outputs]
+            if any(to is not None and to.kind is not Kind.INT for to in targets):
+                return False
+            self.emit("check_array_length", source.offset, len(targets))
+            for number, to in enumerate(targets):
+                if to is not None:
+                    self.emit("known_array_item", to.offset, source.offset, number)
+            return True
         if source.kind is not Kind.OBJECT:
             return False
         self._check_items(source.offset, instruction.outputs, has_run=False)
@@ -579,15 +614,30 @@ class PlanWriter:
         return True
 
     def size(self, instruction: Instruction) -> bool:
-        """Read one size of a Tensor."""
+        """Read one size of a Tensor, or all of them as an array."""
         (output,) = instruction.outputs
-        if output is None or len(instruction.inputs) != 2 or self._register(output).kind is not Kind.INT:
+        if output is None:
+            return False
+        to = self._register(output)
+        if len(instruction.inputs) == 1 and to.kind is Kind.INTS:
+            items = self.layout.reserve(MOST_ITEMS)
+            self.emit("sizes", to.offset, items, *tensor_word(self, instruction.input))
+            return True
+        if len(instruction.inputs) != 2 or to.kind is not Kind.INT:
             return False
         tensor, dimension = instruction.inputs
         if self._register(dimension).kind is not Kind.INT:
             return False
         word = content(self._register(dimension).offset)
-        self.emit("size", self._register(output).offset, *tensor_word(self, tensor), *word)
+        self.emit("size", to.offset, *tensor_word(self, tensor), *word)
+        return True
+
+    def dtype(self, instruction: Instruction) -> bool:
+        """Read the number of the dtype of a Tensor."""
+        (output,) = instruction.outputs
+        if output is None or self._register(output).kind is not Kind.INT:
+            return False
+        self.emit("dtype", self._register(output).offset, *tensor_word(self, instruction.input))
         return True
 
     def rank(self, instruction: Instruction) -> bool:
@@ -624,6 +674,7 @@ _WRITERS: Final[dict[str, Any]] = {
     "prim::unchecked_unwrap_optional": PlanWriter.cast,
     "aten::size": PlanWriter.size,
     "aten::dim": PlanWriter.rank,
+    "prim::dtype": PlanWriter.dtype,
     "aten::__derive_index": PlanWriter.derived_index,
 }
 """What writes nodes of these kinds; it returns whether it could."""
@@ -711,10 +762,22 @@ def _writers(code: Code) -> dict[int, list[Instruction]]:
     return found
 
 
+_LIST_READERS: Final = frozenset({"aten::list", "aten::str", "aten::format"})
+"""Operators of Python that read a list and keep nothing of it, so that each may be given one of its own."""
+_ARRAY_READERS: Final = (operator.getitem, operator.eq, operator.ne, len)
+"""Operations on arrays of ints."""
+
+
 def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
-    """Return whether operators of ATen read a list, and nothing else, and none writes to it or returns it."""
+    """Return whether only operators of ATen, and operations on arrays, read a list, and none writes to it or returns
+    it."""
     for instruction, position in readers:
-        if instruction.opcode is not Opcode.OPERATION or _function_of(instruction.node) is None:
+        if instruction.opcode is not Opcode.OPERATION:
+            return False
+        kind = instruction.node.kind
+        if instruction.operation in _ARRAY_READERS or kind == "prim::ListUnpack" or kind in _LIST_READERS:
+            continue
+        if _function_of(instruction.node) is None:
             return False
         found = instruction.node.operator
         assert found is not None
@@ -743,10 +806,15 @@ def _arrays(code: Code, demoted: set[int]) -> dict[int, Kind]:
     readers, writers = _readers(code), _writers(code)
     found: dict[int, Kind] = {}
     for register, written in writers.items():
-        if register in demoted or len(written) != 1 or written[0].node.kind != "prim::ListConstruct":
+        if (
+            register in demoted
+            or len(written) != 1
+            or written[0].node.kind not in ("prim::ListConstruct", "aten::size")
+        ):
             continue
         type = written[0].node.output.type
-        assert isinstance(type, ListType)
+        if not isinstance(type, ListType):
+            continue
         kind = Kind.INTS if type.element == INT else Kind.TENSORS if isinstance(type.element, TensorType) else None
         if kind is not None and _only_native_calls(readers.get(register, [])):
             found[register] = kind
