@@ -25,8 +25,9 @@ import rekindle
 from rekindle.ir.text.parser import parse_graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
-from rekindle.runtime.native_plans import availability, self_test
+from rekindle.runtime.native_plans import availability, self_test, writer
 from rekindle.runtime.native_plans.native_plan import NativePlan, native_plan_of
+from rekindle.runtime.native_plans.writer import Unsuitable, written_plan
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.version import PythonFunction, Version
 from tests.support.golden import GoldenTexts
@@ -424,6 +425,14 @@ def test_an_interrupt_ends_a_loop(ways: Run) -> None:
     with pytest.raises(KeyboardInterrupt):
         run.native(torch.ones(2), 1 << 40)
     timer.join()
+
+
+def test_a_frame_that_is_too_large_for_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = Code(rekindle.script(doubled).graph, "doubled")
+    assert written_plan(code, 16).pays
+    monkeypatch.setattr(writer, "_MOST_WORDS", 8)
+    with pytest.raises(Unsuitable):
+        written_plan(code, 16)
 
 
 # -------------------------------------------------------------------------------------------------------- availability

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from rekindle.codegen.llvm.cpython_wrappers import object_class_offset
-from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.engine import PREOPTIMIZED, NativeCode, compile_module
 from rekindle.codegen.llvm.library import MissingSymbolError
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
@@ -91,7 +91,7 @@ def library_text() -> str | None:
         return None
     text = "\n".join([_DECLARATIONS, number_ir.DECLARATIONS, *_SUPPORT, *_HANDLERS])
     text = text.replace("{class_offset}", str(class_offset)).replace("{tensor_offset}", str(objects.tensor_offset))
-    return tensor_reading_text(objects) + text
+    return "\n".join([PREOPTIMIZED, tensor_reading_text(objects), text])
 
 
 @cache

@@ -33,6 +33,8 @@ _MOST_PYTHON_CALLS: Final = 4
 """How many calls of Python a plan may have for each that needs none."""
 _ITERATIONS: Final = 10
 """How often the body of a loop is expected to run."""
+_MOST_WORDS: Final = 1 << 16
+"""How large a frame may be: it lies on the stack of the thread."""
 UNLOCKING_SIZE: Final = 4096
 """From how many elements on an operator lets other threads of Python run."""
 
@@ -102,6 +104,8 @@ def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
         except _Demoted as error:
             demoted.add(error.register)
             continue
+        if writer.layout.words > _MOST_WORDS:
+            raise Unsuitable
         return writer
 
 
