@@ -25,9 +25,10 @@ import rekindle
 from rekindle.ir.text.parser import parse_graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
-from rekindle.runtime.native_plans import availability, self_test, writer
+from rekindle.runtime.native_plans import availability, self_test, written_plan as written
 from rekindle.runtime.native_plans.native_plan import NativePlan, native_plan_of
-from rekindle.runtime.native_plans.writer import Unsuitable, written_plan
+from rekindle.runtime.native_plans.writer import Unsuitable
+from rekindle.runtime.native_plans.written_plan import written_plan
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.version import PythonFunction, Version
 from tests.support.golden import GoldenTexts
@@ -250,6 +251,35 @@ def test_sizes_are_arrays(x: tuple[int, ...], y: tuple[int, ...], index: int, wa
     assert outcome(run.native, *arguments) == outcome(run.interpreter, *arguments)
 
 
+def pieces(x: Tensor, n: int, i: int):
+    rows = x.unbind(0)
+    parts = x.split(n, 1)
+    a, b = parts[0], parts[i]
+    return rows[i] * rows[-1], torch.cat(parts, 1) + a.sum() + b.mean(), len(rows), torch.stack(rows).relu()
+
+
+@pytest.mark.parametrize(
+    ("rows", "size", "index"), [(3, 2, 1), (3, 2, -1), (3, 2, 7), (1, 4, 0), (65, 1, 2), (64, 3, 1)]
+)
+def test_pieces_are_arrays(rows: int, size: int, index: int, ways: Run) -> None:
+    run = ways(pieces)
+    handlers = {handler for _, handler in plan_of(version_of(pieces)).handlers}
+    assert {"tensors_of_vector", "tensor_array_item", "array_length"} <= handlers
+    x = torch.arange(rows * 4.0).reshape(rows, 4)
+    assert outcome(run.native, x, size, index) == outcome(run.interpreter, x, size, index)
+
+
+def test_unpacked_pieces(ways: Run) -> None:
+    def halves(x: Tensor) -> Tensor:
+        a, b = x.chunk(2, 1)
+        c, d, e = x.unbind(0)
+        return a * b + c[0] * d[1] - e.sum()
+
+    run, x = ways(halves), torch.rand(3, 6)
+    assert torch.equal(run.native(x), halves(x))
+    assert outcome(run.native, x[:2]) == outcome(run.interpreter, x[:2])
+
+
 def outcome(way: Callable[..., Any], *arguments: Any) -> str:
     """What a call returns, or raises."""
     try:
@@ -430,7 +460,7 @@ def test_an_interrupt_ends_a_loop(ways: Run) -> None:
 def test_a_frame_that_is_too_large_for_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     code = Code(rekindle.script(doubled).graph, "doubled")
     assert written_plan(code, 16).pays
-    monkeypatch.setattr(writer, "_MOST_WORDS", 8)
+    monkeypatch.setattr(written, "_MOST_WORDS", 8)
     with pytest.raises(Unsuitable):
         written_plan(code, 16)
 
@@ -446,7 +476,7 @@ def test_the_self_test_passes_every_type() -> None:
     plan = native_plan_of(function)
     assert plan is not None
     by_python = [code.instructions[index].name for index, handler in plan.handlers if handler == "call_python"]
-    assert by_python == ["__getitem__"]
+    assert by_python == []
     assert self_test.passes_self_test(library)
 
 

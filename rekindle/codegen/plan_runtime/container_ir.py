@@ -378,6 +378,86 @@ end:
   next
 """,
     ),
+    # The std::vector<at::Tensor> at scratch 2 as an array in register 0, with its items at 1.
+    handler(
+        "tensors_of_vector",
+        f"""
+  %to = slot 0
+  %items = slot 1
+  %vector = slot 2
+  call void @drop_tensors(ptr %to)
+  %begin = load ptr, ptr %vector
+  %end_at = getelementptr ptr, ptr %vector, i64 1
+  %last_at = getelementptr ptr, ptr %vector, i64 2
+  %end = load ptr, ptr %end_at
+  %last = load ptr, ptr %last_at
+  %first_address = ptrtoint ptr %begin to i64
+  %end_address = ptrtoint ptr %end to i64
+  %last_address = ptrtoint ptr %last to i64
+  %bytes = sub i64 %end_address, %first_address
+  %capacity = sub i64 %last_address, %first_address
+  %length = sdiv i64 %bytes, 8
+  %long = icmp sgt i64 %length, {MOST_ITEMS}
+  br i1 %long, label %waste, label %take
+take:
+  call void @copy_items(ptr %items, ptr %begin, i64 %length)
+  call void @free_vector(ptr %begin, i64 %capacity)
+  store ptr %items, ptr %to
+  %count_at = getelementptr i64, ptr %to, i64 1
+  store i64 %length, ptr %count_at
+  next
+waste:
+  %i = phi i64 [0, %start], [%i_next, %waste]
+  %item_at = getelementptr ptr, ptr %begin, i64 %i
+  %item = load ptr, ptr %item_at
+  call void @drop_tensor(ptr %item)
+  %i_next = add i64 %i, 1
+  %more = icmp slt i64 %i_next, %length
+  br i1 %more, label %waste, label %odd
+odd:
+  call void @free_vector(ptr %begin, i64 %capacity)
+  leave
+""",
+    ),
+    # The Tensor in the array in register 1 whose index is in register 2.
+    handler(
+        "tensor_array_item",
+        """
+  %to = slot 0
+  %array = slot 1
+  %index_at = slot 2
+  %given = load i64, ptr %index_at
+  %items = load ptr, ptr %array
+  %count_at = getelementptr i64, ptr %array, i64 1
+  %count = load i64, ptr %count_at
+  %wrapped = add i64 %given, %count
+  %negative = icmp slt i64 %given, 0
+  %index = select i1 %negative, i64 %wrapped, i64 %given
+  %outside = icmp uge i64 %index, %count
+  br i1 %outside, label %odd, label %good
+odd:
+  leave
+good:
+  %item_at = getelementptr ptr, ptr %items, i64 %index
+  %tensor = call ptr @copy_tensor_at(ptr %item_at)
+  call void @put_tensor(ptr %to, ptr %tensor)
+  next
+""",
+    ),
+    # Tensor 2 of the array in register 1.
+    handler(
+        "known_tensor_array_item",
+        """
+  %to = slot 0
+  %array = slot 1
+  %index = field 2
+  %items = load ptr, ptr %array
+  %item_at = getelementptr ptr, ptr %items, i64 %index
+  %tensor = call ptr @copy_tensor_at(ptr %item_at)
+  call void @put_tensor(ptr %to, ptr %tensor)
+  next
+""",
+    ),
     # The std::vector<at::Tensor> at scratch 0 as a list of Python in RESULT.
     handler(
         "list_of_vector",

@@ -28,7 +28,8 @@ from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import copy_constant
 from rekindle.runtime.interpreter.state import InterpreterState
 from rekindle.runtime.native_plans.instruction_table import CallSite
-from rekindle.runtime.native_plans.writer import PlanWriter, Unsuitable, written_plan
+from rekindle.runtime.native_plans.writer import PlanWriter, Unsuitable
+from rekindle.runtime.native_plans.written_plan import written_plan
 
 _FILE: Final = "<rekindle native plan "
 _ITEMS: Final = -2

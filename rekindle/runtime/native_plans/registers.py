@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,12 +32,12 @@ class Register:
 class FrameLayout:
     """The registers of ``code`` in a frame, and scratch memory behind them.
 
-    ``writes_natively(index)`` says whether an instruction is expected to write Tensors without Python; ``arrays`` are
+    ``writes_natively`` says of each instruction whether it is expected to write Tensors without Python; ``arrays`` are
     the registers of lists that only native calls read, with their kinds.
     """
 
     code: Code
-    writes_natively: Callable[[int], bool]
+    writes_natively: Sequence[bool]
     arrays: dict[int, Kind]
     registers: list[Register] = field(init=False)
     owners: list[tuple[Kind, int]] = field(init=False, default_factory=list)
@@ -60,7 +60,7 @@ class FrameLayout:
         for index, instruction in enumerate(self.code.instructions):
             if instruction.opcode is Opcode.MOVE:
                 moves.append(instruction)
-            elif instruction.opcode is Opcode.OPERATION and self.writes_natively(index):
+            elif instruction.opcode is Opcode.OPERATION and self.writes_natively[index]:
                 found.update(register for register in instruction.outputs if register is not None)
         return found
 

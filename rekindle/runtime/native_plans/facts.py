@@ -1,0 +1,155 @@
+"""What a native plan needs to know of a Code before it is written: which nodes C++ functions run, which lists need not
+be lists of Python, how often instructions run."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from rekindle.codegen.aten.functions import AtenFunction, aten_function
+from rekindle.codegen.plan_runtime.frame import Kind
+from rekindle.ir.graph import Node
+from rekindle.ir.types import INT, ListType, TensorType
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import Instruction, Opcode
+
+_ITERATIONS: Final = 10
+"""How often the body of a loop is expected to run."""
+
+
+def function_of(node: Node) -> AtenFunction | None:
+    """Return the C++ function that runs a node; None where Python has to."""
+    found = node.operator
+    if found is None or not found.is_dispatched or not node.kind.startswith("aten::"):
+        return None
+    function = aten_function(found.schema.qualified_name)
+    if function is None or len(function.parameters) != len(node.inputs) or returned_form(function) is None:
+        return None
+    return function
+
+
+def returned_form(function: AtenFunction) -> str | None:
+    """Return how a function returns what it does; None where native plans cannot take it."""
+    match function.returns:
+        case ():
+            return "nothing"
+        case ("at::Tensor",):
+            return "tensor"
+        case ("at::Tensor &" | "const at::Tensor &",):
+            return "reference"
+        case ("::std::vector<at::Tensor>",):
+            return "vector"
+        case ("bool" | "int64_t" | "double" | "c10::SymInt" as word,):
+            return word
+        case returns if len(returns) > 1 and all(each == "at::Tensor" for each in returns):
+            return "tensors"
+    return None
+
+
+def written_arguments(node: Node) -> list[bool]:
+    """Return for each argument of the operator of a node whether it is written to."""
+    found = node.operator
+    assert found is not None
+    return [each.alias is not None and each.alias.is_write for each in found.schema.arguments]
+
+
+def weights_of(code: Code) -> list[int]:
+    """Return how often each instruction is expected to run."""
+    weights = [1] * len(code.instructions)
+    for end, instruction in enumerate(code.instructions):
+        if 0 <= instruction.target <= end:
+            for index in range(instruction.target, end + 1):
+                weights[index] *= _ITERATIONS
+    return weights
+
+
+def _readers(code: Code) -> dict[int, list[tuple[Instruction, int]]]:
+    found: dict[int, list[tuple[Instruction, int]]] = {}
+    for instruction in code.instructions:
+        for position, register in enumerate(instruction.inputs):
+            if instruction.opcode is not Opcode.DROP:
+                found.setdefault(register, []).append((instruction, position))
+    return found
+
+
+def _writers(code: Code) -> dict[int, list[Instruction]]:
+    found: dict[int, list[Instruction]] = {number: [] for number in range(code.argument_count)}
+    for instruction in code.instructions:
+        for register in instruction.outputs:
+            if register is not None:
+                found.setdefault(register, []).append(instruction)
+    return found
+
+
+LIST_READERS: Final = frozenset({"aten::list", "aten::str", "aten::format"})
+"""Operators of Python that read a list and keep nothing of it, so that each may be given one of its own."""
+_ARRAY_READERS: Final = (operator.getitem, operator.eq, operator.ne, len)
+"""Operations on arrays of ints."""
+
+
+def _only_native_calls(readers: Sequence[tuple[Instruction, int]]) -> bool:
+    """Return whether only operators of ATen, and operations on arrays, read a list, and none writes to it or returns
+    it."""
+    for instruction, position in readers:
+        if instruction.opcode is not Opcode.OPERATION:
+            return False
+        kind = instruction.node.kind
+        if instruction.operation in _ARRAY_READERS or kind == "prim::ListUnpack" or kind in LIST_READERS:
+            continue
+        if function_of(instruction.node) is None:
+            return False
+        found = instruction.node.operator
+        assert found is not None
+        if found.schema.arguments[position].alias is not None:
+            return False
+    return bool(readers)
+
+
+def constant_lists(code: Code, demoted: set[int]) -> dict[int, object]:
+    """Return the lists that are constant and that only native calls read, by their registers."""
+    readers, writers = _readers(code), _writers(code)
+    found: dict[int, object] = {}
+    for instruction in code.instructions:
+        if instruction.opcode is not Opcode.CONSTANT or instruction.outputs[0] is None:
+            continue
+        register = instruction.outputs[0]
+        is_list = isinstance(instruction.constant, list)
+        if is_list and register not in demoted and len(writers[register]) == 1:
+            if _only_native_calls(readers.get(register, [])):
+                found[register] = instruction.constant
+    return found
+
+
+def _makes_array(instruction: Instruction) -> bool:
+    """Return whether what an instruction writes may be an array."""
+    if instruction.opcode is not Opcode.OPERATION:
+        return False
+    if instruction.node.kind in ("prim::ListConstruct", "aten::size"):
+        return True
+    function = function_of(instruction.node)
+    return function is not None and returned_form(function) == "vector"
+
+
+def arrays_of(code: Code, demoted: set[int]) -> dict[int, Kind]:
+    """Return the lists of ints and of Tensors that only native calls read, with the kinds of their registers."""
+    readers, writers = _readers(code), _writers(code)
+    found: dict[int, Kind] = {}
+    for register, written in writers.items():
+        if register in demoted or len(written) != 1 or not _makes_array(written[0]):
+            continue
+        type = written[0].node.output.type
+        if not isinstance(type, ListType):
+            continue
+        kind = Kind.INTS if type.element == INT else Kind.TENSORS if isinstance(type.element, TensorType) else None
+        if kind is not None and _only_native_calls(readers.get(register, [])):
+            found[register] = kind
+    return found
+
+
+def writes_natively(instruction: Instruction, arrays: Mapping[int, Kind]) -> bool:
+    """Return whether an instruction is expected to write Tensors without Python."""
+    kind = instruction.node.kind
+    if kind == "prim::ListUnpack" or instruction.operation is operator.getitem:
+        return arrays.get(instruction.inputs[0]) is Kind.TENSORS
+    return kind == "prim::ConstantChunk" or function_of(instruction.node) is not None

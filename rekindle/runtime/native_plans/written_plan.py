@@ -1,0 +1,46 @@
+"""All instructions of a native plan for a Code."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.runtime.interpreter.code import Code
+from rekindle.runtime.interpreter.instructions import Opcode
+from rekindle.runtime.native_plans.aten_calls import write_aten_call
+from rekindle.runtime.native_plans.operators import write_arithmetic, write_by_kind
+from rekindle.runtime.native_plans.writer import Demoted, PlanWriter, Unsuitable
+
+WAYS: Final = (write_by_kind, write_arithmetic, write_aten_call)
+"""What may write an operator, in this order; Python is called where none does."""
+
+_MOST_WORDS: Final = 1 << 16
+"""How large a frame may be: it lies on the stack of the thread."""
+_SUPPORTED: Final = frozenset(
+    {
+        *(Opcode.OPERATION, Opcode.CONSTANT, Opcode.MOVE, Opcode.DROP, Opcode.STORE),
+        *(Opcode.JUMP, Opcode.JUMP_IF_TRUE, Opcode.JUMP_IF_FALSE, Opcode.LOOP_START, Opcode.LOOP_NEXT),
+    }
+)
+_WITH: Final = frozenset({"prim::Enter", "prim::Exit"})
+
+
+def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
+    """Return what has written the instructions of ``code``.
+
+    Raises:
+        Unsuitable: the Code has instructions that native plans do not run.
+    """
+    for instruction in code.instructions:
+        if instruction.opcode not in _SUPPORTED or instruction.node.kind in _WITH:
+            raise Unsuitable
+    demoted = set[int]()
+    while True:
+        writer = PlanWriter(code, tensor_offset, demoted, WAYS)
+        try:
+            writer.write()
+        except Demoted as error:
+            demoted.add(error.register)
+            continue
+        if writer.layout.words > _MOST_WORDS:
+            raise Unsuitable
+        return writer
