@@ -460,7 +460,7 @@ def test_an_interrupt_ends_a_loop(ways: Run) -> None:
 def test_a_frame_that_is_too_large_for_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     code = Code(rekindle.script(doubled).graph, "doubled")
     assert written_plan(code, 16).pays
-    monkeypatch.setattr(written, "_MOST_WORDS", 8)
+    monkeypatch.setattr(written, "_MAX_WORDS", 8)
     with pytest.raises(Unsuitable):
         written_plan(code, 16)
 

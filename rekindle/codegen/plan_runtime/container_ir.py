@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rekindle.codegen.plan_runtime.conversion_ir import MOST_ITEMS
+from rekindle.codegen.plan_runtime.conversion_ir import MAX_ITEMS
 from rekindle.codegen.plan_runtime.frame import FrameField
 from rekindle.codegen.plan_runtime.macros import handler
 
@@ -250,7 +250,7 @@ good:
   %e = or i32 %e0, %e1
   %rank = load i64, ptr %rank_at
   %error = icmp ne i32 %e, 0
-  %long = icmp sgt i64 %rank, {MOST_ITEMS}
+  %long = icmp sgt i64 %rank, {MAX_ITEMS}
   %bad = or i1 %error, %long
   br i1 %bad, label %odd, label %good
 odd:
@@ -397,7 +397,7 @@ end:
   %bytes = sub i64 %end_address, %first_address
   %capacity = sub i64 %last_address, %first_address
   %length = sdiv i64 %bytes, 8
-  %long = icmp sgt i64 %length, {MOST_ITEMS}
+  %long = icmp sgt i64 %length, {MAX_ITEMS}
   br i1 %long, label %waste, label %take
 take:
   call void @copy_items(ptr %items, ptr %begin, i64 %length)

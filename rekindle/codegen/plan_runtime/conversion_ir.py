@@ -7,7 +7,7 @@ from typing import Final
 from rekindle.codegen.plan_runtime.frame import FrameField, Kind
 from rekindle.codegen.plan_runtime.macros import handler
 
-MOST_ITEMS: Final = 64
+MAX_ITEMS: Final = 64
 """How long a list of Python's may be that is converted for a call; the interpreter takes over for longer ones."""
 
 CONVERSIONS: Final = f"""
@@ -167,7 +167,7 @@ tuple:
 }}
 """
 
-_LEAST_SYM_INT: Final = -(1 << 62)
+_MIN_SYM_INT: Final = -(1 << 62)
 """What is less is no number in a c10::SymInt, but the address of a symbol."""
 _RESULT: Final = int(FrameField.RESULT)
 _PENDING: Final = int(FrameField.PENDING)
@@ -341,7 +341,7 @@ end:
   %from = slot 1
   %word = load i64, ptr %from
   store i64 %word, ptr %to
-  %symbol = icmp slt i64 %word, {_LEAST_SYM_INT}
+  %symbol = icmp slt i64 %word, {_MIN_SYM_INT}
   br i1 %symbol, label %odd, label %good
 odd:
   leave
@@ -366,7 +366,7 @@ one:
   %item_at = getelementptr i64, ptr %items, i64 %i
   %item = load i64, ptr %item_at
   %i_next = add i64 %i, 1
-  %symbol = icmp slt i64 %item, {_LEAST_SYM_INT}
+  %symbol = icmp slt i64 %item, {_MIN_SYM_INT}
   br i1 %symbol, label %odd, label %loop
 odd:
   leave
@@ -425,7 +425,7 @@ odd:
   %object = load ptr, ptr %from
   %count = call i64 @length_of(ptr %object)
   %none = icmp slt i64 %count, 0
-  %long = icmp sgt i64 %count, {MOST_ITEMS}
+  %long = icmp sgt i64 %count, {MAX_ITEMS}
   %bad = or i1 %none, %long
   br i1 %bad, label %odd, label %loop
 loop:
@@ -460,7 +460,7 @@ end:
   %object = load ptr, ptr %from
   %count = call i64 @length_of(ptr %object)
   %none = icmp slt i64 %count, 0
-  %long = icmp sgt i64 %count, {MOST_ITEMS}
+  %long = icmp sgt i64 %count, {MAX_ITEMS}
   %bad = or i1 %none, %long
   br i1 %bad, label %odd, label %check
 check:

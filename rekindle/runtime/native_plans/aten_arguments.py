@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import torch
 
-from rekindle.codegen.plan_runtime.conversion_ir import MOST_ITEMS
+from rekindle.codegen.plan_runtime.conversion_ir import MAX_ITEMS
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.types import NumberType
 from rekindle.runtime.native_plans.instruction_table import InstructionTable
@@ -99,7 +99,7 @@ def _tensor_array(context: CallContext, register: int) -> int:
         return found.offset
     if found.kind is not Kind.OBJECT:
         raise NotNative
-    items = context.layout.reserve(MOST_ITEMS)
+    items = context.layout.reserve(MAX_ITEMS)
     array = context.layout.reserve(Kind.TENSORS.words, Kind.TENSORS)
     context.emit("tensors_of_object", array, found.offset, items)
     context.temporaries.append((Kind.TENSORS, array))
@@ -249,7 +249,7 @@ def _int_array(context: CallContext, register: int, *, symbolic: bool) -> tuple[
     if found.kind is Kind.INTS:
         array = found.offset
     elif found.kind is Kind.OBJECT and constant is UNKNOWN:
-        items = context.layout.reserve(MOST_ITEMS)
+        items = context.layout.reserve(MAX_ITEMS)
         array = context.layout.reserve(2)
         context.emit("ints_of_object", array, found.offset, items)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.codegen.aten.functions import AtenFunction
-from rekindle.codegen.plan_runtime.conversion_ir import MOST_ITEMS
+from rekindle.codegen.plan_runtime.conversion_ir import MAX_ITEMS
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.operators.traits import Trait
 from rekindle.runtime.interpreter.instructions import Instruction
@@ -101,7 +101,7 @@ def _take_word(writer: PlanWriter, output: int | None, returned: str, area: int 
 
 def _take_vector(writer: PlanWriter, output: int | None, area: int) -> None:
     if output is not None and writer.register(output).kind is Kind.TENSORS:
-        items = writer.layout.reserve(MOST_ITEMS)
+        items = writer.layout.reserve(MAX_ITEMS)
         writer.emit("tensors_of_vector", writer.register(output).offset, items, area)
         return
     writer.emit("list_of_vector", area)

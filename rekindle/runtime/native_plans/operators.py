@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from rekindle.codegen.aten.functions import aten_function
-from rekindle.codegen.plan_runtime.conversion_ir import MOST_ITEMS
+from rekindle.codegen.plan_runtime.conversion_ir import MAX_ITEMS
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.types import TupleType
 from rekindle.ops.python.objects import module_table
@@ -145,7 +145,7 @@ def chunk(writer: PlanWriter, instruction: Instruction) -> bool:
     handler, passed = placement.handler("i64")
     writer.emit(handler, function.address, *(field for word in passed for field in word))
     array = Register(-1, Kind.TENSORS, writer.layout.reserve(Kind.TENSORS.words, Kind.TENSORS))
-    writer.emit("tensors_of_vector", array.offset, writer.layout.reserve(MOST_ITEMS), area)
+    writer.emit("tensors_of_vector", array.offset, writer.layout.reserve(MAX_ITEMS), area)
     _unpack_array(writer, array, instruction.outputs)
     writer.drop([(Kind.TENSORS, array.offset)])
     writer.native_calls += writer.weights[writer.index]
@@ -191,7 +191,7 @@ def size(writer: PlanWriter, instruction: Instruction) -> bool:
         return False
     to = writer.register(output)
     if len(instruction.inputs) == 1 and to.kind is Kind.INTS:
-        items = writer.layout.reserve(MOST_ITEMS)
+        items = writer.layout.reserve(MAX_ITEMS)
         writer.emit("sizes", to.offset, items, *tensor_word(writer, instruction.input))
         return True
     if len(instruction.inputs) != 2 or to.kind is not Kind.INT:

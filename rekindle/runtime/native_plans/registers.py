@@ -14,7 +14,7 @@ from rekindle.runtime.interpreter.instructions import Opcode
 
 _NUMBERS: Final[dict[Type, Kind]] = {INT: Kind.INT, FLOAT: Kind.FLOAT, BOOL: Kind.BOOL}
 _CLASSES: Final[dict[Kind, type]] = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
-_MOST: Final = 1 << 63
+_INT_LIMIT: Final = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def _kind_of(types: list[Type]) -> Kind:
 
 def _fits(value: object, kind: Kind) -> bool:
     """Return whether a constant is a number of a kind."""
-    return type(value) is _CLASSES.get(kind) and (not isinstance(value, int) or -_MOST <= value < _MOST)
+    return type(value) is _CLASSES.get(kind) and (not isinstance(value, int) or -_INT_LIMIT <= value < _INT_LIMIT)
 
 
 def _word(value: object) -> int:

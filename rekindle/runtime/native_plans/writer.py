@@ -14,7 +14,7 @@ from rekindle.runtime.native_plans.instruction_table import InstructionTable, La
 from rekindle.runtime.native_plans.registers import FrameLayout, Register
 from rekindle.runtime.native_plans.words import TooManyArguments, content
 
-_MOST_PYTHON_CALLS: Final = 4
+_MAX_PYTHON_CALLS: Final = 4
 """How many calls of Python a plan may have for each that needs none."""
 
 
@@ -73,7 +73,7 @@ class PlanWriter:
     @property
     def pays(self) -> bool:
         """Whether the plan is faster than one in Python, where operators on objects are a part of the language."""
-        return self.native_calls > 0 and self.python_calls <= _MOST_PYTHON_CALLS * self.native_calls
+        return self.native_calls > 0 and self.python_calls <= _MAX_PYTHON_CALLS * self.native_calls
 
     # --------------------------------------------------------------------------------------------------- instructions
 

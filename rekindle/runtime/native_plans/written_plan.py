@@ -13,7 +13,7 @@ from rekindle.runtime.native_plans.writer import Demoted, PlanWriter, Unsuitable
 WAYS: Final = (write_by_kind, write_arithmetic, write_aten_call)
 """What may write an operator, in this order; Python is called where none does."""
 
-_MOST_WORDS: Final = 1 << 16
+_MAX_WORDS: Final = 1 << 16
 """How large a frame may be: it lies on the stack of the thread."""
 _SUPPORTED: Final = frozenset(
     {
@@ -41,6 +41,6 @@ def written_plan(code: Code, tensor_offset: int) -> PlanWriter:
         except Demoted as error:
             demoted.add(error.register)
             continue
-        if writer.layout.words > _MOST_WORDS:
+        if writer.layout.words > _MAX_WORDS:
             raise Unsuitable
         return writer
