@@ -377,6 +377,14 @@ def test_warnings_of_operators(ways: Run) -> None:
             run.native(torch.ones(1))
 
 
+@pytest.mark.parametrize(("number", "by_python"), [(6, 0), (1000, 1), (-1, 1), (255, 1)])
+def test_numbers_that_name_no_dtype_are_left_to_python(number: int, by_python: int) -> None:
+    """A C++ function would take the last byte of each for a dtype."""
+    text = f"def f(x: Tensor):\n  return torch.ops.aten.to(x.relu().sin(), {number}, False, False)\n"
+    version = Version.of(rekindle.CompilationUnit(text).f.graph, "f")
+    assert [handler for _, handler in plan_of(version).handlers].count("call_python") == by_python
+
+
 # -------------------------------------------------------------------------------------------------- memory and threads
 
 

@@ -7,13 +7,14 @@ made by instructions before the call, or is constant and lies in memory of the p
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 import torch
 
 from rekindle.codegen.plan_runtime.conversion_ir import MAX_ITEMS
 from rekindle.codegen.plan_runtime.frame import Kind
+from rekindle.ir.scalar_types import DTYPES, LAYOUTS, MEMORY_FORMATS
 from rekindle.ir.types import NumberType
 from rekindle.runtime.native_plans.instruction_table import InstructionTable
 from rekindle.runtime.native_plans.registers import FrameLayout, Register
@@ -295,16 +296,27 @@ def _bools(context: CallContext, register: int) -> Passed:
 # ---------------------------------------------------------------------------------------------------- other properties
 
 
-def _byte(context: CallContext, register: int) -> Passed:
-    """An enumeration of 8 bits, which is an int in programs."""
-    return Integers((immediate(_constant_word(context.constant_of(register), Kind.INT)),))
+def _enumeration(members: Sequence[object]) -> Callable[[CallContext, int], Passed]:
+    """An enumeration of 8 bits, whose members are ints in programs."""
+
+    def convert(context: CallContext, register: int) -> Passed:
+        return Integers((immediate(_member(members, context.constant_of(register))),))
+
+    return convert
 
 
-def _optional_byte(context: CallContext, register: int) -> Passed:
-    constant = context.constant_of(register)
-    if constant is None:
-        return Integers((immediate(0),))
-    return Integers((immediate(_constant_word(constant, Kind.INT) & 0xFF | 1 << 8),))
+def _optional_enumeration(members: Sequence[object]) -> Callable[[CallContext, int], Passed]:
+    def convert(context: CallContext, register: int) -> Passed:
+        constant = context.constant_of(register)
+        return Integers((immediate(0 if constant is None else _member(members, constant) | 1 << 8),))
+
+    return convert
+
+
+def _member(members: Sequence[object], constant: object) -> int:
+    if type(constant) is not int or not 0 <= constant < len(members) or members[constant] is None:
+        raise NotNative
+    return constant
 
 
 _CPU: Final = 0xFF00
@@ -372,11 +384,11 @@ _CONVERSIONS: Final[dict[str, Callable[[CallContext, int], Passed]]] = {
     "at::OptionalSymIntArrayRef": _optional_ints,
     "::std::optional<at::ArrayRef<double>>": _optional_floats,
     **{f"::std::array<bool,{count}>": _bools for count in range(1, 9)},
-    "at::ScalarType": _byte,
-    "::std::optional<at::ScalarType>": _optional_byte,
-    "::std::optional<at::Layout>": _optional_byte,
-    "at::MemoryFormat": _byte,
-    "::std::optional<at::MemoryFormat>": _optional_byte,
+    "at::ScalarType": _enumeration(DTYPES),
+    "::std::optional<at::ScalarType>": _optional_enumeration(DTYPES),
+    "::std::optional<at::Layout>": _optional_enumeration(LAYOUTS),
+    "at::MemoryFormat": _enumeration(MEMORY_FORMATS),
+    "::std::optional<at::MemoryFormat>": _optional_enumeration(MEMORY_FORMATS),
     "at::Device": _device,
     "::std::optional<at::Device>": _optional_device,
     "::std::optional<at::Generator>": _generator,
