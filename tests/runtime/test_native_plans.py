@@ -119,6 +119,46 @@ def test_gradients_flow_through_what_eager_records(ways: Run) -> None:
     torch.testing.assert_close(found, torch.autograd.grad(layer(x, weight, None, 2).square().sum(), (x, weight)))
 
 
+PRODUCTS: dict[str, Callable[[Tensor, int], Tensor]] = {
+    "x * 0.5": lambda x, n: x * 0.5,
+    "x / 3": lambda x, n: x / 3,
+    "x.mul_(2)": lambda x, n: x.mul_(2),
+    "x.div_(True)": lambda x, n: x.div_(True),
+    "x * n": lambda x, n: x * n,
+    "x / n": lambda x, n: x / n,
+}
+
+
+@pytest.mark.parametrize("expression", PRODUCTS)
+def test_autograd_saves_what_it_saves_in_eager(expression: str) -> None:
+    """A second backward pass through a product fails, though it would not need the number again."""
+    text = f"def f(x: Tensor, n: int):\n  x = x.relu().clone()\n  return {expression}\n"
+    version = Version.of(rekindle.CompilationUnit(text).f.graph, "f")
+    assert version.runs_as == "native plan"
+    for dtype in (torch.float32, torch.float64, torch.bfloat16):
+        x = torch.linspace(1, 4, 4, dtype=dtype, requires_grad=True)
+        found, expected = version.function(x, 3), PRODUCTS[expression](x.relu().clone(), 3)
+        assert found.dtype == expected.dtype
+        assert torch.equal(found, expected)
+        assert type(found.grad_fn) is type(expected.grad_fn)
+        torch.autograd.grad(found.sum(), x)
+        with pytest.raises(RuntimeError, match="second time"):
+            torch.autograd.grad(found.sum(), x)
+
+
+def test_numbers_and_dtypes() -> None:
+    """Numbers do not take part in the promotion of dtypes as Tensors do."""
+    text = "def f(x: Tensor):\n  return x * 2, x * 2.0, x * True, x / 2, x.abs() * -0.0\n"
+    version = Version.of(rekindle.CompilationUnit(text).f.graph, "f")
+    assert version.runs_as == "native plan"
+    for dtype in (torch.float16, torch.float32, torch.int8, torch.int64, torch.complex64):
+        x = torch.arange(3).to(dtype)
+        expected = x * 2, x * 2.0, x * True, x / 2, x.abs() * -0.0
+        for one, other in zip(version.function(x), expected, strict=True):
+            assert one.dtype == other.dtype
+            assert repr(one) == repr(other)
+
+
 def test_an_argument_that_is_returned_is_the_same_object() -> None:
     def written(x: Tensor, p: Tensor):
         x.add_(1)

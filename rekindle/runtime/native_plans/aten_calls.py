@@ -11,7 +11,8 @@ from rekindle.ir.operators.traits import Trait
 from rekindle.runtime.interpreter.instructions import Instruction
 from rekindle.runtime.native_plans.aten_arguments import NotNative, passed_argument, tensor_word
 from rekindle.runtime.native_plans.facts import function_of, returned_form, written_arguments
-from rekindle.runtime.native_plans.words import ArgumentPlacement, Integers, Word, address
+from rekindle.runtime.native_plans.words import ArgumentPlacement, Integers, Word, address, immediate
+from rekindle.runtime.native_plans.wrapped_numbers import overload_for_tensors, wrapped_number
 from rekindle.runtime.native_plans.writer import PlanWriter
 
 UNLOCKING_SIZE: Final = 4096
@@ -20,17 +21,25 @@ _RETURNED_KINDS: Final = {"bool": Kind.BOOL, "int64_t": Kind.INT, "c10::SymInt":
 
 
 def write_aten_call(writer: PlanWriter, instruction: Instruction) -> bool:
-    node = instruction.node
-    function = function_of(node)
+    """Write the call of the C++ function of a node, if it has one."""
+    function = function_of(instruction.node)
     if function is None:
         return False
+    numbers: dict[int, Word] = {}
+    with_tensors = overload_for_tensors(function)
+    if with_tensors is not None:
+        number = wrapped_number(writer.constant_of(instruction.inputs[1]))
+        if number is None:
+            return False
+        function, numbers[1] = with_tensors, immediate(id(number) + writer.tensor_offset)
+        writer.table.kept.append(number)
     placement = ArgumentPlacement()
     returned = returned_form(function)
     area = _result_area(writer, function)
     if area is not None:
         placement.add(Integers((address(area),)))
-    for type, register in zip(function.parameters, instruction.inputs, strict=True):
-        placement.add(passed_argument(writer, type, register))
+    for index, (type, register) in enumerate(zip(function.parameters, instruction.inputs, strict=True)):
+        placement.add(Integers((numbers[index],)) if index in numbers else passed_argument(writer, type, register))
     handler, words = placement.handler("double" if returned == "double" else "i64")
     probe = _probe(writer, instruction, function)
     if probe is not None:

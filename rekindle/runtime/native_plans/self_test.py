@@ -77,7 +77,7 @@ graph(%x : Tensor,
   %part : Tensor = aten::slice(%77, %7, %80, %15, %7)
   %85 : Tensor[] = prim::ListConstruct(%row, %part)
   %both : Tensor = aten::cat(%85, %7)
-  %90 : Tensor = aten::mul(%row, %s)
+  %90 : Tensor = aten::add(%row, %s, %7)
   %91 : Tensor[] = prim::ListConstruct(%row, %90)
   %piled : Tensor = aten::stack(%91, %16)
   %pieces : Tensor[] = aten::chunk(%flat, %8, %7)

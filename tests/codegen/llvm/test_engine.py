@@ -254,18 +254,18 @@ def test_the_key_of_a_source_knows_who_writes_it(folder, monkeypatch):
     source = LazyModule("the sum of two", lambda: ADD)
     compile_module(source)
     engine._known.clear()
-    monkeypatch.setattr(engine, "_generator", lambda: "another one")
+    monkeypatch.setattr(engine, "generator_state", lambda: "another one")
     assert not compile_module(source).from_cache
 
 
-def test_the_generator_is_another_when_a_file_changes(tmp_path, monkeypatch):
+def test_thegenerator_state_is_another_when_a_file_changes(tmp_path, monkeypatch):
     (tmp_path / "llvm").mkdir()
     (tmp_path / "kernels.py").write_text("a = 1", encoding="utf-8")
     monkeypatch.setattr(engine, "__file__", str(tmp_path / "llvm" / "engine.py"))
-    before = engine._generator.__wrapped__()
-    assert engine._generator.__wrapped__() == before
+    before = engine.generator_state.__wrapped__()
+    assert engine.generator_state.__wrapped__() == before
     (tmp_path / "kernels.py").write_text("a = 12", encoding="utf-8")
-    assert engine._generator.__wrapped__() != before
+    assert engine.generator_state.__wrapped__() != before
 
 
 def test_an_object_that_cannot_be_linked_is_made_anew(folder):

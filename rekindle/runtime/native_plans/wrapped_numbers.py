@@ -1,0 +1,46 @@
+"""Numbers as Tensors, as Python's operators on Tensors pass them.
+
+``x * 0.5`` in Python calls ``mul.Tensor`` with a Tensor that is marked as a number: it does not take part in the
+promotion of dtypes, but autograd saves it, and frees it after the backward pass. ``mul.Scalar`` computes the same and
+saves no Tensor, so that a second backward pass would succeed where it fails in eager mode.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+import torch
+
+from rekindle.codegen.aten.functions import AtenFunction, aten_function
+
+_AS_TENSORS: Final = {f"aten::{name}.Scalar": f"aten::{name}.Tensor" for name in ("mul", "mul_", "div", "div_")}
+"""Overloads for numbers that Python never calls, and what it calls, where autograd saves the number."""
+
+
+def overload_for_tensors(function: AtenFunction) -> AtenFunction | None:
+    """Return the function that Python calls with a number where a program calls ``function``; None if it is that."""
+    name = _AS_TENSORS.get(function.name)
+    return None if name is None else aten_function(name)
+
+
+def wrapped_number(value: object) -> torch.Tensor | None:
+    """Return the Tensor that stands for a number in calls from Python; None for other values, and while modes or
+    transforms are active, in which no Tensor can be made that outlives them."""
+    is_number = type(value) in (bool, float) or (type(value) is int and -(1 << 63) <= value < 1 << 63)
+    if (
+        not is_number
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._functorch.peek_interpreter_stack() is not None
+    ):
+        return None
+    return _wrapped(type(value).__name__, repr(value), value)
+
+
+@cache
+def _wrapped(kind: str, text: str, value: Any) -> torch.Tensor | None:
+    """``kind`` and ``text`` distinguish values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
+    with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
+        product = torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True) * value
+        number = getattr(product.grad_fn, "_saved_other", None)
+    return number if type(number) is torch.Tensor and number.dim() == 0 else None
