@@ -146,14 +146,25 @@ def test_autograd_saves_what_it_saves_in_eager(expression: str) -> None:
             torch.autograd.grad(found.sum(), x)
 
 
+def test_sums_have_the_gradients_of_eager() -> None:
+    text = "def f(x: Tensor):\n  return x + 1, x - 2.5, torch.sub(x, 2, alpha=3), x.clone().add_(1)\n"
+    version = Version.of(rekindle.CompilationUnit(text).f.graph, "f")
+    assert version.runs_as == "native plan"
+    x = torch.linspace(1, 4, 4, requires_grad=True)
+    expected = x + 1, x - 2.5, torch.sub(x, 2, alpha=3), x.clone().add_(1)
+    for one, other in zip(version.function(x), expected, strict=True):
+        assert torch.equal(one, other)
+        assert type(one.grad_fn) is type(other.grad_fn)
+
+
 def test_numbers_and_dtypes() -> None:
     """Numbers do not take part in the promotion of dtypes as Tensors do."""
-    text = "def f(x: Tensor):\n  return x * 2, x * 2.0, x * True, x / 2, x.abs() * -0.0\n"
+    text = "def f(x: Tensor):\n  return x * 2, x * 2.0, x * True, x / 2, x.abs() * -0.0, x + 1.5, x - 1\n"
     version = Version.of(rekindle.CompilationUnit(text).f.graph, "f")
     assert version.runs_as == "native plan"
     for dtype in (torch.float16, torch.float32, torch.int8, torch.int64, torch.complex64):
         x = torch.arange(3).to(dtype)
-        expected = x * 2, x * 2.0, x * True, x / 2, x.abs() * -0.0
+        expected = x * 2, x * 2.0, x * True, x / 2, x.abs() * -0.0, x + 1.5, x - 1
         for one, other in zip(version.function(x), expected, strict=True):
             assert one.dtype == other.dtype
             assert repr(one) == repr(other)

@@ -12,7 +12,7 @@ from rekindle.runtime.interpreter.instructions import Instruction
 from rekindle.runtime.native_plans.aten_arguments import NotNative, passed_argument, tensor_word
 from rekindle.runtime.native_plans.facts import function_of, returned_form, written_arguments
 from rekindle.runtime.native_plans.words import ArgumentPlacement, Integers, Word, address, immediate
-from rekindle.runtime.native_plans.wrapped_numbers import overload_for_tensors, wrapped_number
+from rekindle.runtime.native_plans.wrapped_numbers import overload_for_tensors, saves_number, wrapped_number
 from rekindle.runtime.native_plans.writer import PlanWriter
 
 UNLOCKING_SIZE: Final = 4096
@@ -29,10 +29,11 @@ def write_aten_call(writer: PlanWriter, instruction: Instruction) -> bool:
     with_tensors = overload_for_tensors(function)
     if with_tensors is not None:
         number = wrapped_number(writer.constant_of(instruction.inputs[1]))
-        if number is None:
+        if number is not None:
+            function, numbers[1] = with_tensors, immediate(id(number) + writer.tensor_offset)
+            writer.table.kept.append(number)
+        elif saves_number(function):
             return False
-        function, numbers[1] = with_tensors, immediate(id(number) + writer.tensor_offset)
-        writer.table.kept.append(number)
     placement = ArgumentPlacement()
     returned = returned_form(function)
     area = _result_area(writer, function)

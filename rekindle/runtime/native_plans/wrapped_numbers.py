@@ -14,14 +14,21 @@ import torch
 
 from rekindle.codegen.aten.functions import AtenFunction, aten_function
 
-_AS_TENSORS: Final = {f"aten::{name}.Scalar": f"aten::{name}.Tensor" for name in ("mul", "mul_", "div", "div_")}
-"""Overloads for numbers that Python never calls, and what it calls, where autograd saves the number."""
+_SAVED: Final = ("mul", "mul_", "div", "div_")
+_NOT_SAVED: Final = ("add", "add_", "sub", "sub_")
+_AS_TENSORS: Final = {f"aten::{name}.Scalar": f"aten::{name}.Tensor" for name in (*_SAVED, *_NOT_SAVED)}
+"""Overloads for numbers that Python never calls, and what it calls."""
 
 
 def overload_for_tensors(function: AtenFunction) -> AtenFunction | None:
     """Return the function that Python calls with a number where a program calls ``function``; None if it is that."""
     name = _AS_TENSORS.get(function.name)
     return None if name is None else aten_function(name)
+
+
+def saves_number(function: AtenFunction) -> bool:
+    """Return whether autograd saves the number that Python passes."""
+    return function.name.removeprefix("aten::").partition(".")[0] in _SAVED
 
 
 def wrapped_number(value: object) -> torch.Tensor | None:
