@@ -124,6 +124,7 @@ PRODUCTS: dict[str, Callable[[Tensor, int], Tensor]] = {
     "x / 3": lambda x, n: x / 3,
     "x.mul_(2)": lambda x, n: x.mul_(2),
     "x.div_(True)": lambda x, n: x.div_(True),
+    "torch.div(x, 2.0, rounding_mode=None)": lambda x, n: torch.div(x, 2.0, rounding_mode=None),
     "x * n": lambda x, n: x * n,
     "x / n": lambda x, n: x / n,
 }
@@ -455,6 +456,52 @@ def test_a_value_dies_after_its_last_use(ways: Run) -> None:
     references, alive = list[Any](), list[list[bool]]()
     ways(steps).native(torch.ones(2))
     assert alive == [[], [False], [False, False]]
+
+
+def test_a_plan_may_call_itself_by_way_of_python() -> None:
+    """As often as Python allows: frames are not all on the stack of the thread."""
+    lines = "\n".join("  x = torch.cat(xs, 0).sum() + x" for _ in range(100))
+    head = "def f(x: Tensor, n: int):\n  xs = [x]\n  xs.append(x)\n"
+    text = f"{head}{lines}\n  return torch.ops.rekindle_test.again(x, n)\n"
+    library = torch.library.Library("rekindle_test", "FRAGMENT")
+    library.define("again(Tensor x, int n) -> Tensor")
+    library.impl("again", lambda x, n: version.function(x, n - 1) if n else x.clone(), "CompositeExplicitAutograd")
+    version = Version.of(rekindle.CompilationUnit(text).f.graph, "f")
+    assert version.runs_as == "native plan"
+    assert version.function(torch.zeros(1), 150).tolist() == [0]
+
+
+class Constant(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.c = torch.ones(2)
+
+    def forward(self, x: Tensor, flag: bool) -> Tensor:
+        y = x
+        if flag:
+            y = self.c
+        z = y.cos()
+        return y.sin() + x.exp() + z
+
+
+def test_a_constant_of_a_subclass(ways: Run) -> None:
+    """It joins a register of Tensors, whose class nobody looks at again."""
+    graph = rekindle.freeze(rekindle.script(Constant()).eval()).forward.graph.copy()
+    for node in graph.all_nodes():
+        if node.kind == "prim::Constant" and isinstance(node.output.to_python(), Tensor):
+            node.set_attribute("value", torch.ones(2).as_subclass(Loud))
+    version = Version.of(graph, "forward")
+    arguments = [None] * (len(graph.inputs) - 2) + [torch.zeros(2), True]
+    assert type(version.function(*arguments)) is Loud
+    assert type(InterpreterState(version.code).run(arguments)) is Loud
+
+
+def test_a_number_is_itself(ways: Run) -> None:
+    def same(x: Tensor, n: int, r: float) -> tuple[Tensor, bool, bool, bool]:
+        m, s = n + 1000, r * 2
+        return x.relu().sin(), m is m, s is not s, n is n
+
+    assert ways(same).native(torch.ones(1), 1000, 0.5)[1:] == (True, False, True)
 
 
 def test_plans_die_with_their_functions() -> None:

@@ -233,6 +233,11 @@ good:
   %to = slot 0
   %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
   %e = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %to)
+  %bad = icmp ne i32 %e, 0
+  br i1 %bad, label %odd, label %good
+odd:
+  leave
+good:
   next
 """,
     ),
@@ -372,6 +377,11 @@ end:
   %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
   %number_at = alloca i32
   %e = call i32 @aoti_torch_get_dtype(ptr %tensor, ptr %number_at)
+  %bad = icmp ne i32 %e, 0
+  br i1 %bad, label %odd, label %good
+odd:
+  leave
+good:
   %number = load i32, ptr %number_at
   %wide = sext i32 %number to i64
   store i64 %wide, ptr %to

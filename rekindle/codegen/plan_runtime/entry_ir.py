@@ -40,6 +40,9 @@ def _load(name: str, type: str = "ptr") -> str:
     return f"  %{name}.at = getelementptr i64, ptr %plan, i64 {_FIELDS[name]}\n  %{name} = load {type}, ptr %{name}.at"
 
 
+_STACK_SIZE: Final = 2048
+"""How many bytes of a frame may lie on the stack of the thread: a plan may call itself by way of Python, as often as
+Python allows."""
 _HANDLER_SIZE: Final = 256
 """More than a torch::PyWarningHandler has."""
 
@@ -207,12 +210,21 @@ modes:
   %plain = call i1 @is_plain()
   br i1 %plain, label %prepare, label %other_way
 prepare:
-  %frame = alloca i8, i64 %frame_size, align 16
+  %is_large = icmp sgt i64 %frame_size, {_STACK_SIZE}
+  br i1 %is_large, label %large, label %small
+small:
+  %on_stack = alloca i8, i64 %frame_size, align 16
+  br label %fill
+large:
+  %elsewhere = call ptr @_Znwm(i64 %frame_size)
+  br label %fill
+fill:
+  %frame = phi ptr [%on_stack, %small], [%elsewhere, %large]
   call void @llvm.memcpy.p0.p0.i64(ptr %frame, ptr %template, i64 %frame_size, i1 false)
   store ptr %plan, ptr %frame
   br label %loop
 loop:
-  %i = phi i64 [0, %prepare], [%i_next, %taken]
+  %i = phi i64 [0, %fill], [%i_next, %taken]
   %more = icmp slt i64 %i, %argument_count
   br i1 %more, label %take, label %start_run
 take:
@@ -233,6 +245,7 @@ taken:
   br label %loop
 refused:
   call void @empty_all(ptr %plan, ptr %frame)
+  call void @free_frame(ptr %frame, i64 %frame_size)
   br label %other_way
 other_way:
   %answer = call ptr @fall_back(ptr %plan, ptr %objects, i64 %count)
@@ -266,8 +279,20 @@ leave:
   br label %end
 end:
   %outcome = phi ptr [%returned.is, %returned], [null, %failed], [%resumed, %leave]
+  call void @free_frame(ptr %frame, i64 %frame_size)
   %final = call ptr @end_warnings(ptr %handler, ptr %outcome)
   ret ptr %final
+}}
+
+; Free a frame, if it is not on the stack.
+define internal void @free_frame(ptr %frame, i64 %size) {{
+  %is_large = icmp sgt i64 %size, {_STACK_SIZE}
+  br i1 %is_large, label %free, label %end
+free:
+  call void @_ZdlPvm(ptr %frame, i64 %size)
+  br label %end
+end:
+  ret void
 }}
 
 ; Empty the registers while an error is set: what dies with them may run anything.

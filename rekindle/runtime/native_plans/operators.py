@@ -271,6 +271,9 @@ def _identity(writer: PlanWriter, instruction: Instruction, first: Register, sec
     negated = int(instruction.operation is operator.is_not)
     if to.kind is not Kind.BOOL:
         return False
+    if first.number == second.number:
+        writer.emit("store_word", to.offset, 1 - negated)
+        return True
     if writer.constant_of(second.number) is None and first.kind is Kind.OBJECT:
         writer.emit("is_none", to.offset, first.offset, negated)
         return True

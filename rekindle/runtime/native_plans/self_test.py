@@ -86,7 +86,7 @@ graph(%x : Tensor,
   %103 : int[] = prim::ListConstruct(%n)
   %filled : Tensor = aten::full(%103, %s, %15, %15, %15, %15)
   %count : Tensor = aten::arange(%n, %15, %15, %15, %15)
-  %floor : Tensor = aten::div(%flat, %s, %118)
+  %floor : Tensor = aten::div(%flat, %flat, %118)
   %122 : float = aten::neg(%s)
   %bounded : Tensor = aten::clamp(%flat, %122, %15)
   %126 : int[] = prim::ListConstruct(%7)

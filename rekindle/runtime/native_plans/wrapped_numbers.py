@@ -16,7 +16,10 @@ from rekindle.codegen.aten.functions import AtenFunction, aten_function
 
 _SAVED: Final = ("mul", "mul_", "div", "div_")
 _NOT_SAVED: Final = ("add", "add_", "sub", "sub_")
-_AS_TENSORS: Final = {f"aten::{name}.Scalar": f"aten::{name}.Tensor" for name in (*_SAVED, *_NOT_SAVED)}
+_AS_TENSORS: Final = {
+    **{f"aten::{name}.Scalar": f"aten::{name}.Tensor" for name in (*_SAVED, *_NOT_SAVED)},
+    **{f"aten::{name}.Scalar_mode": f"aten::{name}.Tensor_mode" for name in ("div", "div_")},
+}
 """Overloads for numbers that Python never calls, and what it calls."""
 
 

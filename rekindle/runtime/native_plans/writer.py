@@ -191,7 +191,8 @@ class PlanWriter:
         register = self.register(source)
         if source in self.lists or register.kind in (Kind.INTS, Kind.TENSORS):
             raise Demoted(source)
-        if is_moved and source in instruction.cleared and register.kind is to.kind and to.kind.owns:
+        is_checked = register.is_tensor or not to.is_tensor
+        if is_moved and source in instruction.cleared and register.kind is to.kind and to.kind.owns and is_checked:
             self._transfer(register, to)
             moved.add(source)
         else:
@@ -213,6 +214,8 @@ class PlanWriter:
         register = self.register(source)
         match register.kind, to.kind:
             case Kind.CONSTANT, Kind.OBJECT:
+                if to.is_tensor:
+                    tensor_word(self, source)  # which refuses subclasses of Tensor
                 self.emit("store_object", to.offset, Reference(self.code.template[source]))
             case Kind.CONSTANT, Kind.TENSOR:
                 self.emit("copy_tensor_at_word", to.offset, *tensor_word(self, source))

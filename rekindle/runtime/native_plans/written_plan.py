@@ -14,7 +14,7 @@ WAYS: Final = (write_by_kind, write_arithmetic, write_aten_call)
 """What may write an operator, in this order; Python is called where none does."""
 
 _MAX_WORDS: Final = 1 << 16
-"""How large a frame may be: it lies on the stack of the thread."""
+"""How large a frame may be: each call makes one."""
 _SUPPORTED: Final = frozenset(
     {
         *(Opcode.OPERATION, Opcode.CONSTANT, Opcode.MOVE, Opcode.DROP, Opcode.STORE),
