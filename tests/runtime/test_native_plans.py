@@ -556,7 +556,7 @@ def test_threads_share_a_plan(ways: Run) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_an_interrupt_ends_a_loop(ways: Run) -> None:
     run = ways(many)
-    timer = threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,))
+    timer = threading.Timer(1.0, signal.raise_signal, (signal.SIGINT,))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         run.native(torch.ones(2), 1 << 40)

@@ -7,7 +7,6 @@ saves no Tensor, so that a second backward pass would succeed where it fails in 
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, Final
 
 import torch
@@ -44,13 +43,8 @@ def wrapped_number(value: object) -> torch.Tensor | None:
         or torch._C._functorch.peek_interpreter_stack() is not None
     ):
         return None
-    return _wrapped(type(value).__name__, repr(value), value)
-
-
-@cache
-def _wrapped(kind: str, text: str, value: Any) -> torch.Tensor | None:
-    """``kind`` and ``text`` distinguish values that are equal: 1, 1.0 and True, 0.0 and -0.0."""
     with torch._C.DisableTorchFunction(), torch.inference_mode(False), torch.enable_grad():
-        product = torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True) * value
+        one = torch.ones((), device="cpu", dtype=torch.float32, requires_grad=True)
+        product: Any = one * value  # type: ignore[operator]
         number = getattr(product.grad_fn, "_saved_other", None)
     return number if type(number) is torch.Tensor and number.dim() == 0 else None
