@@ -611,3 +611,22 @@ def test_a_variable_of_the_environment_turns_them_off() -> None:
     environment = {**os.environ, "REKINDLE_NATIVE_PLANS": "0"}
     ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "['plan']"
+
+
+def test_a_function_that_throws_leaves_no_result() -> None:
+    """at::istft destroys the Tensor that it has begun to return, and leaves a pointer to it."""
+    program = """if True:
+        import torch, rekindle
+        f = rekindle.CompilationUnit(
+            "def f(x: Tensor, w: Tensor): return torch.istft(x, 6, None, None, w, True, False, False, None, False)"
+        ).f
+        arguments = torch.randn(6, 3, dtype=torch.complex64, device="meta"), torch.ones(6, device="meta")
+        for _ in range(100):
+            try:
+                f(*arguments)
+            except NotImplementedError:
+                others = [torch.randn(size) for size in range(1, 20)]
+        print([version.runs_as for version in rekindle.report(f).versions])
+    """
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "['native plan']"

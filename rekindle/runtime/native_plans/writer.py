@@ -57,7 +57,9 @@ class PlanWriter:
         arrays = arrays_of(code, demoted)
         native = [writes_natively(each, arrays) for each in code.instructions]
         self.layout = FrameLayout(code, native, dict.fromkeys(self.lists, Kind.CONSTANT) | arrays)
-        self.sret = self.layout.reserve(2, Kind.TENSOR)
+        # Where functions construct the Tensor that they return. It is not an owner: what a function that throws leaves
+        # there is destroyed already.
+        self.sret = self.layout.reserve(2)
 
     def write(self) -> None:
         """Write all instructions.
