@@ -27,8 +27,8 @@ _CANCELLED = (
     " 67 and 13 are 2.4e-5 and 1.4e-5 apart, and those of the formula are nearer to the gradients in float64"
 )
 _LENGTH_ERROR = (
-    "a std::length_error of C++ is a RuntimeError in native plans, as in eager; torch.ops, by which the interpreter calls"
-    " the operator, makes a ValueError of it"
+    "a std::length_error of C++ is a RuntimeError in native plans, as in eager; torch.ops, by which the interpreter"
+    " calls the operator, makes a ValueError of it"
 )
 
 KNOWN_DIFFERENCES: dict[str, str] = {
