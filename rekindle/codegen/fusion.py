@@ -55,7 +55,7 @@ class Blocker:
     reason: str
 
 
-_BLOCKERS: Final[WeakKeyDictionary[Graph, list[Blocker]]] = WeakKeyDictionary()
+_BLOCKERS: Final[WeakKeyDictionary[Graph, Sequence[Blocker]]] = WeakKeyDictionary()
 
 
 def blockers_of(graph: Graph) -> Sequence[Blocker]:
@@ -66,6 +66,11 @@ def blockers_of(graph: Graph) -> Sequence[Blocker]:
 def was_fused(graph: Graph) -> bool:
     """Whether the pass has run on ``graph``."""
     return graph in _BLOCKERS
+
+
+def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
+    """Note what the pass left out of groups in ``graph``."""
+    _BLOCKERS[graph] = blockers
 
 
 @dataclass(slots=True)

@@ -114,6 +114,11 @@ def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) ->
     return added
 
 
+def has_user_passes() -> bool:
+    """Whether users have added passes."""
+    return any(_ADDED.values())
+
+
 def register_pass(what: Any = None, /, *, name: str | None = None) -> Any:
     """Make a pass known by name, to :func:`add_pass` and in messages; as a decorator of a class or a function too.
 

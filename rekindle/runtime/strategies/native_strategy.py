@@ -23,6 +23,7 @@ from rekindle.passes import PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
+from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (
     GraphVersions,
     SpecializingStrategy,
@@ -43,8 +44,9 @@ class NativeVersions(GraphVersions):
         budget: VersionBudget,
         evaluation: PartialEvaluation,
         general: Callable[[], Version] | None = None,
+        stored: GraphCache | None = None,
     ) -> None:
-        super().__init__(record, budget, evaluation, general)
+        super().__init__(record, budget, evaluation, general, stored)
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
@@ -62,13 +64,22 @@ class NativeVersions(GraphVersions):
         is_last = arguments is None and self._budget.is_spent
         if table is self._table and is_last:
             return self._general_of(self._recording)
-        graph = self._shared_graph(arguments).copy()
-        if table is self._recording and not optimize(graph, DIFFERENTIATION) and not is_last:
-            # There is nothing to differentiate: the versions are those for calls that record no gradients.
+        may_record = table is self._recording
+        kind = "fused" if not may_record else "last differentiated" if is_last else "differentiated"
+        graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
+        if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
-        optimize(graph, FUSION)
         self._count(arguments)
         return self._version_of(graph, started)
+
+    def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
+        """The graph of a version; None where there is nothing to differentiate, so that the version is the one for
+        calls that record no gradients."""
+        graph = self._shared_graph(arguments).copy()
+        if may_record and not optimize(graph, DIFFERENTIATION) and not is_last:
+            return None
+        optimize(graph, FUSION)
+        return graph
 
     def _shared_graph(self, arguments: Sequence[object] | None) -> Graph:
         """The graph for calls like that with these arguments; for any, if there are none."""
@@ -116,7 +127,16 @@ def native_version(graph: Graph, name: str) -> Version:
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
     """
-    with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+
+    passes = (*DERIVATIVE_PRESERVING, *FUSION)
+
+    def build() -> Graph:
         own = graph.copy()
-        optimize(own, (*DERIVATIVE_PRESERVING, *FUSION))
-        return Version.of(own, name)
+        optimize(own, passes)
+        return own
+
+    with COMPILING, room_to_recurse(UNKNOWN_RANGE):
+        stored = GraphCache.of(graph, passes)
+        found = build() if stored is None else stored.derived().find(("part",), build)
+        assert found is not None
+        return Version.of(found, name)

@@ -30,6 +30,7 @@ from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec, ArgumentSpecCreator, specialize
 from rekindle.runtime.strategies.call_facts import AssumedAttributes, CallFacts, CallFactsFinder
+from rekindle.runtime.strategies.graph_cache import DerivedGraphs, GraphCache
 from rekindle.runtime.version import Version
 
 _LOG: Final = logging.getLogger(__name__)
@@ -108,17 +109,23 @@ class GraphVersions:
         budget: VersionBudget,
         evaluation: PartialEvaluation,
         general: Callable[[], Version] | None = None,
+        stored: GraphCache | None = None,
     ) -> None:
         """``general`` gives the version for any calls, which runs when the budget is spent; where nothing is assumed,
-        it is one of these."""
+        it is one of these. ``stored`` has graphs from earlier processes."""
         self._record = record
         self._budget = budget
         self._table = VersionTable()
         self._with_types = evaluation.with_types
-        self._evaluated = record.graph.copy()
+        self._evaluated: Graph
         """The graph for any arguments of which the facts hold, optimised where that is needed."""
+        self._stored: DerivedGraphs | None = None
+        """What is on disk of that graph."""
+        if stored is None:
+            self._evaluated = self._evaluated_by(evaluation)
+        else:
+            self._evaluated, self._stored = stored.evaluated(evaluation, lambda: self._evaluated_by(evaluation))
         self._is_optimized = not evaluation.with_types
-        optimize(self._evaluated, (evaluation,) if evaluation.with_types else (evaluation, *OPTIMIZATION))
         self._creator = ArgumentSpecCreator(self._evaluated)
         self.facts = CallFacts(evaluation.known, evaluation.assumptions)
         self._general = None if self.facts.hold is None else general
@@ -152,6 +159,12 @@ class GraphVersions:
 
     # --------------------------------------------------------------------------------------------------------- making
 
+    def _evaluated_by(self, evaluation: PartialEvaluation) -> Graph:
+        """The graph of the function after ``evaluation``, optimised if that is no evaluation of types."""
+        graph = self._record.graph.copy()
+        optimize(graph, (evaluation,) if evaluation.with_types else (evaluation, *OPTIMIZATION))
+        return graph
+
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
         """The table of the versions for calls like one with these arguments."""
         return self._table
@@ -181,7 +194,19 @@ class GraphVersions:
         """The version for calls like one with these arguments; for any, if there are none."""
         started = time.perf_counter()
         self._count(arguments)
-        return self._version_of(self._graph_for(arguments), started)
+        graph = self._optimized(arguments, "simple", lambda: self._graph_for(arguments))
+        assert graph is not None
+        return self._version_of(graph, started)
+
+    def _optimized(
+        self, arguments: Sequence[object] | None, kind: str, build: Callable[[], Graph | None]
+    ) -> Graph | None:
+        """The graph of that kind for these arguments: from disk, where a process made it before, or from ``build``."""
+        if self._stored is None:
+            return build()
+        key = self._creator.key
+        spec = None if arguments is None or key is None else key(*arguments)
+        return self._stored.find((kind, spec), build)
 
     def _count(self, arguments: Sequence[object] | None) -> None:
         """Count the version for these arguments, or for any of which the facts hold, if it assumes anything."""
@@ -221,6 +246,8 @@ class SpecializingStrategy:
         """What there is for calls of which something is assumed, the latest first."""
         self._general: GraphVersions | None = None
         """What there is for any calls."""
+        self._stored: GraphCache | None = None
+        """What is on disk of the function."""
         self._pending: Version | None = None
         """The function as it was compiled, while a version is being made in the background."""
 
@@ -259,8 +286,10 @@ class SpecializingStrategy:
             found = self._general_graph()
             self._graphs.append(found)
             return found
+        if not self._graphs:
+            self._stored = GraphCache.of(self._record.graph, OPTIMIZATION)
         evaluation = self._finder.evaluation(arguments)
-        found = self.versions_of(self._record, self._budget, evaluation, self.general)
+        found = self.versions_of(self._record, self._budget, evaluation, self.general, self._stored)
         if found.facts.hold is None:
             self._general = found
         self._graphs.insert(0, found)

@@ -1,0 +1,252 @@
+"""Optimised graphs on disk, so that a new process need not optimise what another one has.
+
+A file holds the graph that passes made of a function, under a key that covers all that they read: the function with
+all that it calls (:mod:`rekindle.ir.bitcode.digest`), what was assumed of the call, PyTorch, the machine, and the files
+of this package. Attributes of modules are checked against the values that they had: evaluating a graph partially asks
+for some of them, which ones depends on the answers, and a file has a list of them for each variant.
+
+Graphs that refer to what only one process has, such as functions of Python, are not kept. Nor is anything where passes
+are watched: where the environment asks for their log, for a limit of their changes or for verification, and where users
+have added passes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import marshal
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+from rekindle.analysis.attribute_writes import AttributeKey
+from rekindle.codegen.fusion import Blocker, blockers_of, note_blockers, was_fused
+from rekindle.codegen.llvm.disk_cache import DiskCache
+from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.errors.debug_settings import settings
+from rekindle.ir.bitcode.digest import ProgramDescription, describe
+from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.references import MARSHAL_VERSION, Encoded, NotEncodable, marshalled
+from rekindle.ir.bitcode.writer import GraphWriter
+from rekindle.ir.graph import Graph
+from rekindle.ir.types import TensorType
+from rekindle.passes import PartialEvaluation, Pass
+from rekindle.passes.simplification.partial_evaluation import (
+    PRESENT,
+    UNKNOWN,
+    AttributeRead,
+    Attributes,
+    ModulePath,
+)
+from rekindle.runtime.user_passes import has_user_passes
+
+_LOG: Final = logging.getLogger(__name__)
+_NONE: Final = marshal.dumps(None, MARSHAL_VERSION)
+
+_FORMAT: Final = 1
+"""Counts the changes of the format."""
+MIN_NODES: Final = 64
+"""Smaller programs are optimised as fast as they are looked up."""
+_MAX_VARIANTS: Final = 4
+"""How many evaluations of a function are kept that differ in the attributes of its modules."""
+
+
+@dataclass(slots=True)
+class GraphCache:
+    """The graphs of one function on ``disk``."""
+
+    disk: DiskCache
+    program: ProgramDescription
+    pipeline: tuple[str, ...]
+
+    @classmethod
+    def of(cls, graph: Graph, passes: Iterable[Pass]) -> GraphCache | None:
+        """Return the cache of what ``passes`` make of a function, by its graph; None where that is not kept."""
+        disk = disk_cache()
+        if disk is None or _are_passes_watched() or not _has_nodes(graph, MIN_NODES):
+            return None
+        try:
+            return cls(disk, describe(graph), tuple([each.name for each in passes]))
+        except NotEncodable as reason:
+            _LOG.debug("not kept on disk: the program depends on %s", reason)
+            return None
+
+    def evaluated(self, evaluation: PartialEvaluation, build: Callable[[], Graph]) -> tuple[Graph, DerivedGraphs]:
+        """Return the graph of the function as ``evaluation`` leaves it, from disk or from ``build``, and the cache of
+        what is made of it. The assumptions of the evaluation are set as if it had run."""
+        known = tuple([(index, "" if fact is PRESENT else repr(fact)) for index, fact in evaluation.known.items()])
+        key = marshalled(("evaluated", *self._key(), known, evaluation.with_types))
+        payload = self.disk.load(key)
+        variants = () if payload is None else marshal.loads(payload)
+        for answers, relied_on, encoded in variants:
+            assumed = _assumed(evaluation.attributes, answers)
+            graph = None if assumed is None else self.decoded(encoded)
+            if assumed is not None and graph is not None:
+                evaluation.assumptions.update(assumed[read] for read in relied_on)
+                return graph, DerivedGraphs(self, (key, answers))
+        asked = None if evaluation.attributes is None else RecordedAttributes(evaluation.attributes)
+        evaluation.attributes = asked
+        graph = build()
+        answers = () if asked is None else asked.encoded()
+        relied_on = tuple(map(_encoded_read, evaluation.assumptions))
+        if {read for read, _ in answers}.issuperset(relied_on):
+            encoded = self.encoded(graph)
+            if encoded is not None:
+                self.disk.store(key, marshalled(((answers, relied_on, encoded), *variants[: _MAX_VARIANTS - 1])))
+        return graph, DerivedGraphs(self, (key, answers))
+
+    def derived(self) -> DerivedGraphs:
+        """Return the cache of what is made of the function's graph as it is."""
+        return DerivedGraphs(self, self._key())
+
+    def _key(self) -> Encoded:
+        return self.program.digest, self.pipeline, _process()
+
+    def encoded(self, graph: Graph) -> Encoded | None:
+        """Encode a graph that was made of the function; None where that is impossible."""
+        writer = GraphWriter(self.program.references)
+        try:
+            number = writer.add(graph)
+            blockers = tuple([(each.kind, writer.range(each.range), each.reason) for each in blockers_of(graph)])
+            bundle = marshalled(writer.bundle())
+        except NotEncodable as reason:
+            _LOG.debug("not kept on disk: the graph has %s", reason)
+            return None
+        return bundle, number, blockers if was_fused(graph) else None
+
+    def decoded(self, encoded: Encoded) -> Graph | None:
+        """Decode a graph; None where that is impossible."""
+        bundle, number, blockers = encoded
+        try:
+            reader = GraphReader(marshal.loads(bundle), self.program.references)
+        except NotEncodable as reason:
+            _LOG.info("not read from disk: the graph has %s", reason)
+            return None
+        graph = reader.graph(number)
+        if blockers is not None:
+            note_blockers(graph, [Blocker(kind, reader.range(place), reason) for kind, place, reason in blockers])
+        return graph
+
+
+@dataclass(slots=True)
+class DerivedGraphs:
+    """The graphs that are made of one that ``key`` identifies."""
+
+    function: GraphCache
+    key: Encoded
+
+    def find(self, name: tuple[object, ...], build: Callable[[], Graph | None]) -> Graph | None:
+        """Return the graph called ``name``, from disk or from ``build``; None where there is none, which is kept
+        too."""
+        disk, key = self.function.disk, marshalled(("made", self.key, repr(name)))
+        payload = disk.load(key)
+        if payload == _NONE:
+            return None
+        if payload is not None:
+            found = self.function.decoded(marshal.loads(payload))
+            if found is not None:
+                return found
+        graph = build()
+        encoded = None if graph is None else self.function.encoded(graph)
+        if graph is None or encoded is not None:
+            disk.store(key, marshalled(encoded))
+        return graph
+
+
+# ---------------------------------------------------------------------------------------------------------- attributes
+
+
+@dataclass(slots=True)
+class RecordedAttributes:
+    """Attributes of modules, with a record of which were asked for and what they held."""
+
+    attributes: Attributes
+    answers: dict[AttributeRead, object] = field(default_factory=dict)
+
+    def value_of(self, read: AttributeRead) -> object:
+        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.value_of`."""
+        found = self.answers[read] = self.attributes.value_of(read)
+        return found
+
+    def is_written(self, key: AttributeKey) -> bool:
+        """See :meth:`rekindle.passes.simplification.partial_evaluation.Attributes.is_written`."""
+        return self.attributes.is_written(key)
+
+    def encoded(self) -> Encoded:
+        """Return what was asked for, and the answers."""
+        return tuple([(_encoded_read(read), _encoded_answer(value)) for read, value in self.answers.items()])
+
+
+def _assumed(attributes: Attributes | None, answers: Encoded) -> dict[Encoded, tuple[AttributeRead, object]] | None:
+    """Return what ``attributes`` hold, by the encoded reads; None if that is not what ``answers`` say."""
+    found: dict[Encoded, tuple[AttributeRead, object]] = {}
+    for encoded, answer in answers:
+        index, names, name = encoded
+        read = AttributeRead(ModulePath(index, names), name)
+        value = UNKNOWN if attributes is None else attributes.value_of(read)
+        if _encoded_answer(value) != answer:
+            return None
+        found[encoded] = read, value
+    return found
+
+
+def _encoded_read(read: AttributeRead) -> Encoded:
+    return read.module.input, read.module.names, read.name
+
+
+def _encoded_answer(value: object) -> Encoded:
+    """Encode what an attribute holds: equal for values of which the same is known."""
+    if value is UNKNOWN:
+        return "unknown"
+    if isinstance(value, TensorType):
+        return str(value.dtype), str(value.device), value.rank
+    return type(value).__name__, repr(value)
+
+
+def _has_nodes(graph: Graph, count: int) -> bool:
+    """Return whether there are ``count`` nodes in ``graph``, or it calls functions."""
+    for number, node in enumerate(graph.all_nodes()):
+        if number >= count or node.kind in ("prim::CallFunction", "prim::CallMethod"):
+            return True
+    return False
+
+
+def _are_passes_watched() -> bool:
+    asked = settings()
+    return bool(asked.levels or asked.limits or asked.verify or has_user_passes())
+
+
+# --------------------------------------------------------------------------------------------------------- the process
+
+
+def _process() -> Encoded:
+    """What optimised graphs depend on besides the program and the call."""
+    return _environment(), str(torch.get_default_dtype()), str(torch.get_default_device()), torch.get_num_threads()
+
+
+@cache
+def _environment() -> bytes:
+    """A digest of PyTorch, Python, the machine and the files of this package."""
+    described: list[Any] = [_FORMAT, sys.version, torch.__version__, platform.machine(), sys.platform]
+    described.append(torch.backends.cpu.get_cpu_capability())
+    described.append(sorted(_files(Path(__file__).parents[2])))
+    return hashlib.sha256(repr(described).encode()).digest()
+
+
+def _files(folder: Path) -> list[tuple[str, int, int]]:
+    """The Python files of a folder and those within, with their sizes and when they were changed."""
+    found: list[tuple[str, int, int]] = []
+    for path, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if each != "__pycache__"]
+        for name in names:
+            if name.endswith(".py"):
+                status = os.stat(os.path.join(path, name))
+                found.append((os.path.join(path, name), status.st_size, status.st_mtime_ns))
+    return found
