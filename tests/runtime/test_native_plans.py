@@ -13,6 +13,7 @@ import traceback
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, List, Optional
 
 import pytest
@@ -630,3 +631,29 @@ def test_a_function_that_throws_leaves_no_result() -> None:
     """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "['native plan']"
+
+
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "torch.autocast('cpu')",
+        "torch.device('cpu')",
+        "torch.inference_mode()",
+        "torch._subclasses.FakeTensorMode(allow_non_fake_inputs=True)",
+        "torch.autograd.forward_ad.dual_level()",
+    ],
+)
+def test_the_first_call_in_a_mode(mode: str, tmp_path: Path) -> None:
+    """Nothing is on disk, so that native plans are tested while the mode is on."""
+    program = f"""if True:
+        import torch, rekindle
+        import torch.autograd.forward_ad
+        f = rekindle.CompilationUnit("def f(x: Tensor): return x.relu().view(-1)").f
+        with {mode}:
+            f(torch.ones(2))
+        f(torch.ones(2))
+        print([version.runs_as for version in rekindle.report(f).versions])
+    """
+    environment = {**os.environ, "REKINDLE_CACHE_DIR": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert (ran.stdout.strip(), ran.stderr) == ("['native plan']", "")
