@@ -94,7 +94,7 @@ def test_constants_of_every_class() -> None:
         *(torch.device("cpu"), ListType(INT)),
     ]
     graph = Graph()
-    node = graph.append_node(graph.create("test::constants", outputs=0))
+    node = graph.append_node(graph.create("bitcode::constants", outputs=0))
     for number, value in enumerate(values):
         node.attributes[f"a{number}"] = ConstantObject(value)
     tensors = [torch.ones(2, 3, dtype=torch.bfloat16), torch.tensor(True), torch.empty(0, 2), torch.tensor(1 + 2j)]
@@ -124,7 +124,7 @@ def test_constants_of_every_class() -> None:
 )
 def test_what_is_no_data_is_refused(value: object, message: str) -> None:
     graph = Graph()
-    node = graph.append_node(graph.create("test::constant", outputs=0))
+    node = graph.append_node(graph.create("bitcode::constant", outputs=0))
     node.attributes["value"] = value  # type: ignore[assignment]
     with pytest.raises(NotEncodable) as refused:
         GraphWriter(References()).add(graph)

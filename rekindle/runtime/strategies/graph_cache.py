@@ -2,11 +2,11 @@
 
 A file holds the graph that passes made of a function, under a key that covers all that they read: the function with
 all that it calls (:mod:`rekindle.ir.bitcode.digest`), what was assumed of the call, PyTorch, the machine, and the files
-of this package. Attributes of modules are checked against the values that they had: evaluating a graph partially asks
-for some of them, which ones depends on the answers, and a file has a list of them for each variant.
+of this package. Attributes of modules are checked against the values that they had: partial evaluation reads
+some of them, which ones depends on their values, and a file has a list of them for each variant.
 
 Graphs that refer to what only one process has, such as functions of Python, are not kept. Nor is anything where passes
-are watched: where the environment asks for their log, for a limit of their changes or for verification, and where users
+are watched: where the environment requests their log, for a limit of their changes or for verification, and where users
 have added passes.
 """
 
@@ -91,10 +91,10 @@ class GraphCache:
             if assumed is not None and graph is not None:
                 evaluation.assumptions.update(assumed[read] for read in relied_on)
                 return graph, DerivedGraphs(self, (key, answers))
-        asked = None if evaluation.attributes is None else RecordedAttributes(evaluation.attributes)
-        evaluation.attributes = asked
+        recorded = None if evaluation.attributes is None else RecordedAttributes(evaluation.attributes)
+        evaluation.attributes = recorded
         graph = build()
-        answers = () if asked is None else asked.encoded()
+        answers = () if recorded is None else recorded.encoded()
         relied_on = tuple(map(_encoded_read, evaluation.assumptions))
         if {read for read, _ in answers}.issuperset(relied_on):
             encoded = self.encoded(graph)
@@ -165,7 +165,7 @@ class DerivedGraphs:
 
 @dataclass(slots=True)
 class RecordedAttributes:
-    """Attributes of modules, with a record of which were asked for and what they held."""
+    """Attributes of modules, with a record of which were read and what they held."""
 
     attributes: Attributes
     answers: dict[AttributeRead, object] = field(default_factory=dict)
@@ -180,7 +180,7 @@ class RecordedAttributes:
         return self.attributes.is_written(key)
 
     def encoded(self) -> Encoded:
-        """Return what was asked for, and the answers."""
+        """Return what was read, and the values."""
         return tuple([(_encoded_read(read), _encoded_answer(value)) for read, value in self.answers.items()])
 
 
@@ -219,8 +219,8 @@ def _has_nodes(graph: Graph, count: int) -> bool:
 
 
 def _are_passes_watched() -> bool:
-    asked = settings()
-    return bool(asked.levels or asked.limits or asked.verify or has_user_passes())
+    debug = settings()
+    return bool(debug.levels or debug.limits or debug.verify or has_user_passes())
 
 
 # --------------------------------------------------------------------------------------------------------- the process
