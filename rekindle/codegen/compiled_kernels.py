@@ -11,8 +11,9 @@ import math
 import threading
 import time
 from array import array
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, Literal, cast
 
@@ -31,6 +32,7 @@ from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.codegen.symbolic_sizes import ShapeEnv, ShapeProgram
 from rekindle.ir.graph import Graph
+from rekindle.passes.simplification.subgraph_sharing import computation_key
 
 # ------------------------------------------------------------------------------------------------------------- kernels
 
@@ -202,12 +204,37 @@ def _words(inputs: Sequence[Layout | type]) -> Iterator[int]:
             yield from each.strides
 
 
+_RECIPES: Final[OrderedDict[Hashable, list[GuardedKernel]]] = OrderedDict()
+"""The recipes of this process by the computations that they were made for, the last used at the end."""
+_MAX_COMPUTATIONS: Final = 1024
+
+
 def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKernel:
-    """The recipe that serves these inputs of ``graph``.
+    """Return the recipe that serves these inputs of ``graph``: one that was made for the same computation elsewhere,
+    such as in another layer of the same kind, or a new one.
 
     Raises:
         Unsupported: there can be no kernel.
     """
+    started = time.perf_counter()
+    key = computation_key(graph)
+    if key is None:
+        return _new_recipe(graph, inputs)
+    with _LOCK:
+        known = _RECIPES.setdefault(key, [])
+        _RECIPES.move_to_end(key)
+        if len(_RECIPES) > _MAX_COMPUTATIONS:
+            _RECIPES.popitem(last=False)
+        candidates = list(known)
+    for each in candidates:
+        if each.launch(inputs) is not None:
+            return replace(each, origin="memory", seconds=time.perf_counter() - started)
+    made = _new_recipe(graph, inputs)
+    known.append(made)
+    return made
+
+
+def _new_recipe(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKernel:
     started = time.perf_counter()
     record = ShapeEnv()
     given = [

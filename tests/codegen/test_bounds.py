@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
@@ -87,6 +88,7 @@ def temporaries(at_end: bool, monkeypatch: pytest.MonkeyPatch) -> GuardedTempora
     """What the kernels of a test keep meanwhile is guarded too; those that others have linked are not there."""
     found, products = GuardedTemporaries(at_end), compiled_kernels._products
     monkeypatch.setattr(compiled_kernels, "_KERNELS", {})
+    monkeypatch.setattr(compiled_kernels, "_RECIPES", OrderedDict())
     monkeypatch.setattr(engine, "_known", WeakValueDictionary())
     monkeypatch.setattr(compiled_kernels, "_products", lambda kernel, target: [*products(kernel, target), found])
     return found

@@ -3,6 +3,7 @@ there is made anew."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from pathlib import Path
 from weakref import WeakValueDictionary
 
@@ -30,6 +31,7 @@ CASES = {
 def _as_in_a_new_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiled_kernels, "_KERNELS", {})
     monkeypatch.setattr(compiled_kernels, "_PRODUCTS", {})
+    monkeypatch.setattr(compiled_kernels, "_RECIPES", OrderedDict())
     monkeypatch.setattr(engine, "_known", WeakValueDictionary())
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
+from rekindle.codegen import compiled_kernels
 from rekindle.codegen.compiled_kernels import guarded_kernel
 from rekindle.codegen.fusion_executor import MAX_KERNELS, FusionExecutor
 from rekindle.codegen.layout import Layout
@@ -13,6 +16,7 @@ from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.codegen.lowering import lower
 from rekindle.ir.text.parser import parse_graph
+from rekindle.passes.simplification.subgraph_sharing import computation_key
 from tests.codegen.test_fusion_executor import chain, expected
 from tests.codegen.test_loops import CHUNKS
 from tests.codegen.test_random_graphs import Program, programs
@@ -124,3 +128,26 @@ def test_there_is_an_end_to_refusals() -> None:
         x = torch.randn(2, 6 + 2 * size, dtype=torch.complex64)
         group(x, x)
     assert group.failures == ["elements of torch.complex64"] * (MAX_KERNELS // 4)
+
+
+def test_equal_computations_share_recipes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups of different graphs, as layers of one kind are, lower their computation once."""
+    monkeypatch.setattr(compiled_kernels, "_RECIPES", OrderedDict())
+    first, second = parse_graph(SLICES.lstrip()), parse_graph(SLICES.replace("%c", "%e").lstrip())
+    other = parse_graph(SLICES.replace("aten::abs", "aten::neg").lstrip())
+    made = guarded_kernel(first, layouts((10,)))
+    assert guarded_kernel(second, layouts((1000,))).formula is made.formula
+    assert guarded_kernel(second, layouts((2,))).formula is not made.formula
+    assert guarded_kernel(other, layouts((10,))).kernel is not made.kernel
+    integers = [Layout((10,), (1,), torch.int64)]
+    assert guarded_kernel(second, integers).formula is not made.formula
+
+
+def test_constant_tensors_are_not_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_kernels, "_RECIPES", OrderedDict())
+    keys = []
+    for number in (1.0, 2.0):
+        graph = parse_graph(SLICES.lstrip())
+        constant = graph.insert_constant(torch.tensor(number))
+        keys.append((computation_key(graph), constant))
+    assert [key for key, _ in keys] == [None, None]

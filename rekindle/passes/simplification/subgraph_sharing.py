@@ -8,6 +8,7 @@ source, same types, same constants.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -15,7 +16,9 @@ import torch
 
 from rekindle.analysis.constants import attribute_key
 from rekindle.errors import SourceRange
+from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import AttributeValue, Block, Graph, Node, Value
+from rekindle.ir.types import Type
 
 _Made = TypeVar("_Made")
 
@@ -41,38 +44,72 @@ class SubgraphCache(Generic[_Made]):
 def structural_key(graph: Graph) -> Hashable:
     """Equal for two graphs that are alike; names of values make no difference. It tells tensors and sources apart by
     who they are, and so holds for as long as the graph does."""
-    numbers: dict[Value, int] = {}
-    return _of_block(graph.block, numbers)
+    return _KeyBuilder(of_range=_of_range).of_block(graph.block)
 
 
-def _of_block(block: Block, numbers: dict[Value, int]) -> Hashable:
-    for value in block.inputs:
-        numbers[value] = len(numbers)
-    nodes = tuple([_of_node(node, numbers) for node in block.nodes])
-    types = tuple([value.type for value in block.inputs])
-    return types, nodes, tuple([numbers[value] for value in block.outputs])
+def computation_key(graph: Graph) -> Hashable | None:
+    """Return a key that is equal for graphs of the same operators, types and constants, wherever these stand in the
+    source. It may outlive the graph. None for graphs with constants that only their identity tells apart, such as
+    tensors."""
+    try:
+        return _KeyBuilder(of_range=None).of_block(graph.block)
+    except _HasObjects:
+        return None
 
 
-def _of_node(node: Node, numbers: dict[Value, int]) -> Hashable:
-    inputs = tuple([numbers[value] for value in node.inputs])
-    attributes = tuple([(name, _of_attribute(value)) for name, value in sorted(node.attributes.items())])
-    blocks = tuple([_of_block(block, numbers) for block in node.blocks])
-    for output in node.outputs:
-        numbers[output] = len(numbers)
-    types = tuple([output.type for output in node.outputs])
-    places = tuple([(name, _of_range(range)) for name, range in node.callstack])
-    return node.kind, id(node.operator), inputs, attributes, blocks, types, _of_range(node.range), places
+class _HasObjects(Exception):
+    """A graph holds constants that only their identity tells apart."""
+
+
+@dataclass(slots=True)
+class _KeyBuilder:
+    """Builds the key of a graph. ``of_range`` tells places in the source apart; None: they make no difference."""
+
+    of_range: Callable[[SourceRange], Hashable] | None
+    numbers: dict[Value, int] = field(default_factory=dict)
+
+    def of_block(self, block: Block) -> Hashable:
+        numbers = self.numbers
+        for value in block.inputs:
+            numbers[value] = len(numbers)
+        nodes = tuple([self._of_node(node) for node in block.nodes])
+        types = tuple([value.type for value in block.inputs])
+        return types, nodes, tuple([numbers[value] for value in block.outputs])
+
+    def _of_node(self, node: Node) -> Hashable:
+        numbers = self.numbers
+        inputs = tuple([numbers[value] for value in node.inputs])
+        attributes = tuple([(name, self._of_attribute(value)) for name, value in sorted(node.attributes.items())])
+        blocks = tuple([self.of_block(block) for block in node.blocks])
+        for output in node.outputs:
+            numbers[output] = len(numbers)
+        types = tuple([output.type for output in node.outputs])
+        key = node.kind, node.operator, inputs, attributes, blocks, types
+        if self.of_range is None:
+            return key
+        of_range = self.of_range
+        return key, of_range(node.range), tuple([(name, of_range(range)) for name, range in node.callstack])
+
+    def _of_attribute(self, value: AttributeValue) -> Hashable:
+        if self.of_range is None and not _is_plain(value):
+            raise _HasObjects
+        if isinstance(value, torch.Tensor):
+            return id(value)
+        if isinstance(value, Graph):
+            return _KeyBuilder(self.of_range).of_block(value.block)
+        if isinstance(value, list):
+            return tuple([self._of_attribute(item) for item in value])
+        return attribute_key(value)
+
+
+def _is_plain(value: object) -> bool:
+    """Return whether the text of an attribute tells it from all others."""
+    if isinstance(value, ConstantObject):
+        return _is_plain(value.value)
+    if isinstance(value, list | tuple):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, int | float | complex | str | torch.dtype | torch.device | Graph | Type)
 
 
 def _of_range(range: SourceRange) -> Hashable:
     return id(range.source), range.start, range.end
-
-
-def _of_attribute(value: AttributeValue) -> Hashable:
-    if isinstance(value, torch.Tensor):
-        return id(value)
-    if isinstance(value, Graph):
-        return structural_key(value)
-    if isinstance(value, list):
-        return tuple([_of_attribute(item) for item in value])
-    return attribute_key(value)
