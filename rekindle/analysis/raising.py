@@ -166,10 +166,9 @@ def _counts(index: Value, container: Value) -> bool:
 def _measures(length: Value, container: Value) -> bool:
     if length.node.kind == "aten::len":
         return length.node.input is container
-    if length.node.kind != "prim::min":
+    if length.node.kind not in ("prim::min", "prim::ListConstruct"):
         return False
-    lengths = length.node.input.node  # those of what ``zip`` goes over
-    return lengths.kind == "prim::ListConstruct" and any(_measures(each, container) for each in lengths.inputs)
+    return any(_measures(each, container) for each in length.node.inputs)  # the lengths of what ``zip`` goes over
 
 
 def _extremum(node: Node) -> bool:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from typing import Final
 
+_GOLDEN: Final = 0x9E3779B97F4A7C15 - 2**64
+"""Spreads addresses over the high bits of their product with it."""
+
 _DECLARATIONS: Final = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
@@ -42,34 +45,101 @@ declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
 declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
 
 _TEXT: Final = """
+; Where the list that stands for an object is in the table, or would be.
+define internal ptr @table_slot(ptr %table, i64 %capacity, ptr %object) {{
+start:
+  %word = ptrtoint ptr %object to i64
+  %mixed = mul i64 %word, {golden}
+  %hash = lshr i64 %mixed, 32
+  %mask = sub i64 %capacity, 1
+  br label %probe
+probe:
+  %at = phi i64 [%hash, %start], [%next, %other]
+  %place = and i64 %at, %mask
+  %slot = getelementptr ptr, ptr %table, i64 %place
+  %list = load ptr, ptr %slot
+  %free = icmp eq ptr %list, null
+  br i1 %free, label %end, label %compare
+compare:
+  %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
+  %origin = load ptr, ptr %origin_at
+  %same = icmp eq ptr %origin, %object
+  br i1 %same, label %end, label %other
+other:
+  %next = add i64 %at, 1
+  br label %probe
+end:
+  ret ptr %slot
+}}
+
+define internal i1 @table_grow(ptr %arena) noinline {{
+start:
+  %table_at = getelementptr %Arena, ptr %arena, i64 0, i32 5
+  %capacity_at = getelementptr %Arena, ptr %arena, i64 0, i32 6
+  %inputs_at = getelementptr %Arena, ptr %arena, i64 0, i32 4
+  %before = load i64, ptr %capacity_at
+  %none = icmp eq i64 %before, 0
+  %twice = shl i64 %before, 1
+  %capacity = select i1 %none, i64 8, i64 %twice
+  %bytes = shl i64 %capacity, 3
+  %table = call ptr @allocate(ptr %arena, i64 %bytes)
+  %failed = icmp eq ptr %table, null
+  br i1 %failed, label %no, label %fill
+fill:
+  call void @llvm.memset.p0.i64(ptr %table, i8 0, i64 %bytes, i1 false)
+  store ptr %table, ptr %table_at
+  store i64 %capacity, ptr %capacity_at
+  %first = load ptr, ptr %inputs_at
+  br label %loop
+loop:
+  %list = phi ptr [%first, %fill], [%next, %put]
+  %done = icmp eq ptr %list, null
+  br i1 %done, label %yes, label %put
+put:
+  %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
+  %origin = load ptr, ptr %origin_at
+  %slot = call ptr @table_slot(ptr %table, i64 %capacity, ptr %origin)
+  store ptr %list, ptr %slot
+  %next_at = getelementptr %List, ptr %list, i64 0, i32 4
+  %next = load ptr, ptr %next_at
+  br label %loop
+yes:
+  ret i1 true
+no:
+  ret i1 false
+}}
+
 ; The list that stands for one of Python's; the same one for the same one.
 define internal ptr @list_of(ptr %arena, ptr %object, i64 %kind) noinline {{
 start:
   %class_at = getelementptr i8, ptr %object, i64 {class_offset}
   %class = load ptr, ptr %class_at
   %is_list = icmp eq ptr %class, @PyList_Type
-  br i1 %is_list, label %search, label %no
+  br i1 %is_list, label %measure, label %no
+measure:
+  %table_at = getelementptr %Arena, ptr %arena, i64 0, i32 5
+  %capacity_at = getelementptr %Arena, ptr %arena, i64 0, i32 6
+  %count_at = getelementptr %Arena, ptr %arena, i64 0, i32 7
+  %count = load i64, ptr %count_at
+  %old_capacity = load i64, ptr %capacity_at
+  %twice = shl i64 %count, 1
+  %full = icmp sge i64 %twice, %old_capacity
+  br i1 %full, label %grow, label %search
+grow:
+  %grown = call i1 @table_grow(ptr %arena)
+  br i1 %grown, label %search, label %no
 search:
-  %inputs_at = getelementptr %Arena, ptr %arena, i64 0, i32 4
-  %first = load ptr, ptr %inputs_at
-  br label %loop
-loop:
-  %list = phi ptr [%first, %search], [%next, %other]
-  %done = icmp eq ptr %list, null
-  br i1 %done, label %make, label %compare
-compare:
-  %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
-  %origin = load ptr, ptr %origin_at
-  %same = icmp eq ptr %origin, %object
-  br i1 %same, label %found, label %other
-other:
-  %next_at = getelementptr %List, ptr %list, i64 0, i32 4
-  %next = load ptr, ptr %next_at
-  br label %loop
+  %table = load ptr, ptr %table_at
+  %capacity = load i64, ptr %capacity_at
+  %slot = call ptr @table_slot(ptr %table, i64 %capacity, ptr %object)
+  %list = load ptr, ptr %slot
+  %missing = icmp eq ptr %list, null
+  br i1 %missing, label %make, label %found
 found:
   %kind_at = getelementptr %List, ptr %list, i64 0, i32 5
   %known = load i64, ptr %kind_at
@@ -81,6 +151,8 @@ make:
   %failed = icmp eq ptr %new, null
   br i1 %failed, label %no, label %fill
 fill:
+  %inputs_at = getelementptr %Arena, ptr %arena, i64 0, i32 4
+  %first = load ptr, ptr %inputs_at
   %length = call i64 @PyList_Size(ptr %object)
   %h1 = insertvalue %List zeroinitializer, i64 %length, 0
   %h2 = insertvalue %List %h1, ptr %object, 3
@@ -90,17 +162,28 @@ fill:
   %h6 = insertvalue %List %h5, i64 %length, 8
   store %List %h6, ptr %new
   store ptr %new, ptr %inputs_at
+  store ptr %new, ptr %slot
+  %more = add i64 %count, 1
+  store i64 %more, ptr %count_at
+  call void @Py_IncRef(ptr %object)
   ret ptr %new
 no:
   ret ptr null
 }}
 
-; A number of Python's as a word. 0: it is not of the class that it should be, or does not fit.
-define internal i1 @decode(ptr %object, i64 %kind, ptr %word) {{
+; A number or a list of Python's as a word. 0: it is not of the class that it should be, or does not fit.
+define internal i1 @decode(ptr %arena, ptr %object, i64 %kind, ptr %word) {{
   %class_at = getelementptr i8, ptr %object, i64 {class_offset}
   %class = load ptr, ptr %class_at
-  switch i64 %kind, label %bool [i64 0, label %int
-                                 i64 1, label %float]
+  switch i64 %kind, label %list [i64 0, label %int
+                                 i64 1, label %float
+                                 i64 2, label %bool]
+list:
+  %element = sub i64 %kind, 3
+  %inner = call ptr @list_of(ptr %arena, ptr %object, i64 %element)
+  store ptr %inner, ptr %word
+  %is_list = icmp ne ptr %inner, null
+  ret i1 %is_list
 int:
   %is_int = icmp eq ptr %class, @PyLong_Type
   br i1 %is_int, label %take_int, label %no
@@ -147,8 +230,13 @@ define internal i64 @number_kind(ptr %object) alwaysinline {{
 }}
 
 define internal ptr @encode(i64 %word, i64 %kind) {{
-  switch i64 %kind, label %bool [i64 0, label %int
-                                 i64 1, label %float]
+  switch i64 %kind, label %list [i64 0, label %int
+                                 i64 1, label %float
+                                 i64 2, label %bool]
+list:
+  %inner = inttoptr i64 %word to ptr
+  %l = call ptr @list_object(ptr %inner)
+  ret ptr %l
 int:
   %i = call ptr @PyLong_FromLongLong(i64 %word)
   ret ptr %i
@@ -329,4 +417,4 @@ no:
 def objects_text(class_offset: int) -> str:
     """The functions above, for a module with :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is where
     objects of Python have their class, in bytes."""
-    return _DECLARATIONS + _TEXT.format(class_offset=class_offset, most=2**62)
+    return _DECLARATIONS + _TEXT.format(class_offset=class_offset, most=2**62, golden=_GOLDEN)

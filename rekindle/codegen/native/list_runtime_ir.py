@@ -1,8 +1,9 @@
 """Lists of numbers in LLVM's language. Strings of several characters are lists of code points, of the kind 6.
 
-A list has its elements as words of 64 bits. One that came from Python (``origin``) has none at first: elements are
-taken out of Python's list one by one until that has happened often enough, or until something is written; then all
-are. ``low`` is the first place that was written to since, and ``first length`` tells what was appended.
+A list has its elements as words of 64 bits; those of a list of lists are the places of lists. A list that came from
+Python (``origin``) has no elements at first: they are taken out of Python's list one by one until that has happened
+often enough, or until something is written; then all are. ``low`` is the first place that was written to since, and
+``first length`` tells what was appended.
 
 Memory comes from an arena, which begins on the stack, and is freed as a whole. Functions that may run out of it, or
 that meet elements that are not as they should be, say so by answering 0 or null: the region then is left to the plan.
@@ -16,8 +17,8 @@ MAX_MEMORY: Final = 1 << 29
 """How many bytes a region may use for lists, before it is left to the plan, which frees what it does not need."""
 
 TEXT: Final = """
-; blocks, cursor, limit, bytes in use, first list that came from Python
-%Arena = type {{ ptr, ptr, ptr, i64, ptr }}
+; blocks, cursor, limit, bytes in use, first list that came from Python; table of those, its capacity, their count
+%Arena = type {{ ptr, ptr, ptr, i64, ptr, ptr, i64, i64 }}
 ; length, capacity, elements, origin, next of Python's, kind, taken one by one, low, first length
 %List = type {{ i64, i64, ptr, ptr, ptr, i64, i64, i64, i64 }}
 
@@ -70,12 +71,28 @@ no:
   ret ptr null
 }}
 
+; Lists of Python are released too: lists within lists may have gone from those meanwhile, by another thread.
 define internal void @free_arena(ptr %arena) {{
 start:
+  %inputs_at = getelementptr %Arena, ptr %arena, i64 0, i32 4
+  %first_list = load ptr, ptr %inputs_at
+  br label %lists
+lists:
+  %list = phi ptr [%first_list, %start], [%next_list, %drop]
+  %no_more = icmp eq ptr %list, null
+  br i1 %no_more, label %blocks, label %drop
+drop:
+  %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
+  %origin = load ptr, ptr %origin_at
+  call void @Py_DecRef(ptr %origin)
+  %next_at = getelementptr %List, ptr %list, i64 0, i32 4
+  %next_list = load ptr, ptr %next_at
+  br label %lists
+blocks:
   %first = load ptr, ptr %arena
   br label %loop
 loop:
-  %block = phi ptr [%first, %start], [%next, %release]
+  %block = phi ptr [%first, %blocks], [%next, %release]
   %done = icmp eq ptr %block, null
   br i1 %done, label %end, label %release
 release:
@@ -103,7 +120,7 @@ no:
   ret ptr null
 }}
 
-define internal i1 @list_take_one(ptr %list, i64 %index, ptr %word) {{
+define internal i1 @list_take_one(ptr %arena, ptr %list, i64 %index, ptr %word) {{
   %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
   %kind_at = getelementptr %List, ptr %list, i64 0, i32 5
   %origin = load ptr, ptr %origin_at
@@ -123,7 +140,7 @@ clear:
   call void @PyErr_Clear()
   ret i1 false
 take:
-  %good = call i1 @decode(ptr %object, i64 %kind, ptr %word)
+  %good = call i1 @decode(ptr %arena, ptr %object, i64 %kind, ptr %word)
   ret i1 %good
 }}
 
@@ -144,7 +161,7 @@ loop:
   br i1 %more, label %take, label %done
 take:
   %at = getelementptr i64, ptr %elements, i64 %i
-  %good = call i1 @list_take_one(ptr %list, i64 %i, ptr %at)
+  %good = call i1 @list_take_one(ptr %arena, ptr %list, i64 %i, ptr %at)
   br i1 %good, label %taken, label %no
 taken:
   %next = add i64 %i, 1
@@ -167,7 +184,7 @@ define internal {{ i64, i1 }} @list_get_slowly(ptr %arena, ptr %list, i64 %index
   %taken = load i64, ptr %taken_at
   %now = add i64 %taken, 1
   store i64 %now, ptr %taken_at
-  %good = call i1 @list_take_one(ptr %list, i64 %index, ptr %word)
+  %good = call i1 @list_take_one(ptr %arena, ptr %list, i64 %index, ptr %word)
   %value = load i64, ptr %word
   %length = load i64, ptr %list
   %often = shl i64 %now, 2

@@ -9,8 +9,8 @@ from rekindle.ir.types import BOOL, DTYPE, FLOAT, INT, LAYOUT, MEMORY_FORMAT, NU
 
 
 class NativeType(IntEnum):
-    """A number, a list of numbers, or a string. The code for lists knows the numbers of the first three, and of the
-    last."""
+    """A number, a list of numbers or of such lists, or a string. The code for lists knows the values of what may be an
+    element, and that of strings."""
 
     INT = 0
     FLOAT = 1
@@ -21,6 +21,9 @@ class NativeType(IntEnum):
     STRING = 6
     NUMBER = 7
     """An int or a float: which one is known only at run time."""
+    INT_LISTS = 8
+    FLOAT_LISTS = 9
+    BOOL_LISTS = 10
 
     @property
     def llvm(self) -> str:
@@ -44,13 +47,24 @@ class NativeType(IntEnum):
 
     @property
     def is_list(self) -> bool:
-        return NativeType.INTS <= self <= NativeType.BOOLS
+        return self in _ELEMENTS
 
     @property
     def element(self) -> NativeType:
         """What a list is of."""
-        return NativeType(self - NativeType.INTS)
+        return _ELEMENTS[self]
 
+
+_ELEMENTS: Final = {
+    NativeType.INTS: NativeType.INT,
+    NativeType.FLOATS: NativeType.FLOAT,
+    NativeType.BOOLS: NativeType.BOOL,
+    NativeType.INT_LISTS: NativeType.INTS,
+    NativeType.FLOAT_LISTS: NativeType.FLOATS,
+    NativeType.BOOL_LISTS: NativeType.BOOLS,
+}
+"""What lists are of."""
+_LISTS: Final = {element: kind for kind, element in _ELEMENTS.items()}
 
 _KINDS: Final[dict[Type, NativeType]] = {
     INT: NativeType.INT,
@@ -66,6 +80,6 @@ _KINDS: Final[dict[Type, NativeType]] = {
 def native_type_of(type: Type) -> NativeType | None:
     """The kind of values of ``type``; None if code cannot work on them."""
     if isinstance(type, ListType):
-        element = _KINDS.get(type.element)
-        return None if element is None or element > NativeType.BOOL else NativeType(element + NativeType.INTS)
+        element = native_type_of(type.element)
+        return None if element is None else _LISTS.get(element)
     return _KINDS.get(type)

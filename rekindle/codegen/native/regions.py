@@ -30,8 +30,6 @@ from rekindle.rewriting.changes import may_change
 
 REGION: Final = "prim::NativeRegion"
 
-_LISTS: Final = (NativeType.INTS, NativeType.FLOATS, NativeType.BOOLS)
-
 
 @dataclass(slots=True)
 class FormNativeRegions:
@@ -123,11 +121,26 @@ def _close(graph: Graph, run: list[Node]) -> bool:
     if not any(has_loop(node) for node in run):
         return False
     nodes = [node for node in run if node.kind != "prim::Constant"]
+    if _only_appends(nodes):
+        return False
     first = next(node for node in nodes if has_loop(node))
     if not may_change(f"compile {len(nodes)} nodes to machine code, among them", first):
         return False
     _outline(graph, nodes)
     return True
+
+
+def _only_appends(nodes: Sequence[Node]) -> bool:
+    """Whether a region that is entered again and again would append to a list that lives longer: each time, all of the
+    list would be converted. Nested loops do enough besides to pay for that."""
+    outer = next((each for each in nodes[0].ancestors()[1:] if each.kind == "prim::Loop"), None)
+    everything = [each for node in nodes for each in (node, *node.inner_nodes())]
+    if outer is None or any(
+        each.kind == "prim::Loop" and any(map(has_loop, each.inner_nodes())) for each in everything
+    ):
+        return False
+    lists = [each.inputs[0] for each in everything if each.kind == "aten::append"]
+    return any(outer not in value.node.ancestors() for value in lists)
 
 
 def has_loop(node: Node) -> bool:
@@ -172,6 +185,7 @@ def _can_be_copied(value: Value) -> bool:
     """Whether there may be several of a value: constants that nobody can write to, and what no path defines."""
     if value.node.kind == "prim::Uninitialized":
         return native_type_of(value.type) is not None
-    if value.node.kind != "prim::Constant" or native_type_of(value.type) in _LISTS:
+    kind = native_type_of(value.type)
+    if value.node.kind != "prim::Constant" or (kind is not None and kind.is_list):
         return False
-    return native_type_of(value.type) is not NativeType.STRING or _is_plain_constant(value)
+    return kind is not NativeType.STRING or _is_plain_constant(value)

@@ -85,7 +85,7 @@ def _take(index: int, kind: NativeType) -> list[str]:
         lines.append(f"  {chosen} = call i64 @number_kind(ptr %o{index})")
     lines += [
         f"  %w{index} = alloca i64",
-        f"  %g{index} = call i1 @decode(ptr %o{index}, i64 {chosen}, ptr %w{index})",
+        f"  %g{index} = call i1 @decode(ptr %arena, ptr %o{index}, i64 {chosen}, ptr %w{index})",
         f"  br i1 %g{index}, label %good{index}, label %left",
         f"good{index}:",
     ]

@@ -20,6 +20,7 @@ from rekindle.codegen.plan_runtime import (
     entry_ir,
     number_ir,
     ownership_ir,
+    type_check_ir,
 )
 
 ENTRY: Final = "native_plan"
@@ -42,6 +43,7 @@ declare ptr @PyBool_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
 declare i32 @PyErr_CheckSignals()
+declare i32 @PyDict_Next(ptr, ptr, ptr, ptr)
 declare void @PyErr_Fetch(ptr, ptr, ptr)
 declare void @PyErr_Restore(ptr, ptr, ptr)
 declare void @_PyTraceback_Add(ptr, ptr, i32)
@@ -80,6 +82,7 @@ _SUPPORT: Final = (
     call_ir.CALLS,
     control_ir.CONTROL,
     entry_ir.ENTRY,
+    type_check_ir.TYPE_CHECK,
 )
 
 
@@ -104,3 +107,8 @@ def plan_library() -> NativeCode | None:
         return compile_module(text)
     except MissingSymbolError:
         return None
+
+
+def loaded_plan_library() -> NativeCode | None:
+    """Return the code of all handlers if this process has loaded it already."""
+    return plan_library() if plan_library.cache_info().currsize else None

@@ -216,6 +216,22 @@ def _unpack(at: RewriteSite) -> bool:
     return changed
 
 
+def _extremum(at: RewriteSite) -> bool:
+    """``min([a, b, c])`` of numbers is ``min(min(a, b), c)``, which needs no list."""
+    node = at.node
+    made = node.inputs[0].node
+    if len(node.inputs) != 1 or made.kind != "prim::ListConstruct" or node.output.type not in (INT, FLOAT):
+        return False
+    if not made.inputs or not node.output.has_uses or not at.aliases.is_unwritten(made.output) or not at.begin():
+        return False
+    found, *others = made.inputs
+    for other in others:
+        (found,) = at.insert(node.kind, [found, other])
+    if not others:
+        return at.bypass(found)
+    return at.finish(found)
+
+
 # -------------------------------------------------------------------------------------------------------------- tensors
 
 
@@ -299,6 +315,7 @@ PEEPHOLE_RULES: Final[NodeRules] = {
     "aten::len": (_length, _fact),
     "aten::__getitem__": (_item,),
     "prim::ListUnpack": (_unpack,),
+    **dict.fromkeys(("prim::min", "prim::max"), (_extremum,)),
     **dict.fromkeys(("aten::dim", "prim::dtype", "prim::device", "aten::numel", "prim::is_cuda"), (_fact,)),
     "prim::requires_grad": (_fact,),
     "aten::size": (_fact, _shape),

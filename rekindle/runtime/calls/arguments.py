@@ -40,11 +40,11 @@ from rekindle.runtime.calls.conversion import (
     class_of,
     converter_for,
     differs_in_python,
-    exact_class,
     takes_conversion,
     to_python as to_python,
 )
 from rekindle.runtime.calls.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
+from rekindle.runtime.calls.type_checks import exact_class
 from rekindle.runtime.interpreter.instructions import copy_constant
 
 

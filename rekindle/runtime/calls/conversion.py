@@ -50,34 +50,37 @@ from rekindle.ir.types import (
 from rekindle.ops.python.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
 from rekindle.ops.tensor.torchbind_objects import class_of_library_object
 from rekindle.runtime.calls.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
+from rekindle.runtime.calls.type_checks import TypeCheck, exact_class, is_checkable, type_check
 
 
 def converter_for(type: Type, numbers: NumberRules = PYTHON_RULES) -> Converter:
     """What converts values from Python to ``type``, numbers by the rules ``numbers``."""
     make = _MAKERS.get(type.kind)
-    return _pass if make is None else make(type, numbers)
+    if make is None:
+        return _pass
+    convert = make(type, numbers)
+    return _checked_first(type, convert) if type.kind in _CONTAINERS and is_checkable(type) else convert
+
+
+def _checked_first(type: Type, convert: Converter) -> Converter:
+    """Return what converts only values that machine code does not find to be of ``type`` already."""
+    check: TypeCheck | None = None
+
+    def checked(value: Any) -> Any:
+        nonlocal check
+        if check is None:
+            check = type_check(type)
+        return value if check is not None and check(value) else convert(value)
+
+    return checked
+
+
+_CONTAINERS: Final = frozenset({DictType.kind, ListType.kind, OptionalType.kind, TupleType.kind})
 
 
 def takes_conversion(type: Type) -> bool:
     """Whether there are values that do not fit ``type`` as they are."""
     return type.kind in _MAKERS
-
-
-def exact_class(type: Type) -> Any:
-    """The Python class whose direct instances fit ``type`` as they are; None where there is no such class."""
-    if isinstance(type, TensorType):
-        return None if type.is_refined else torch.Tensor
-    return _EXACT.get(type.kind)
-
-
-_EXACT: dict[str, type] = {
-    IntType.kind: int,
-    FloatType.kind: float,
-    BoolType.kind: bool,
-    ComplexType.kind: complex,
-    StringType.kind: str,
-    DeviceType.kind: torch.device,
-}
 
 
 class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekindle.scripting", lambda cls: None)

@@ -12,17 +12,28 @@ from hypothesis import strategies as st
 
 Draw = Callable[..., Any]
 
-VARIABLES = {"int": ("a", "b", "c"), "float": ("x", "y"), "bool": ("p", "q"), "ints": ("u", "v"), "floats": ("w",)}
+VARIABLES = {
+    "int": ("a", "b", "c"),
+    "float": ("x", "y"),
+    "bool": ("p", "q"),
+    "ints": ("u", "v"),
+    "floats": ("w",),
+    "rows": ("m",),
+}
 HEAD = (
-    "def f(a: int, b: int, x: float, p: bool, u: List[int], v: List[int], w: List[float], n: int)"
-    " -> Tuple[int, int, int, float, float, bool, bool, List[int], List[int], List[float]]:\n"
+    "def f(a: int, b: int, x: float, p: bool, u: List[int], v: List[int], w: List[float], n: int, m: List[List[int]])"
+    " -> Tuple[int, int, int, float, float, bool, bool, List[int], List[int], List[float], List[List[int]]]:\n"
     "    c, y, q = 1, 0.5, False\n"
     "    for i in range(n):\n"
 )
-TAIL = "    return a, b, c, x, y, p, q, u, v, w\n"
+TAIL = "    return a, b, c, x, y, p, q, u, v, w, m\n"
 
 _OF_INTS = ("+", "-", "*", "//", "%", "&", "|", "^")
 _OF_FLOATS = ("+", "-", "*", "/", "//", "%")
+_OF_ROWS = (
+    *("m[{row}][{item}] = a", "m[{row}].append({item})", "m.append(u)", "m.append([{item}])", "u = m[{row}]"),
+    *("m[{row}] = v", "v = m.pop()", "v = list(m[{row}])", "m = [u, u]", "m = [m[{row}]] * 2", "b = m[{row}].pop(0)"),
+)
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _FUNCTIONS = ("math.sqrt", "math.exp", "math.log", "math.sin", "math.tanh", "abs", "-")
 
@@ -53,9 +64,9 @@ def _int(draw: Draw, depth: int) -> str:
         case 0:
             return f"{pick(draw, ('min', 'max'))}({a}, {b})"
         case 1:
-            return f"{pick(draw, VARIABLES['ints'])}[{a}]"
+            return f"{pick(draw, (*VARIABLES['ints'], f'm[{b}]'))}[{a}]"
         case 2:
-            return f"len({pick(draw, (*VARIABLES['ints'], *VARIABLES['floats']))})"
+            return f"len({pick(draw, (*VARIABLES['ints'], *VARIABLES['floats'], 'm', f'm[{a}]'))})"
         case 3:
             return f"{pick(draw, ('int', 'math.floor', 'math.ceil'))}({expression(draw, 'float', depth)})"
         case 4:
@@ -108,7 +119,10 @@ def statements(draw: Draw, indent: int, depth: int) -> list[str]:
 
 
 def _statement(draw: Draw, space: str, indent: int, depth: int) -> list[str]:
-    kind = draw(st.integers(0, 9 if depth else 6))
+    kind = draw(st.integers(-2, 9 if depth else 6))
+    if kind < 0:
+        row, item = expression(draw, "int", 1), expression(draw, "int", 1)
+        return [space + pick(draw, _OF_ROWS).format(row=row, item=item)]
     if kind <= 3:
         type = pick(draw, ("int", "float", "bool"))
         return [f"{space}{pick(draw, VARIABLES[type])} = {expression(draw, type, 2)}"]
@@ -132,7 +146,7 @@ def _statement(draw: Draw, space: str, indent: int, depth: int) -> list[str]:
             f"{space}for j in range({expression(draw, 'int', 1)} % 4):",
             *statements(draw, indent + 4, depth - 1),
         ]
-    jump = pick(draw, ("break", "continue", "raise ValueError(str(a))", "return a, b, c, x, y, p, q, v, u, w"))
+    jump = pick(draw, ("break", "continue", "raise ValueError(str(a))", "return a, b, c, x, y, p, q, v, u, w, m"))
     return [f"{space}if {expression(draw, 'bool', 1)}:", f"{space}    {jump}"]
 
 
@@ -155,4 +169,5 @@ ARGUMENTS = st.tuples(
     st.lists(INTS, max_size=5),
     st.lists(FLOATS, max_size=5),
     st.integers(0, 6),
+    st.lists(st.lists(INTS, max_size=4), max_size=12),
 )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import importlib.util
 import itertools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import rekindle
+import rekindle.runtime.executor
 from rekindle.codegen.native import FormNativeRegions, NativeRegion
 from rekindle.ir.graph import Graph
 from rekindle.ir.subgraph_execution import callable_of
@@ -43,11 +44,25 @@ def compiled(function: Callable[..., Any]) -> Compiled:
 
 @dataclass
 class Outcome:
-    """What a call did: its result or error, and what its arguments are like afterwards."""
+    """What a call did: its result or error, what its arguments are like afterwards, and which lists among all these are
+    the same."""
 
     result: Any
     error: str | None
     arguments: tuple[Any, ...]
+    sharing: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        numbers: dict[int, int] = {}
+        self.sharing = [numbers.setdefault(id(each), len(numbers)) for each in _lists_in((self.result, self.arguments))]
+
+
+def _lists_in(value: Any) -> Iterator[list[Any]]:
+    if isinstance(value, list):
+        yield value
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _lists_in(each)
 
 
 def outcome(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Outcome:

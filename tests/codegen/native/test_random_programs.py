@@ -21,5 +21,6 @@ def test_code_is_the_plan(tmp_path_factory: pytest.TempPathFactory, text: str, c
     for arguments in calls:
         note(f"f{arguments}")
         assert_same_outcome(outcome(both.native, arguments), outcome(both.plan, arguments))
-        shared = (*arguments[:5], arguments[4], *arguments[6:])  # u and v are one list
+        u, rows = arguments[4], arguments[8]
+        shared = (*arguments[:5], u, *arguments[6:8], [u, *rows, *rows])  # u, v and a row are one list
         assert_same_outcome(outcome(both.native, shared), outcome(both.plan, shared))

@@ -144,6 +144,47 @@ def backwards(n: int) -> List[int]:
     return result
 
 
+def edit_table(a: str, b: str) -> int:
+    table = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i in range(len(a) + 1):
+        table[i][0] = i
+    for j in range(len(b) + 1):
+        table[0][j] = j
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            cost = 0 if a[i - 1] == b[j - 1] else 1
+            table[i][j] = min(table[i - 1][j] + 1, table[i][j - 1] + 1, table[i - 1][j - 1] + cost)
+    return table[len(a)][len(b)]
+
+
+def shortest_paths(distances: List[List[float]]) -> List[List[float]]:
+    n = len(distances)
+    for k in range(n):
+        for i in range(n):
+            for j in range(n):
+                distances[i][j] = min(distances[i][j], distances[i][k] + distances[k][j])
+    return distances
+
+
+def transposed(matrix: List[List[bool]]) -> List[List[bool]]:
+    result: List[List[bool]] = []
+    for j in range(len(matrix[0])):
+        column: List[bool] = []
+        for row in matrix:
+            column.append(row[j])
+        result.append(column)
+    return result
+
+
+def shared_rows(rows: List[List[int]], n: int) -> List[List[int]]:
+    first = rows[0]
+    for i in range(n):
+        rows.append(first)
+        first.append(i)
+        rows[i % 2] = [i]
+    return rows
+
+
 PROGRAMS = [
     (collatz, [(1,), (30,), (-5,)]),
     (edit_distance, [([1, 2, 3, 4], [2, 3, 5]), ([], []), ([7] * 20, [7, 8] * 12)]),
@@ -157,6 +198,10 @@ PROGRAMS = [
     (first_of, [([4, 5, 6], 5), ([4, 5, 6], 7), ([], 1)]),
     (rows, [([1, 2, 3], 3), ([1, -2, 3], 3), ([], 0)]),
     (backwards, [(20,), (0,), (-3,)]),
+    (edit_table, [("kitten", "sitting"), ("", "ab"), ("", "")]),
+    (shortest_paths, [([[0.0, 3.0, math.inf], [3.0, 0.0, 1.0], [math.inf, 1.0, 0.0]],), ([],)]),
+    (transposed, [([[True, False], [False, False], [True, True]],), ([[]],)]),
+    (shared_rows, [([[1], [2]], 5), ([[1]] * 2, 2), ([[]], 1), ([[7], [8]], 0)]),
 ]
 
 
@@ -363,6 +408,42 @@ def test_loops_with_tensors_stay_and_those_within_are_compiled():
     assert [node.kind for node in both.graph.nodes if node.kind == "prim::Loop"] == ["prim::Loop"]
     assert len(both.regions) == 1
     assert torch.equal(both.native(torch.ones(2), 5), mixed(torch.ones(2), 5))
+
+
+def test_hundreds_of_lists_are_told_apart():
+    """More than fit into the table of lists at first; some of them are the same."""
+
+    def total(rows: List[List[int]], n: int) -> int:
+        found = 0
+        for i in range(n):
+            for row in rows:
+                row.append(i)
+                found += len(row)
+        return found
+
+    both = compiled(total)
+    rows = [[k] for k in range(500)]
+    for arguments in ((rows, 3), (rows + rows[::2], 2)):
+        assert_same_outcome(outcome(both.native, arguments), outcome(total, arguments))
+
+
+def test_rows_live_as_long_as_code_holds_them():
+    """Another thread takes the rows out of the list that has them, while a loop over them runs."""
+    rows = [[k] * 300 for k in range(50)]
+
+    def total(rows: List[List[int]], n: int) -> int:
+        found = 0
+        for i in range(n):
+            for row in rows:
+                found = (found + row[i % 300]) % 1000003
+        return found
+
+    both = compiled(total)
+    expected = both.native([list(row) for row in rows], 200_000)
+    thread = threading.Timer(0.005, rows.clear)
+    thread.start()
+    assert both.native(rows, 200_000) == expected
+    thread.join()
 
 
 def test_code_without_a_loop_stays():

@@ -27,6 +27,26 @@ graph(%n : int, %xs : int[]):
   %twice : int = aten::mul(%total, %two)
   return (%twice)
 """,
+    "an inner loop that appends to a list of the outer loop would convert the list again and again": """
+graph(%n : int, %x : Tensor):
+  %true : bool = prim::Constant[value=1]()
+  %longer : int[] = prim::ListConstruct()
+  %y : Tensor = prim::Loop(%n, %true, %x)
+    block0(%i : int, %a : Tensor):
+      %shorter : int[] = prim::ListConstruct()
+       = prim::Loop(%i, %true)
+        block0(%j : int):
+          %1 : int[] = aten::append(%longer, %j)
+          -> (%true)
+      %b : Tensor = aten::relu(%a)
+       = prim::Loop(%i, %true)
+        block0(%j.1 : int):
+          %2 : int[] = aten::append(%shorter, %j.1)
+          -> (%true)
+      -> (%true, %b)
+  %r : (Tensor, int[]) = prim::TupleConstruct(%y, %longer)
+  return (%r)
+""",
     "a loop that computes tensors stays": """
 graph(%n : int, %x : Tensor):
   %one : int = prim::Constant[value=1]()

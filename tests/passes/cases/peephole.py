@@ -47,6 +47,20 @@ graph(%n : int, %f : float, %x : Tensor):
   %r : (int, float, Tensor, Tensor) = prim::TupleConstruct(%5, %6, %7, %8)
   return (%r)
 """,
+    "the least of numbers that are written out; a list that is written to stays": """
+graph(%a : int, %b : int, %x : float, %p : bool):
+  %1 : int[] = prim::ListConstruct(%a, %b, %a)
+  %2 : int = prim::min(%1)
+  %3 : float[] = prim::ListConstruct(%x)
+  %4 : float = prim::max(%3)
+  %5 : int[] = prim::ListConstruct(%a, %b)
+  %6 : int[] = aten::append(%5, %a)
+  %7 : int = prim::max(%5)
+  %8 : bool[] = prim::ListConstruct(%p, %p)
+  %9 : bool = prim::min(%8)
+  %r : (int, float, int, bool) = prim::TupleConstruct(%2, %4, %7, %9)
+  return (%r)
+""",
     "is it None, where the type tells": """
 graph(%x : Tensor, %o : Tensor?):
   %none : NoneType = prim::Constant()
