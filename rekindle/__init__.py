@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         wait as wait,
     )
     from rekindle.program.function import Function as Function, Method as Method
-    from rekindle.program.modules.module import ScriptModule as ScriptModule
     from rekindle.program.sources.compilation_unit import CompilationUnit as CompilationUnit
     from rekindle.runtime.executor import (
         last_executed_graph as last_executed_graph,
@@ -81,6 +80,10 @@ if TYPE_CHECKING:
         unused as unused,
     )
     from rekindle.scripting.classes.interfaces import interface as interface
+    from rekindle.scripting.modules.module_classes import (
+        ScriptModule as ScriptModule,
+        script_method as script_method,
+    )
     from rekindle.scripting.script import script as script, script_if_tracing as script_if_tracing
     from rekindle.tracing.check import TracingCheckError as TracingCheckError
     from rekindle.tracing.recording.recorder import TracerWarning as TracerWarning
@@ -113,7 +116,7 @@ _HOMES: Final[dict[str, str]] = {
     "Method": "rekindle.program.function",
     "RekindleError": "rekindle.errors",
     "Report": "rekindle.api.reports.report_data",
-    "ScriptModule": "rekindle.program.modules.module",
+    "ScriptModule": "rekindle.scripting.modules.module_classes",
     "TracerWarning": "rekindle.tracing.recording.recorder",
     "TracingCheckError": "rekindle.tracing.check",
     "add_pass": "rekindle.runtime.user_passes",
@@ -153,6 +156,7 @@ _HOMES: Final[dict[str, str]] = {
     "run_frozen_optimizations": "rekindle.api.freezing",
     "save": "rekindle.archive.save",
     "script": "rekindle.scripting.script",
+    "script_method": "rekindle.scripting.modules.module_classes",
     "script_if_tracing": "rekindle.scripting.script",
     "set_background_compilation": "rekindle.runtime.settings",
     "set_execution_strategy": "rekindle.runtime.executor",

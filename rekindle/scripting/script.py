@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
-import threading
 import types
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar, overload
@@ -27,13 +26,10 @@ from rekindle.scripting.callables.functions import (
 from rekindle.scripting.callables.modifiers import is_left_to_python, is_tracing
 from rekindle.scripting.classes.interfaces import interface_type, is_interface
 from rekindle.scripting.classes.script_classes import compile_class
-from rekindle.scripting.modules.script_modules import script_module
+from rekindle.scripting.modules.script_modules import SCRIPTING, script_module
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-_scripting = threading.RLock()
-"""One thread scripts at a time: equal modules are to find each other's type."""
 
 
 @overload
@@ -74,7 +70,7 @@ def _compiled(obj: Any) -> Any:
     if original is not None:
         return _script_function(original)
     if isinstance(obj, torch.nn.Module):
-        with _scripting, compiling(type(obj).__name__):
+        with SCRIPTING, compiling(type(obj).__name__):
             return script_module(obj)
     if inspect.isclass(obj):
         return _script_class(obj)
@@ -114,7 +110,7 @@ def _script_function(function: types.FunctionType) -> Any:
             hint="compile a function that calls it",
         )
     diagnostics = Diagnostics()
-    with _scripting, diagnostics.reporting():
+    with SCRIPTING, diagnostics.reporting():
         records = records_of(function)
         for record in records:
             with diagnostics.recovering():
@@ -137,7 +133,7 @@ def _script_class(cls: type) -> type:
             f"'{cls.__name__}' is a module class; modules are compiled, not their classes",
             hint=f"make one first: script({cls.__name__}(…))",
         )
-    with _scripting, compiling(cls.__name__):
+    with SCRIPTING, compiling(cls.__name__):
         compile_class(cls)
     return cls
 

@@ -256,12 +256,6 @@ def test_define_adds_methods(pair):
     )
 
 
-def test_modules_are_made_by_script_alone():
-    assert message_of(TypeError, rekindle.ScriptModule) == (
-        "a ScriptModule cannot be made by itself; write an nn.Module and compile it: rekindle.script(module)"
-    )
-
-
 def test_call_of_a_module_without_forward():
     class Holder(nn.Module):
         @torch.jit.export

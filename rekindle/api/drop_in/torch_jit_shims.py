@@ -31,6 +31,7 @@ from rekindle.runtime.settings import set_fusion_strategy
 from rekindle.scripting.annotations import is_named_tuple
 from rekindle.scripting.callables import modifiers
 from rekindle.scripting.classes.interfaces import interface
+from rekindle.scripting.modules.module_classes import script_method
 from rekindle.scripting.script import script as compile_program, script_if_tracing
 from rekindle.tracing.check import TracingCheckError
 from rekindle.tracing.recording.recorder import TracerWarning
@@ -277,6 +278,7 @@ SHIMS: Final[dict[str, Any]] = {
     "set_fusion_strategy": set_fusion_strategy,
     "script": script,
     "script_if_tracing": script_if_tracing,
+    "script_method": script_method,
     "trace": trace,
     "trace_module": trace_module,
     "unused": modifiers.unused,

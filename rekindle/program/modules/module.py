@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import copy
+import functools
 import itertools
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,6 +16,7 @@ from torch.utils.hooks import RemovableHandle
 from rekindle.errors import CompileError, Diagnostics, SourceRange
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.frontend.emitter import SelfBinding
+from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.frontend.sugared_values.classes import ObjectBinding as ObjectBinding
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
@@ -37,6 +40,9 @@ PythonAttribute = Callable[["ScriptModule", type, str], Any]
 
 python_attribute: Final = LayerHook[PythonAttribute]("rekindle.scripting", lambda module, cls, name: None)
 """What a Python class leaves to Python under a name, bound to a compiled module; None where there is no such thing."""
+
+compile_instance: Final = LayerHook[Callable[["ScriptModule"], None]]("rekindle.scripting")
+"""Makes a compiled module of an object of a user's class whose ``__init__`` has ended."""
 
 _OF_FORWARD = frozenset(
     {
@@ -92,17 +98,31 @@ class ScriptModule(torch.nn.Module, Savable):
     calls the module that has them. Where compiled code would call it, as part of another module, that module refuses
     calls from Python.
 
-    Modules are compiled by :func:`rekindle.script`.
+    Modules are compiled by :func:`rekindle.script`. A class that derives from ScriptModule makes compiled modules: its
+    objects are plain modules while ``__init__`` runs, and are compiled when that has ended, with the methods that
+    :func:`rekindle.script_method` marks and those that ``define`` is given.
     """
 
     _rekindle_type: ClassType
     _rekindle_binding: SelfBinding
     _rekindle_python_class: type | None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        raise TypeError(
-            "a ScriptModule cannot be made by itself; write an nn.Module and compile it: rekindle.script(module)"
-        )
+    def __init__(self) -> None:
+        super().__init__()
+        if type(self) is ScriptModule:
+            compile_instance.get()(self)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        initialize = cls.__init__
+
+        @functools.wraps(initialize)
+        def initialized(self: ScriptModule, *args: Any, **kwargs: Any) -> None:
+            initialize(self, *args, **kwargs)
+            if type(self) is cls:
+                compile_instance.get()(self)
+
+        cls.__init__ = initialized  # type: ignore[method-assign]
 
     @classmethod
     def _of_type(
@@ -111,11 +131,24 @@ class ScriptModule(torch.nn.Module, Savable):
         """A module of this type whose attributes are still to be set."""
         self = cls.__new__(cls)
         torch.nn.Module.__init__(self)
+        self._take_type(type, binding or ObjectBinding(type), python_class)
+        return self
+
+    def _take_type(self, type: ClassType, binding: SelfBinding, python_class: builtins.type | None) -> None:
+        """Become a compiled module of this type; its attributes are still to be set."""
         own = self.__dict__
         own["_rekindle_type"] = type
-        own["_rekindle_binding"] = binding or ObjectBinding(type)
+        own["_rekindle_binding"] = binding
         own["_rekindle_python_class"] = python_class
-        return self
+
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether the module has its type; not while the ``__init__`` of a user's class runs."""
+        return "_rekindle_type" in self.__dict__
+
+    def _slot(self, name: str) -> ClassAttribute | None:
+        """The typed attribute of this name."""
+        return self._rekindle_type.attributes.get(name) if self._is_compiled else None
 
     def _register_hooks(self) -> None:
         """Have Python's calls of the module run the hooks that its type was read with."""
@@ -171,6 +204,8 @@ class ScriptModule(torch.nn.Module, Savable):
     @property
     def original_name(self) -> str:
         """The name of the class that the module was made from."""
+        if not self._is_compiled:
+            return type(self).__name__
         python_class = self._rekindle_python_class
         return self._rekindle_type.basename if python_class is None else python_class.__name__
 
@@ -217,13 +252,20 @@ class ScriptModule(torch.nn.Module, Savable):
     def define(self, source: str) -> None:
         """Compile the methods in ``source``, a program text whose functions take ``self`` first, and add them.
 
-        They are added to the type, so that all modules of the same type have them.
+        They are added to the type, so that all modules of the same type have them. In the ``__init__`` of a user's
+        class, they are compiled with its other methods when that ends.
 
         Raises:
             CompileError: they cannot be compiled, or the module has such a method or attribute.
         """
-        type = self._rekindle_type
         resolver = caller_resolver(1)
+        if self._is_compiled:
+            self._define(source, resolver)
+        else:
+            self.__dict__.setdefault("_rekindle_definitions", []).append((source, resolver))
+
+    def _define(self, source: str, resolver: Resolver) -> None:
+        type = self._rekindle_type
         added: list[GraphFunction] = []
         try:
             for definition in parse_definitions(source):
@@ -284,7 +326,7 @@ class ScriptModule(torch.nn.Module, Savable):
             if slot is not None and slot.is_dynamic:
                 raise AttributeError(f"'{self.original_name}' object has no attribute '{name}'")
             raise AttributeError(f"the module '{self.original_name}' has no attribute '{name}'")
-        raise AttributeError(f"'{name}': the module is not initialised")
+        raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:
         """The overloads of a method: they are compiled as ``name__0``, ``name__1`` …, and archives tell no more."""
@@ -326,7 +368,7 @@ class ScriptModule(torch.nn.Module, Savable):
         super().__setattr__(name, value)
 
     def add_module(self, name: str, module: torch.nn.Module | None) -> None:
-        slot = self._rekindle_type.attributes.get(name)
+        slot = self._slot(name)
         if slot is None:
             self._check_new_part(name)
             super().add_module(name, module)
@@ -337,7 +379,7 @@ class ScriptModule(torch.nn.Module, Savable):
         self.add_module(name, module)
 
     def register_parameter(self, name: str, param: torch.nn.Parameter | None) -> None:
-        slot = self._rekindle_type.attributes.get(name)
+        slot = self._slot(name)
         if slot is None:
             super().register_parameter(name, param)
         else:
@@ -345,7 +387,7 @@ class ScriptModule(torch.nn.Module, Savable):
             self._set_slot(slot, param)
 
     def register_buffer(self, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
-        slot = self._rekindle_type.attributes.get(name)
+        slot = self._slot(name)
         if slot is None:
             # As a persistent one at first: while the drop-in is installed, PyTorch refuses others in a ScriptModule.
             super().register_buffer(name, tensor)
@@ -397,7 +439,7 @@ class ScriptModule(torch.nn.Module, Savable):
         """Put new parameters and buffers in place of the old ones in the lists, dicts and tuples among the module's own
         attributes too, as in the ``_flat_weights`` of an LSTM: they are the same tensors in another place."""
         changed = {id(old): new for old, new in pairs if old is not None and new is not None and old is not new}
-        if not changed:
+        if not changed or not self._is_compiled:
             return
         own = self.__dict__
         for name, slot in self._rekindle_type.attributes.items():
@@ -405,13 +447,15 @@ class ScriptModule(torch.nn.Module, Savable):
                 own[name] = _replaced(own[name], changed)
 
     def __delattr__(self, name: str) -> None:
-        if name in self._rekindle_type.attributes:
+        if self._slot(name) is not None:
             raise AttributeError(
                 f"attribute '{name}' of '{self.original_name}' belongs to its type and cannot be deleted"
             )
         super().__delattr__(name)
 
     def __dir__(self) -> list[str]:
+        if not self._is_compiled:
+            return sorted(torch.nn.Module.__dir__(self))
         type = self._rekindle_type
         names = {*torch.nn.Module.__dir__(self), *type.attributes, *type.methods, *type.properties, *type.constants}
         return sorted(names)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import threading
 import types
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import torch
 
 from rekindle.errors import CompileError, Diagnostics, NotScriptableError, TypeMismatchError, compiling
+from rekindle.frontend.sugared_values.base import Resolver
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import InterfaceType, mismatch_note
 from rekindle.program.calling import fit_value
@@ -41,18 +45,49 @@ from rekindle.scripting.resolver import PythonResolver
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
 
 
+SCRIPTING: Final = threading.RLock()
+"""One thread scripts at a time: equal modules are to find each other's type."""
+
+
 def script_module(module: torch.nn.Module) -> ScriptModule:
     """Compile ``module`` and all its parts. Parameters and buffers are shared with it, not copied.
 
     Raises:
         CompileError: a part of it cannot be compiled.
     """
-    forget_classes()
-    try:
+    with _compilation():
         return _compile(prepared(module))
-    finally:
-        forget_prepared()
+
+
+def compile_in_place(result: ScriptModule, module: torch.nn.Module, definitions: Iterable[Definition]) -> None:
+    """Make ``result``, which is not compiled yet, the compiled module that stands for ``module``, with the methods of
+    ``definitions`` besides.
+
+    Raises:
+        CompileError: a part of it cannot be compiled.
+    """
+    with _compilation():
+        concrete = module_type_of(module)
+        _complete(result, module, concrete, _Made())
+        for source, resolver in definitions:
+            result._define(source, resolver)
+        compile_entry_points(concrete)
+
+
+Definition: TypeAlias = "tuple[str, Resolver]"
+"""Methods as a program text, and the names that it sees."""
+
+
+@contextmanager
+def _compilation() -> Iterator[None]:
+    """Within, classes and modules are taken to stay as they are."""
+    with SCRIPTING:
         forget_classes()
+        try:
+            yield
+        finally:
+            forget_prepared()
+            forget_classes()
 
 
 def _compile(module: torch.nn.Module) -> ScriptModule:
@@ -87,13 +122,20 @@ def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _M
     facts = concrete.facts
     is_container = facts.container is not Container.NONE or any(hasattr(facts.python_class, name) for name in _MAGIC)
     cls = ScriptContainer if is_container else ScriptModule
-    result = cls._of_type(concrete.type, binding=ModuleBinding(concrete), python_class=facts.python_class)
+    result = cls.__new__(cls)
+    torch.nn.Module.__init__(result)
     made.modules[id(module)] = result
+    _complete(result, module, concrete, made)
+    return result
+
+
+def _complete(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> None:
+    """Give an empty compiled module its type, and what ``module`` holds."""
+    result._take_type(concrete.type, ModuleBinding(concrete), concrete.python_class)
     if concrete.type.method_finder is None:
         concrete.type.method_finder = partial(method_of_interface, concrete)
         declare_hooks(concrete, compile_method)
     _fill(result, module, concrete, made)
-    return result
 
 
 def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> None:
