@@ -27,6 +27,7 @@ from rekindle.scripting.callables.modifiers import is_left_to_python, is_tracing
 from rekindle.scripting.classes.interfaces import interface_type, is_interface
 from rekindle.scripting.classes.script_classes import compile_class
 from rekindle.scripting.modules.script_modules import SCRIPTING, script_module
+from rekindle.scripting.typed_containers import ScriptDict, ScriptList, typed_container
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -64,7 +65,7 @@ def script(obj: Any) -> Any:
 
 @gc_paused()
 def _compiled(obj: Any) -> Any:
-    if isinstance(obj, (Function, Method, Overloaded, ScriptModule)):
+    if isinstance(obj, (Function, Method, Overloaded, ScriptModule, ScriptList, ScriptDict)):
         return obj
     original = underlying_function(obj)
     if original is not None:
@@ -76,8 +77,22 @@ def _compiled(obj: Any) -> Any:
         return _script_class(obj)
     if isinstance(obj, types.FunctionType):
         return _script_function(obj)
+    if type(obj) in (list, dict):
+        return typed_container(obj)
+    if _is_of_script_class(obj):
+        _script_class(type(obj))
+        return obj
     raise NotScriptableError(
         f"a Python object of class '{spell_annotation(type(obj))}' cannot be compiled", hint=_hint(obj)
+    )
+
+
+def _is_of_script_class(obj: object) -> bool:
+    """Whether programs may know the class of an object: it is written in Python, and is not there to be called."""
+    cls = type(obj)
+    own = (vars(base) for base in cls.__mro__ if base is not object)
+    return not callable(obj) and any(
+        isinstance(value, types.FunctionType) for members in own for value in members.values()
     )
 
 

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from rekindle.errors import Diagnostics, NotScriptableError, Source
 from rekindle.syntax.live_source import describe, source_of
 from rekindle.syntax.nesting_limit import too_deep
+from rekindle.syntax.private_names import mangle_private_names
 from rekindle.syntax.python_expressions import OffsetTable
 from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.unsupported_syntax import refuse
@@ -96,6 +97,7 @@ def _read(
     source = source_of(obj, unwrap=unwrap)
     try:
         node = _parse(source, obj)
+        mangle_private_names(node, source.text, obj)
         places = OffsetTable(source, first_line=2 if _is_indented(source) else 1)
         return build(node, StatementBuilder(source, places, diagnostics))
     except RecursionError:

@@ -217,13 +217,6 @@ class ObjectInMaking(SugaredValue):
     def _add(self, range: SourceRange, name: str, type: Type, *, is_declared: bool = False) -> None:
         if name in self.type.attributes:
             return
-        if name.startswith("__") and not name.endswith("__"):
-            raise UnsupportedError(
-                f"attribute '{name}' has a private name, which Python changes behind the scenes",
-                range,
-                hint=f"begin it with one underscore: {name[1:]}",
-                cause=Cause.INVALID_CLASS,
-            )
         if name in self.type.methods or name in self.type.static_methods:
             raise UnsupportedError(
                 f"'{name}' is a method of '{self.type.basename}' and cannot be assigned",

@@ -1,0 +1,41 @@
+"""Private names: within a class ``C``, Python reads ``__name`` as ``_C__name``."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from typing import Any, Final
+
+_PRIVATE: Final = re.compile(r"\b__\w*(?<!__)\b")
+
+_FIELDS: Final[dict[type[ast.AST], str]] = {
+    ast.Attribute: "attr",
+    ast.Name: "id",
+    ast.arg: "arg",
+    ast.keyword: "arg",
+    ast.FunctionDef: "name",
+}
+"""The names in a syntax tree that Python changes, by the class of the node."""
+
+
+def mangle_private_names(node: ast.AST, text: str, obj: Any) -> None:
+    """Change the private names in the definition of a method or of a class, ``obj``, as Python does. ``text`` is its
+    source."""
+    owner = _owner(inspect.unwrap(obj)) if _PRIVATE.search(text) else ""
+    if not owner:
+        return
+    for each in ast.walk(node):
+        field = _FIELDS.get(type(each))
+        name = getattr(each, field) if field is not None else None
+        if field is not None and isinstance(name, str) and _PRIVATE.fullmatch(name):
+            setattr(each, field, f"_{owner}{name}")
+
+
+def _owner(obj: Any) -> str:
+    """Return the name of the class whose private names a definition sees, without the underscores that it begins with;
+    empty where there is none."""
+    if isinstance(obj, type):
+        return obj.__name__.lstrip("_")
+    owners = str(getattr(obj, "__qualname__", "")).split(".")[:-1]
+    return owners[-1].lstrip("_") if owners and owners[-1] != "<locals>" else ""
