@@ -441,6 +441,28 @@ def test_numbers_that_name_no_dtype_are_left_to_python(number: int, by_python: i
 # -------------------------------------------------------------------------------------------------- memory and threads
 
 
+def test_what_no_path_defines_is_none() -> None:
+    """Transforms may ask whether a value that no path defines is None; in plans of Python it is."""
+    text = """graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %one : int = prim::Constant[value=1]()
+  %u : Tensor? = prim::Uninitialized()
+  %is : bool = aten::__is__(%u, %none)
+  %y : Tensor = prim::If(%is)
+    block0():
+      %a : Tensor = aten::add(%x, %one, %one)
+      -> (%a)
+    block1():
+      %v : Tensor = prim::unchecked_cast(%u)
+      %b : Tensor = aten::neg(%v)
+      -> (%b)
+  return (%y)
+"""
+    version = Version.of(parse_graph(text), "undefined")
+    assert version.runs_as == "native plan"
+    assert version.function(torch.zeros(1)).item() == 1.0
+
+
 def test_a_value_dies_after_its_last_use(ways: Run) -> None:
     @torch.jit.ignore
     def note(x: Tensor) -> Tensor:

@@ -166,7 +166,13 @@ def attribute(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def uninitialized(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Leave the register empty: nobody reads what has no value."""
+    """Write None, as the interpreter has it, where that can be held: transforms may ask of a value that no path defines
+    whether it is None. Other registers stay empty; nobody reads them."""
+    (output,) = instruction.outputs
+    if output is not None:
+        to = writer.register(output)
+        if to.kind is Kind.OBJECT and not to.is_tensor:
+            writer.emit("store_object", to.offset, Reference(None))
     return True
 
 
