@@ -24,9 +24,10 @@ from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionCla
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.operator_nodes import insert_operator_node, pack_outputs
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
-from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_node, match_schemas, pack_outputs
+from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.function import Function, Overloaded

@@ -25,7 +25,7 @@ from rekindle.ops.python.asynchrony import Await
 from rekindle.program import asynchrony
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
-from rekindle.program.sources.compilation_unit import CompilationUnit
+from rekindle.program.sources.compilation_unit import CompilationUnit, caller_resolver
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.settings import set_fusion_strategy
 from rekindle.scripting.annotations import is_named_tuple
@@ -83,7 +83,29 @@ class ScriptFunctionShim(Function, metaclass=_StandsForFunctions):
     """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
 
 
+class CompilationUnitShim(CompilationUnit):
+    """``torch.jit.CompilationUnit``: names are those that the caller sees, or one ``_frames_up``. A resolution callback
+    is not supported."""
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
+        super().__init__()
+        if lang is not None:
+            self._define(lang, caller_resolver(_frames_up + 1))
+
+    def define(self, lang: str, rcb: None = None, _frames_up: int = 0) -> None:
+        _check_no_callback(rcb)
+        self._define(lang, caller_resolver(_frames_up + 1))
+
+
 # ------------------------------------------------------------------------------------------------------------ functions
+
+
+def _check_no_callback(callback: object) -> None:
+    if callback is not None:
+        raise NotScriptableError(
+            "a resolution callback (_rcb) is not supported: names are looked up where Python would",
+            hint="leave _rcb out",
+        )
 
 
 def script(
@@ -104,11 +126,7 @@ def script(
     """
     if isinstance(obj, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
         return obj
-    if _rcb is not None:
-        raise NotScriptableError(
-            "a resolution callback (_rcb) is not supported: names are looked up where Python would",
-            hint="leave _rcb out",
-        )
+    _check_no_callback(_rcb)
     if example_inputs:
         warnings.warn("example_inputs are not looked at; annotate the parameters instead", stacklevel=2)
     compiled = compile_program(obj)
@@ -250,7 +268,7 @@ def _is_class(obj: object) -> bool:
 
 SHIMS: Final[dict[str, Any]] = {
     "Attribute": modifiers.Attribute,
-    "CompilationUnit": CompilationUnit,
+    "CompilationUnit": CompilationUnitShim,
     # A program raises what Python would: nothing is wrapped.
     "Error": Exception,
     "Future": Future,

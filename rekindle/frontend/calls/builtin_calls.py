@@ -10,8 +10,9 @@ from rekindle.frontend.calls.iterated_arguments import with_items
 from rekindle.frontend.expressions.number_dispatch import Arguments, dispatch_on_number
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.operator_nodes import insert_operator_node, pack_outputs
 from rekindle.ir.operators.registry import REGISTRY, Operator
-from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_node, match_schemas, pack_outputs
+from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import FunctionType
 
 find_builtin_functions: Callable[[str], Sequence[GraphFunction]] = lambda kind: ()  # noqa: E731

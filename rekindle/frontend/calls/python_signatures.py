@@ -43,6 +43,7 @@ _OTHERWISE: Final = {"aten::nonzero": ("as_tuple", "aten::nonzero_numpy")}
 """Operators of which a keyword, where it is true, makes another."""
 
 _RENAMED: Final = {
+    "aten::device": {"type": "a"},
     "aten::split": {"sep": "separator", "maxsplit": "max"},
     "aten::rsplit": {"sep": "separator", "maxsplit": "max"},
     "aten::splitlines": {"keepends": "keepends"},

@@ -12,13 +12,13 @@ from torch._ops import OpOverload
 from rekindle.errors import CaptureError, SchemaError
 from rekindle.importing.fx.fx_importer import FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
+from rekindle.ir.operators.operator_nodes import insert_operator_node
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import (
     MatchedSchema,
     NamedValue,
     SchemaMismatch,
-    insert_operator_node,
     match_schemas,
     try_match_schema,
 )

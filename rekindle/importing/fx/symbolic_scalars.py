@@ -13,8 +13,9 @@ from torch import fx
 from rekindle.errors import CaptureError
 from rekindle.importing.fx.fx_importer import CALLS, FxImporter, ImportedValue, name_of, reads
 from rekindle.ir.graph import Value
+from rekindle.ir.operators.operator_nodes import insert_operator_node
 from rekindle.ir.operators.registry import REGISTRY
-from rekindle.ir.operators.schema_matching import argument, insert_operator_node, try_match_schema
+from rekindle.ir.operators.schema_matching import argument, try_match_schema
 from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR
 
 _KINDS: Final[dict[object, str]] = {

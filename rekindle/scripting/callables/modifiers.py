@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar, Union, get_args, get_origin, overload
 from torch._jit_internal import FunctionModifiers
 
 from rekindle.errors.layer_hooks import LayerHook
+from rekindle.program.modules.attribute import Attribute as Attribute
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -100,18 +101,6 @@ def unused(fn: F) -> F:
     """Mark a function that compiled code does not reach: a call of it compiles, and raises when it is run."""
     _mark(fn, FunctionModifiers.UNUSED)
     return fn
-
-
-class Attribute:
-    """A value for an attribute of a module with the type that it has, where the value does not tell:
-    ``self.names = Attribute([], List[str])``."""
-
-    def __init__(self, value: object, type: object) -> None:
-        self.value = value
-        self.type = type
-
-    def __repr__(self) -> str:
-        return f"Attribute({self.value!r}, {self.type!r})"
 
 
 def annotate(the_type: object, the_value: Any) -> Any:

@@ -32,6 +32,7 @@ import torch
 from rekindle.errors import NotScriptableError, compiling
 from rekindle.program.function import Method
 from rekindle.program.modules import module as program_module
+from rekindle.program.modules.attribute import Attribute
 from rekindle.program.modules.module import ScriptModule as ScriptModule
 from rekindle.scripting.callables.modifiers import export
 from rekindle.scripting.modules.script_modules import compile_in_place
@@ -104,7 +105,7 @@ def compile_instance(module: ScriptModule) -> None:
         CompileError: one of its methods or parts cannot be compiled.
     """
     own = module.__dict__
-    definitions = own.pop("_rekindle_definitions", ())
+    definitions, declared = own.pop("_rekindle_definitions", ()), own.pop("_rekindle_declared", {})
     cls = _plain_class(type(module))
     if definitions or cls is torch.nn.Module:  # methods of this object alone: others must not share its type
         name, qualified = cls.__name__, cls.__qualname__
@@ -113,6 +114,7 @@ def compile_instance(module: ScriptModule) -> None:
         cls = type(name, (cls,), {"__module__": cls.__module__, "__qualname__": qualified})
     source: torch.nn.Module = object.__new__(cls)
     source.__dict__.update({name: dict(value) if name in _TABLES else value for name, value in own.items()})
+    source.__dict__.update({name: Attribute(getattr(module, name), type) for name, type in declared.items()})
     with compiling(cls.__name__):
         compile_in_place(module, source, definitions)
 

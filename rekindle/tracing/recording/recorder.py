@@ -12,8 +12,9 @@ import torch
 from rekindle.errors import UNKNOWN_RANGE, SourceRange, TracingError
 from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.operator_nodes import insert_operator_node
 from rekindle.ir.operators.registry import REGISTRY
-from rekindle.ir.operators.schema_matching import NamedValue, insert_operator_node, match_schemas, unpack_tuple
+from rekindle.ir.operators.schema_matching import NamedValue, match_schemas, unpack_tuple
 from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
 from rekindle.ops.registration.traits import queried_properties
 from rekindle.runtime.calls.arguments import Runner

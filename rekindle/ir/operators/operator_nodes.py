@@ -1,0 +1,70 @@
+"""Nodes that call operators, inserted where their arguments fit a schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+
+from rekindle.errors import SchemaError, SourceRange
+from rekindle.ir import graph as _graph
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.operators.schema_matching import MatchedSchema, argument, match_schemas
+from rekindle.ir.types import TupleType, Type
+
+
+def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, range: SourceRange) -> Node:
+    """Insert the call of ``operator`` that ``plan`` describes."""
+    inputs = plan.inputs(graph, range)
+    node = graph.create(operator.name, inputs, types=plan.return_types, range=range)
+    if any(formal.is_out for formal in operator.schema.arguments):
+        _check_recognisable(node, operator, range)
+    node.set_operator(operator)
+    return graph.insert_node(node)
+
+
+def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> None:
+    """A node names its kind, not its overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
+    found = REGISTRY.resolve(node)
+    if found is not None and found is not operator:
+        raise SchemaError(
+            f"'{operator.name}' with these arguments and out= cannot be told from {found.schema.qualified_name} "
+            "in a graph",
+            range,
+            hint="leave out= away and copy the result: out.copy_(…)",
+        )
+
+
+def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:
+    """The one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
+    if len(node.outputs) == 1:
+        return node.outputs[0]
+    types = tuple(output.type for output in node.outputs)
+    names = tuple(result.name for result in schema.returns) if schema is not None else ()
+    type = _named_results(schema, types, names) if schema is not None and names and all(names) else TupleType(types)
+    return graph.insert_node(graph.create("prim::TupleConstruct", node.outputs, types=[type], range=node.range)).output
+
+
+def _named_results(schema: FunctionSchema, types: tuple[Type, ...], names: tuple[str, ...]) -> TupleType:
+    """Return the type of the named results of an operator. PyTorch has classes for them: ``torch.return_types.max``."""
+    found = getattr(torch.return_types, schema.name.rpartition("::")[2], None)
+    fits = isinstance(found, type) and getattr(found, "__match_args__", None) == names
+    return TupleType(types, None, names, (), found if fits else None)
+
+
+def insert_call(
+    graph: Graph, kind: str, args: Sequence[object], kwargs: Mapping[str, object], range: SourceRange
+) -> Value:
+    """See :meth:`Graph.insert`."""
+    operators = REGISTRY.overloads(kind)
+    if not operators:
+        raise SchemaError(f"there is no operator '{kind}'", range)
+    positional = [argument(item, range) for item in args]
+    keywords = [argument(item, range, name) for name, item in kwargs.items()]
+    index, plan = match_schemas(kind, [operator.schema for operator in operators], range, positional, keywords)
+    return pack_outputs(graph, insert_operator_node(graph, operators[index], plan, range), plan.schema)
+
+
+_graph._insert_call = insert_call
