@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from rekindle.errors import ArgumentError
 from rekindle.ir.graph import Graph
@@ -83,11 +84,18 @@ class _Compiled:
     def __deepcopy__(self, memo: dict[int, object]) -> Any:
         return self
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"the compiled function '{self.name}' cannot be pickled; save it with rekindle.save, "
-            "or pickle the Python function that it was made from"
-        )
+
+def _named(module: str, name: str) -> Any:
+    """Return what a module that is loaded has under a qualified name; None where it has nothing there."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def _read_function(data: bytes) -> Any:
+    """Read a function from an archive."""
+    return public_names.public.get()("load")(data).forward
 
 
 class Function(_Compiled, Savable):
@@ -106,6 +114,21 @@ class Function(_Compiled, Savable):
             self.__module__ = python.__module__
             self.__name__ = python.__name__
             self.__qualname__ = python.__qualname__
+
+    def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle as Python pickles functions, by the name in a module: what stands there is the function, or what it
+        was compiled from. A function that has no name in a module is pickled as an archive, and read as a method.
+
+        Raises:
+            SaveError: it has none and cannot be saved.
+        """
+        python = getattr(self, "__wrapped__", None)
+        found = _named(self.__module__, self.__qualname__)
+        if found is self:
+            return str(self.__qualname__)
+        if python is not None and found is python:
+            return public_names.public.get()("script"), (python,)
+        return _read_function, (self.save_to_buffer(),)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -154,6 +177,10 @@ class Method(_Compiled):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, (self.owner, *args), kwargs)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle as a method of its object, which is pickled with it."""
+        return getattr, (self.owner, self.name)
 
     def launch(self, /, *args: Any, **kwargs: Any) -> Future[Any]:
         """Start a call on another thread; returns the future of its result."""

@@ -2,15 +2,16 @@
 
 import copy
 import inspect
+import multiprocessing
 import pickle
 from typing import Optional
 
-import pytest
 import torch
 
 import rekindle
 from rekindle.errors import ArgumentError
 from tests.support.messages import message_of
+from tests.support.pickles import pickled
 
 
 def scale(x: torch.Tensor, factor: float = 2.0, *, shift: Optional[torch.Tensor] = None) -> torch.Tensor:
@@ -75,11 +76,30 @@ def test_copies_are_the_function_itself():
     assert copy.deepcopy([compiled])[0] is compiled
 
 
-def test_pickling_is_refused():
-    assert message_of(TypeError, lambda: pickle.dumps(rekindle.script(scale))) == (
-        "the compiled function 'scale' cannot be pickled; save it with rekindle.save, or pickle the Python function "
-        "that it was made from"
-    )
+@rekindle.script
+def tripled(x: torch.Tensor) -> torch.Tensor:
+    return x * 3
+
+
+def test_pickles_of_functions():
+    """By name where Python would find them, as archives where it would not."""
+
+    def local(x: torch.Tensor) -> torch.Tensor:
+        return x * 4
+
+    assert pickled(tripled) is tripled
+    x = torch.ones(2)
+    for compiled in (rekindle.script(scale), rekindle.script(local)):
+        arguments = (x, 2.0) if compiled.name == "scale" else (x,)
+        torch.testing.assert_close(pickled(compiled)(*arguments), compiled(*arguments))
+    assert len(pickle.dumps(rekindle.script(scale))) < 200
+
+
+def test_functions_go_to_other_processes():
+    """Started anew, as the workers of data loaders are."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        for compiled in (tripled, rekindle.script(torch.nn.Linear(2, 2).requires_grad_(False))):
+            torch.testing.assert_close(pool.apply(compiled, (torch.ones(2),)), compiled(torch.ones(2)))
 
 
 def test_scripting_again_gives_the_same_code():
@@ -99,5 +119,3 @@ def test_methods_compare_by_owner_and_code():
     assert module.forward == module.forward
     assert module.forward != rekindle.script(torch.nn.Linear(2, 2)).forward
     assert str(inspect.signature(module.forward)) == "(input: 'Tensor') -> 'Tensor'"
-    with pytest.raises(TypeError, match="cannot be pickled"):
-        pickle.dumps(module.forward)

@@ -1,7 +1,6 @@
 """Compiled modules are nn.Modules on the outside, typed objects within."""
 
 import copy
-import pickle
 from typing import Dict, List, Optional
 
 import pytest
@@ -11,6 +10,7 @@ from torch import nn
 import rekindle
 from rekindle.errors import ArgumentError, CompileError
 from tests.support.messages import message_of
+from tests.support.pickles import pickled
 
 
 class Net(nn.Module):
@@ -210,11 +210,15 @@ def test_copy_shares_the_tensors(pair):
     assert scripted.calls != 99
 
 
-def test_pickling_is_refused(pair):
-    assert message_of(TypeError, lambda: pickle.dumps(pair[1])) == (
-        "the compiled module 'Net' cannot be pickled; save it with rekindle.save, keep its state_dict(), or pickle "
-        "the module that it was made from"
-    )
+def test_pickles_are_archives(pair):
+    _, scripted = pair
+    twin = pickled({"net": scripted})["net"]
+    assert type(twin) is rekindle.ScriptModule
+    x = torch.ones(2, 3)
+    torch.testing.assert_close(twin.linear(x), scripted.linear(x))
+    assert set(twin.state_dict()) >= set(scripted.state_dict())  # archives do not tell which buffers are kept
+    method = pickled(scripted.linear.forward)
+    torch.testing.assert_close(method(x), scripted.linear(x))
 
 
 def test_hooks_run_from_python(pair):

@@ -21,6 +21,7 @@ from rekindle.frontend.sugared_values.classes import ObjectBinding as ObjectBind
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassAttribute, ClassType, InterfaceType, NoneType, TensorType, mismatch_note
 from rekindle.ir.types.named import AttributeKind
+from rekindle.program import public_names
 from rekindle.program.calling import call, check_parts, fit_value, has_late_hooks, interceptors, late_hooks, runner_of
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules.attribute import Attribute
@@ -490,11 +491,13 @@ class ScriptModule(torch.nn.Module, Savable):
             late_hooks.append(weakref.ref(new))
         return new
 
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError(
-            f"the compiled module '{self.original_name}' cannot be pickled; save it with rekindle.save, "
-            "keep its state_dict(), or pickle the module that it was made from"
-        )
+    def __reduce_ex__(self, protocol: Any) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
+        """Pickle as an archive, which is read as :func:`rekindle.load` reads it: without the Python class.
+
+        Raises:
+            SaveError: the module cannot be saved.
+        """
+        return public_names.public.get()("load"), (self.save_to_buffer(),)
 
 
 class ScriptContainer(ScriptModule):
