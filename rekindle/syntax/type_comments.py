@@ -1,5 +1,5 @@
-"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, ``# type: int`` behind a
-parameter or an assignment.
+"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result may be left
+out, and ``# type: int`` behind a parameter or an assignment.
 
 Both parsers find such comments by their place and hand them over here.
 """
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from rekindle.errors import ParseError, SourceRange
 from rekindle.syntax.expression_parser import ExpressionParser
-from rekindle.syntax.lexer import Lexer, Token
+from rekindle.syntax.lexer import EOF, Lexer, Token
 from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 
 
@@ -47,7 +47,7 @@ def apply_type_comments(
     for comment in lexer.type_comments:
         if not head.start <= comment.start < first_statement:
             continue
-        if comment.text.startswith("(") and "->" in comment.text:
+        if comment.text.startswith("(") and ("->" in comment.text or comment.start >= head.end):
             if signature is not None:
                 raise ParseError("This function has a second type comment for its whole signature.", comment.range)
             signature = comment
@@ -56,7 +56,8 @@ def apply_type_comments(
             if index is not None:
                 params[index] = _annotated(params[index], _parse_type(comment))
     if signature is not None:
-        types, return_type = _parse_signature(signature)
+        types, result = _parse_signature(signature)
+        return_type = return_type if result is None else result
         if types is not None:
             params = _distribute(params, types, signature)
     return params, return_type
@@ -78,8 +79,9 @@ def _annotated(param: Param, annotation: Expr) -> Param:
     return Param.create(param.range, param.name, annotation, param.default, param.kwarg_only)
 
 
-def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr]:
-    """The types of the parameters, None for ``(...)``, which leaves them to comments of their own; and the result's."""
+def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr | None]:
+    """The types of the parameters, None for ``(...)``, which leaves them to comments of their own; and the result's,
+    None where there is no arrow."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     parser = ExpressionParser(lexer)
     lexer.expect("(")
@@ -89,8 +91,10 @@ def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr]:
         if not lexer.next_if(","):
             break
     lexer.expect(")")
-    lexer.expect("->")
-    result = parser.whole()
+    result = None
+    if lexer.cur.kind != EOF:
+        lexer.expect("->")
+        result = parser.whole()
     if len(types) == 1 and types[0].tree.kind == Dots.KIND:
         return None, result
     return types, result

@@ -473,6 +473,11 @@ def type_comment_below_docstring(a):
     return a
 
 
+def type_comment_without_arrow(a, b):
+    # type: (int, Tensor)
+    return b * a
+
+
 def type_comment_on_the_head(a):  # type: (int) -> int
     return a
 

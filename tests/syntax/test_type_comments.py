@@ -23,6 +23,7 @@ def types_of(definition: Def) -> list[str]:
     [
         (corpus.type_comment, ["int", "Tensor", "Tensor"]),
         (corpus.type_comment_below_docstring, ["int", "int"]),
+        (corpus.type_comment_without_arrow, ["int", "Tensor", "-"]),
         (corpus.type_comment_on_the_head, ["int", "int"]),
         (corpus.type_comment_without_result, ["List[int]", "int", "None"]),
         (
