@@ -405,7 +405,7 @@ class Graph:
         Raises:
             SchemaError: no overload fits; the message tells why each does not.
         """
-        assert _insert_call is not None, "rekindle.ir.operators.schema_matching was not imported"
+        assert _insert_call is not None, "rekindle.ir.operators.operator_nodes was not imported"
         return _insert_call(self, kind, arguments, keywords or {}, range)
 
     def insert_constant(self, value: object, type: Type | None = None, range: SourceRange = UNKNOWN_RANGE) -> Value:

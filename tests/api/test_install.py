@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import re
 import threading
 import types
 import unittest.mock
@@ -111,7 +113,6 @@ def test_every_name_that_is_taken_is_one_of_torch_jits(name: str) -> None:
 NOT_TAKEN = {
     "annotate": "means the same to either compiler",
     "enable_onednn_fusion": "a switch of torch.jit's fuser",
-    "export_opnames": "of torch.jit's lite interpreter",
     "onednn_fusion_enabled": "a switch of torch.jit's fuser",
     "strict_fusion": "a switch of torch.jit's fuser",
 }
@@ -414,3 +415,45 @@ def test_errors_are_caught_as_before() -> None:
             torch.jit.script(wrong)
         with pytest.raises(torch.jit.Error, match=r"^no$"):
             torch.jit.script(raises)(torch.ones(1))
+
+
+def test_every_public_name_is_documented() -> None:
+    """The page tells of each whether it is taken."""
+    page = (Path(__file__).parents[2] / "docs" / "drop_in.md").read_text(encoding="utf-8")
+    taken, kept = ({*re.findall(r"`(\w+)`", row)} for row in _names_of_tables(page))
+    public = {name for name in dir(torch.jit) if not name.startswith("_")}
+    public = {name for name in public if not isinstance(getattr(torch.jit, name), types.ModuleType)}
+    assert taken | kept == public
+    assert taken == {name for name in SHIMS if not name.startswith("_")}
+    assert not taken & kept
+
+
+def _names_of_tables(page: str) -> Iterator[str]:
+    """The first columns of the two tables of names."""
+    for title in ("| name | means |", "| name | stays PyTorch's |"):
+        rows = itertools.takewhile(lambda line: line.startswith("|"), page.partition(title)[2].splitlines()[1:])
+        yield " ".join(row.split("|")[1] for row in rows)
+
+
+def test_names_of_operators_and_what_ran_last() -> None:
+    with rekindle.installed():
+        net = torch.jit.script(torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh()))
+        assert torch.jit.export_opnames(net) == ["aten::linear", "aten::tanh"]
+        with torch.jit.optimized_execution(False):
+            net(torch.ones(2))
+        assert torch.jit.last_executed_optimized_graph() is net.graph
+
+
+def test_units_see_the_names_of_their_callers() -> None:
+    def unit(frames: int) -> Any:
+        factor = 2
+        return torch.jit.CompilationUnit("def f(x: int) -> int:\n    return x * factor\n", _frames_up=frames)
+
+    factor = 3
+    with rekindle.installed():
+        assert (unit(0).f(5), unit(1).f(5)) == (10, 15)
+        other = torch.jit.CompilationUnit()
+        other.define("def g(x: int) -> int:\n    return x * factor\n")
+        assert other.g(5) == 15
+        with pytest.raises(rekindle.RekindleError, match="a resolution callback"):
+            other.define("def h(x: int) -> int:\n    return x\n", rcb=lambda name: None)

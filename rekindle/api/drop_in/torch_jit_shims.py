@@ -23,9 +23,11 @@ from rekindle.archive.zip_files.container import FileLike
 from rekindle.errors import NotScriptableError
 from rekindle.ops.python.asynchrony import Await
 from rekindle.program import asynchrony
+from rekindle.program.calling import inlined
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
 from rekindle.program.sources.compilation_unit import CompilationUnit, caller_resolver
+from rekindle.runtime.executor import last_executed_graph, optimized_execution
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.settings import set_fusion_strategy
 from rekindle.scripting.annotations import is_named_tuple
@@ -246,6 +248,17 @@ def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None)
     return freezing.optimize_for_inference(mod, other_methods)
 
 
+def export_opnames(m: ScriptModule) -> list[str]:
+    """``torch.jit.export_opnames``: the operators that a compiled module and its parts call, by their names with
+    overloads, in alphabetical order."""
+    found: set[str] = set()
+    for part in m.modules():
+        for record in part.script_type.methods.values() if isinstance(part, ScriptModule) else ():
+            operators = (node.operator for node in inlined(record).all_nodes())
+            found.update(each.schema.qualified_name for each in operators if each is not None)
+    return sorted(name for name in found if not name.startswith("prim::"))
+
+
 def _as_it_is(name: str, mod: Any) -> Any:
     warnings.warn(f"'{name}': torch.jit compiled the module, not rekindle: it is returned as it is", stacklevel=3)
     return mod
@@ -284,13 +297,16 @@ SHIMS: Final[dict[str, Any]] = {
     "_fork": asynchrony.fork,
     "_wait": asynchrony.wait,
     "export": modifiers.export,
+    "export_opnames": export_opnames,
     "fork": asynchrony.fork,
     "freeze": freeze,
     "ignore": modifiers.ignore,
     "interface": interface,
     "isinstance": modifiers.isinstance_,
+    "last_executed_optimized_graph": last_executed_graph,
     "load": load,
     "optimize_for_inference": optimize_for_inference,
+    "optimized_execution": optimized_execution,
     "run_frozen_optimizations": run_frozen_optimizations,
     "save": save,
     "set_fusion_strategy": set_fusion_strategy,
