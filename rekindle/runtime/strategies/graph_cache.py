@@ -240,13 +240,14 @@ def _environment() -> bytes:
     return hashlib.sha256(repr(described).encode()).digest()
 
 
-def _files(folder: Path) -> list[tuple[str, int, int]]:
+def _files(folder: str | Path) -> list[tuple[str, int, int]]:
     """The Python files of a folder and those within, with their sizes and when they were changed."""
     found: list[tuple[str, int, int]] = []
-    for path, folders, names in os.walk(folder):
-        folders[:] = [each for each in folders if each != "__pycache__"]
-        for name in names:
-            if name.endswith(".py"):
-                status = os.stat(os.path.join(path, name))
-                found.append((os.path.join(path, name), status.st_size, status.st_mtime_ns))
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                found.append((entry.path, status.st_size, status.st_mtime_ns))
+            elif entry.name != "__pycache__" and entry.is_dir():
+                found += _files(entry.path)
     return found
