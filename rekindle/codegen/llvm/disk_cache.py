@@ -40,6 +40,9 @@ _FORGOTTEN: Final = 3600.0
 """After so many seconds an unfinished file belongs to a process that died."""
 _RESCAN: Final = 64
 """After so many writes the folder is looked at again: other processes write too."""
+_PER_SCAN: Final = 16
+"""As long as a process has not looked at the folder, it does so at one of so many writes, by chance: looking at ten
+thousand files takes 50 ms, and most processes write little."""
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
 _logger = logging.getLogger(__name__)
@@ -119,7 +122,11 @@ class DiskCache:
             self._written += 1
             if self._size is not None:
                 self._size += size
-            if self._size is None or self._size > self.limit or self._written % _RESCAN == 0:
+            if self._size is None:
+                is_due = secrets.randbelow(_PER_SCAN) == 0
+            else:
+                is_due = self._size > self.limit
+            if is_due or size > self.limit // _RESCAN or self._written % _RESCAN == 0:
                 self._size = self._shrink()
 
     def _shrink(self) -> int:

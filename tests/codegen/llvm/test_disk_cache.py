@@ -3,6 +3,7 @@
 import errno
 import os
 import random
+import secrets
 import stat
 import subprocess
 import sys
@@ -258,7 +259,8 @@ def test_an_object_larger_than_all_that_is_kept(tmp_path):
     assert cache.load(KEY) is None
 
 
-def test_what_a_process_did_not_finish_is_removed(cache):
+def test_what_a_process_did_not_finish_is_removed(cache, monkeypatch):
+    monkeypatch.setattr(secrets, "randbelow", lambda bound: 0)  # it is looked for at one of so many writes
     cache.store(KEY, PAYLOAD)
     old, fresh = cache.directory / "x.1.ab.part", cache.directory / "y.1.ab.part"
     for path in (old, fresh):
@@ -267,6 +269,18 @@ def test_what_a_process_did_not_finish_is_removed(cache):
     DiskCache(cache.directory).store(b"another kernel", PAYLOAD)
     assert not old.exists()
     assert fresh.exists()
+
+
+def test_few_processes_look_at_the_whole_folder(cache, monkeypatch):
+    """A folder of thousands of files takes longer to look at than an object to write."""
+    looked = []
+    monkeypatch.setattr(DiskCache, "_shrink", lambda self: looked.append(1) or 0)
+    monkeypatch.setattr(secrets, "randbelow", lambda bound: 1)
+    for number in range(63):
+        cache.store(b"kernel %d" % number, PAYLOAD)
+    assert looked == []
+    cache.store(b"the last", PAYLOAD)
+    assert looked == [1]
 
 
 def test_two_processes_at_once(tmp_path):
