@@ -179,3 +179,32 @@ def test_elements_are_carried_or_inspected() -> None:
 def _takes_containers(operator: Operator) -> bool:
     types = [argument.type for argument in operator.schema.arguments]
     return any(has_free_variables(type) or isinstance(type, (DictType, ListType)) for type in types)
+
+
+_DTYPES = (
+    *(torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.bool),
+    *(torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8),
+)
+
+
+def _attempt(function: object, arguments: list[object]) -> object:
+    try:
+        return function(*arguments).dtype  # type: ignore[operator]
+    except Exception as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("kind", sorted(kinds_with(Trait.SAME_DTYPE)))
+@pytest.mark.parametrize("autocast", [False, True])
+def test_operators_that_keep_the_dtype(kind: str, autocast: bool) -> None:
+    """They do, or raise; and the operator that writes to its operand raises then too, with the same text."""
+    name = kind.removeprefix("aten::")
+    in_place = getattr(torch.ops.aten, f"{name}_", None)
+    (operator, *_) = REGISTRY.overloads(kind)
+    numbers = [0.5 for argument in operator.schema.arguments[1:] if not argument.has_default]
+    with torch.autocast("cpu", torch.bfloat16, enabled=autocast):
+        for dtype in _DTYPES:
+            found = _attempt(getattr(torch.ops.aten, name), [torch.ones(2, 2, dtype=dtype), *numbers])
+            assert found == dtype or isinstance(found, str)
+            if in_place is not None:
+                assert _attempt(in_place, [torch.ones(2, 2, dtype=dtype), *numbers]) == found

@@ -89,7 +89,7 @@ broadcast_to                             moves_data
 cat                                      linear_cost any_layout
 cdist                                    fresh one_dtype
 ceil                                     same_dtype recomputable
-celu                                     same_rank
+celu                                     same_rank same_dtype
 chain_matmul                             one_dtype
 chalf                                    makes_complex
 channel_shuffle                          same_rank
@@ -129,7 +129,7 @@ dropout                                  same_rank
 dsplit                                   moves_data
 einsum                                   one_dtype
 element_size                             reads_dtype total
-elu                                      same_rank recomputable
+elu                                      same_rank same_dtype recomputable
 embedding                                one_dtype linear_cost
 embedding_bag                            fresh one_dtype
 empty                                    linear_cost
@@ -174,7 +174,7 @@ full                                     linear_cost
 full_like                                linear_cost
 gather                                   one_dtype linear_cost
 ge                                       recomputable
-gelu                                     same_rank recomputable
+gelu                                     same_rank same_dtype recomputable
 ger                                      fresh one_dtype
 get                                      carries_elements
 get_device                               reads_device total
@@ -183,10 +183,10 @@ group_norm                               fresh same_rank
 gru                                      fresh one_dtype
 gru_cell                                 fresh one_dtype
 gt                                       recomputable
-hardsigmoid                              same_rank promoting_gradient recomputable any_layout
-hardswish                                pointwise same_rank promoting_gradient recomputable any_layout
+hardsigmoid                              same_rank same_dtype promoting_gradient recomputable any_layout
+hardswish                                pointwise same_rank same_dtype promoting_gradient recomputable any_layout
 hardswish_                               any_layout
-hardtanh                                 same_rank promoting_gradient recomputable any_layout
+hardtanh                                 same_rank same_dtype promoting_gradient recomputable any_layout
 hardtanh_                                any_layout
 hash                                     inspects_elements
 histc                                    data_dependent
@@ -218,7 +218,7 @@ keys                                     carries_elements
 kron                                     fresh one_dtype
 layer_norm                               fresh same_rank
 le                                       recomputable
-leaky_relu                               same_rank promoting_gradient recomputable
+leaky_relu                               same_rank same_dtype promoting_gradient recomputable
 len                                      reads_sizes carries_elements
 lerp                                     recomputable
 lift                                     aliases_operands
@@ -258,7 +258,7 @@ mean                                     promoting_gradient linear_cost
 meshgrid                                 moves_data
 min                                      fresh linear_cost
 minimum                                  commutative promoting_gradient recomputable
-mish                                     same_rank recomputable
+mish                                     same_rank same_dtype recomputable
 mm                                       one_dtype matrix_product library
 moveaxis                                 moves_data
 movedim                                  view moves_data
@@ -305,7 +305,7 @@ real                                     makes_real
 reciprocal                               same_rank promoting_gradient recomputable
 reflection_pad2d                         same_rank
 relu                                     same_rank same_dtype promoting_gradient recomputable any_layout
-relu6                                    fresh same_rank promoting_gradient
+relu6                                    fresh same_rank same_dtype promoting_gradient
 relu_                                    any_layout
 repeat                                   linear_cost
 reshape                                  view view_or_copy moves_data
@@ -326,13 +326,13 @@ scaled_dot_product_attention             fresh one_dtype library
 scatter                                  one_dtype linear_cost
 scatter_                                 linear_cost
 scatter_add                              one_dtype
-selu                                     fresh same_rank
+selu                                     fresh same_rank same_dtype
 set_                                     reshapes
 set_data                                 reshapes
 setdefault                               carries_elements
 sigmoid                                  same_rank promoting_gradient recomputable any_layout
 sign                                     same_dtype recomputable
-silu                                     same_rank promoting_gradient recomputable any_layout
+silu                                     same_rank same_dtype promoting_gradient recomputable any_layout
 silu_                                    any_layout
 sin                                      promoting_gradient recomputable
 size                                     reads_sizes
@@ -374,14 +374,14 @@ tanh                                     same_rank promoting_gradient recomputab
 tensor                                   inspects_elements
 tensor_split                             moves_data data_dependent
 tensordot                                fresh one_dtype
-threshold                                same_rank
+threshold                                same_rank same_dtype
 to                                       view_or_copy moves_data same_rank converts
 to_dense                                 about_as_large
 topk                                     linear_cost
 transpose                                about_as_large
 transpose_                               reshapes
-tril                                     same_sizes linear_cost
-triu                                     same_sizes linear_cost
+tril                                     same_sizes linear_cost same_dtype
+triu                                     same_sizes linear_cost same_dtype
 trunc                                    same_dtype
 type_as                                  view_or_copy moves_data converts
 unflatten                                view moves_data

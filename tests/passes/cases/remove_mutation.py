@@ -28,6 +28,16 @@ graph(%x : Float(*, *)):
   %d : Float(*, *) = aten::mul_(%y, %x)
   return (%y, %d)
 """,
+    "activations keep the dtype, whatever it is": """
+graph(%x : Tensor, %w : Tensor):
+  %zero : int = prim::Constant[value=0]()
+  %six : int = prim::Constant[value=6]()
+  %1 : Tensor = aten::mm(%x, %w)
+  %2 : Tensor = aten::hardtanh_(%1, %zero, %six)
+  %3 : Tensor = aten::mm(%2, %w)
+  %4 : Tensor = aten::silu_(%3)
+  return (%4)
+""",
     "integers stay integers where no fraction is added": """
 graph(%x : Long(*)):
   %one : int = prim::Constant[value=1]()
