@@ -62,7 +62,7 @@ _OF_FORWARD = frozenset(
 """Names that a module answers for its ``forward``, unless it has attributes of these names."""
 
 
-_HOOKS_OF_ALL: Final = tuple(
+_FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = (
     getattr(torch.nn.modules.module, f"_global_{name}_hooks")
     for name in ("forward", "forward_pre", "backward", "backward_pre")
 )
@@ -242,7 +242,10 @@ class ScriptModule(torch.nn.Module, Savable):
             or own["_backward_hooks"]
             or own["_backward_pre_hooks"]
             or own.get("_compiled_call_impl") is not None
-            or any(_HOOKS_OF_ALL)
+            or _FORWARD
+            or _FORWARD_PRE
+            or _BACKWARD
+            or _BACKWARD_PRE
             or _ModuleClass.__call__ is not _CALL
         ):
             return super().__call__(*args, **kwargs)
