@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -177,6 +178,10 @@ class Method(_Compiled):
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return call(self._record, (self.owner, *args), kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Method:
+        """Copy as Python copies methods: with the object."""
+        return Method(copy.deepcopy(self.owner, memo), self._record)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle as a method of its object, which is pickled with it."""

@@ -312,10 +312,15 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
     """The annotations in the bodies of a class and its bases, each with the class in which it stands."""
     found: dict[str, tuple[Any, type]] = {}
     for base in reversed(cls.__mro__):
-        if base.__module__.startswith("torch.nn.modules.module") or base is object:
+        if base is object or _is_library_base(base):
             continue
         found.update((name, (annotation, base)) for name, annotation in annotations_of(base).items())
     return found
+
+
+def _is_library_base(cls: type) -> bool:
+    """Whether it is a class that modules derive from, of which programs see nothing."""
+    return cls.__module__.startswith("torch.nn.modules.module") or cls.__module__.partition(".")[0] == "rekindle"
 
 
 _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]] = weakref.WeakKeyDictionary()
@@ -328,7 +333,8 @@ def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")
-        if isinstance(init, types.FunctionType) and not owner.__module__.startswith("torch.nn.modules.module"):
+        if isinstance(init, types.FunctionType) and not _is_library_base(owner):
+            init = inspect.unwrap(init)
             found.update((name, (text, init)) for name, text in _annotations_in(init).items())
     return found
 

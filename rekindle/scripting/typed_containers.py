@@ -98,7 +98,7 @@ class ScriptDict(dict[Any, Any]):
         return self
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        return super().setdefault(self._key(key), self._value(default))
+        return self[key] if key in self else super().setdefault(self._key(key), self._value(default))
 
     def update(self, *items: Any, **named: Any) -> None:
         given = dict(*items, **named)

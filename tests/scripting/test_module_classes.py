@@ -232,6 +232,115 @@ def test_errors() -> None:
     assert message_of(AttributeError, lambda: net.missing) == "the module 'ScriptModule' has no attribute 'missing'"
 
 
+class Counter(rekindle.ScriptModule):
+    """Methods that are marked, and methods that are Python's, in a class that others derive from."""
+
+    scale = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__hidden = 4
+
+    @rekindle.script_method
+    def forward(self, x: int) -> int:
+        return x + 2
+
+    @rekindle.script_method
+    def step(self, x: int) -> int:
+        return self.forward(x) * 10 + self.scale
+
+    @rekindle.script_method
+    def __private(self, x: int) -> int:
+        return x + self.__hidden
+
+    def public(self, x: int) -> int:
+        return self.__private(x)
+
+
+class PlainForward(Counter):
+    def forward(self, x: int) -> int:
+        return super().forward(x) + 5000
+
+
+class Overriding(Counter):
+    @rekindle.script_method
+    def step(self, x: int) -> int:
+        return super().step(x) + 1000
+
+    def step_of_base(self, x: int) -> int:
+        return super().step(x)
+
+    def unbound(self, x: int) -> int:
+        return Counter.step(self, x)
+
+
+class PlainStep(Counter):
+    def step(self, x: int) -> int:
+        return super().step(x) * 2
+
+    @rekindle.script_method
+    def use(self, x: int) -> int:
+        return self.step(x)
+
+
+def test_which_method_a_call_means() -> None:
+    """As in Python: overrides count, compiled or not, and ``super()`` is the base's."""
+    assert (Counter()(1), Counter().step(1)) == (3, 31)
+    net = PlainForward()
+    assert (net(1), net.forward(1), net.step(1)) == (5003, 5003, 50031)
+    assert [Overriding().step(1), Overriding().step_of_base(1), Overriding().unbound(1)] == [1031, 31, 31]
+    assert [PlainStep().step(1), PlainStep().use(1)] == [62, 62]
+    assert Counter().public(1) == 5
+
+
+def test_the_class_of_a_part() -> None:
+    class User(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.part = Overriding()
+
+        def forward(self) -> List[bool]:
+            part = self.part
+            return [isinstance(part, Overriding), isinstance(part, Counter), isinstance(part, PlainStep)]
+
+    assert rekindle.script(User())() == User()() == [True, True, False]
+
+
+def test_classes_that_change() -> None:
+    class Changing(Counter):
+        scale = 1
+
+    assert Changing().step(1) == 31
+    Changing.scale = 7
+    assert Changing().step(1) == 37
+
+
+def test_classes_of_unusual_kinds() -> None:
+    class Virtual(Counter):
+        __slots__ = ("room",)
+
+        def __init_subclass__(cls, tag: str = "", **options: Any) -> None:
+            super().__init_subclass__(**options)
+            cls.tag = tag
+
+        def __getattr__(self, name: str) -> Any:
+            return 3 if name == "virtual" else super().__getattr__(name)
+
+    class Tagged(Virtual, tag="x"):
+        pass
+
+    net = Tagged()
+    assert (net(1), net.virtual, net.tag) == (3, 3, "x")
+    with pytest.raises(AttributeError):
+        net.missing
+
+
+def test_copies_of_methods_are_of_the_copies() -> None:
+    net = rekindle.script(nn.Linear(1, 1))
+    other, method = copy.deepcopy((net, net.forward))
+    assert method.owner is other
+
+
 def test_the_drop_in_has_the_names() -> None:
     with rekindle.installed():
         net = net_of(torch.jit)(1)

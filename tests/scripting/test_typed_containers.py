@@ -65,6 +65,7 @@ def test_they_are_copies_with_pythons_methods() -> None:
     d = rekindle.script({"a": 1.0})
     d |= {"b": 2}
     assert (d.setdefault("c", 3), d.setdefault("a", 9.0)) == (3.0, 1.0)
+    assert d.setdefault("a") == 1.0
     d.update(d=4.0)
     del d["b"]
     assert repr(d) == "{'a': 1.0, 'c': 3.0, 'd': 4.0}"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import builtins
 import copy
 import functools
+import inspect
 import itertools
+import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NoReturn
+from typing import Any, ClassVar, Final, NoReturn
 
 import torch
 from torch.utils.hooks import RemovableHandle
@@ -108,6 +110,8 @@ class ScriptModule(torch.nn.Module, Savable):
     _rekindle_type: ClassType
     _rekindle_binding: SelfBinding
     _rekindle_python_class: type | None
+    _has_compiled_forward: ClassVar[bool] = True
+    """Whether ``forward`` is none of Python's: classes that derive from this one may have one that is not marked."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,6 +120,7 @@ class ScriptModule(torch.nn.Module, Savable):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        cls._has_compiled_forward = not isinstance(inspect.getattr_static(cls, "forward"), types.FunctionType)
         initialize = cls.__init__
 
         @functools.wraps(initialize)
@@ -250,7 +255,7 @@ class ScriptModule(torch.nn.Module, Savable):
         ):
             return super().__call__(*args, **kwargs)
         record = self._rekindle_type.methods.get("forward")
-        if record is None:
+        if record is None or not self._has_compiled_forward:
             return self.forward(*args, **kwargs)
         return (record.runner or runner_of(record))(record, (self, *args), kwargs)
 

@@ -10,6 +10,7 @@ from typing import Final
 import torch
 
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
+from rekindle.scripting.modules.class_members import members_of, owners_of
 
 _BY_IDENTITY: Final = (FunctionType, property, staticmethod, classmethod)
 """Classes of values that are equal to themselves alone."""
@@ -22,7 +23,7 @@ def class_key(cls: type) -> object:
     """Equal as long as ``cls`` and its bases below ``nn.Module`` hold the same. It keeps alive what it goes by."""
     found = _keys.get(cls)
     if found is None:
-        owners = [owner for owner in cls.__mro__ if owner is not object and owner is not torch.nn.Module]
+        owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
         found = _keys[cls] = tuple((owner, _held_by(owner)) for owner in owners)
     return found
 
@@ -33,7 +34,7 @@ def forget_classes() -> None:
 
 
 def _held_by(owner: type) -> object:
-    return tuple((name, _value_key(value)) for name, value in vars(owner).items() if _is_seen(name, value))
+    return tuple((name, _value_key(value)) for name, value in members_of(owner) if _is_seen(name, value))
 
 
 def _is_seen(name: str, value: object) -> bool:

@@ -22,6 +22,7 @@ from rekindle.frontend.inference.type_inference import RestartEmission
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import BOOL, ClassAttribute, Type, unshaped
 from rekindle.scripting.annotations import class_annotations, find_type
+from rekindle.scripting.modules.class_members import members_of, owners_of
 from rekindle.scripting.modules.module_types import ConcreteModuleType
 from rekindle.scripting.value_types import infer
 
@@ -43,9 +44,9 @@ class _Names:
 @lru_cache(maxsize=512)
 def _names_in_methods(cls: type) -> _Names:
     names = _Names()
-    for base in cls.__mro__:
+    for base in owners_of(cls):
         if base is not torch.nn.Module and issubclass(base, torch.nn.Module):
-            for name, member in vars(base).items():
+            for name, member in members_of(base):
                 if isinstance(member, FunctionType) and name != "__init__":
                     _read(unwrap(member).__code__, names)
     return names

@@ -19,6 +19,7 @@ import torch
 
 from rekindle.errors import CompileError
 from rekindle.ir.types import STRING, TENSOR, ClassAttribute, DictType, ListType, Type
+from rekindle.scripting.modules.class_members import members_of, owners_of
 from rekindle.scripting.modules.module_types import ConcreteModuleType
 
 _ASSUMED: Final[dict[type, Type]] = {list: ListType(TENSOR), dict: DictType(STRING, TENSOR)}
@@ -50,9 +51,9 @@ def _filled_dicts(cls: type) -> frozenset[str]:
     """The attributes to whose items methods of the class, ``__init__`` aside, assign. All other empty dicts are known
     while compiling."""
     found: set[str] = set()
-    for base in cls.__mro__:
+    for base in owners_of(cls):
         if base is not torch.nn.Module and issubclass(base, torch.nn.Module):
-            for name, member in vars(base).items():
+            for name, member in members_of(base):
                 if isinstance(member, FunctionType) and name != "__init__":
                     found |= _filled_in(inspect.unwrap(member))
     return frozenset(found)

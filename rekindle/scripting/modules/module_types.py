@@ -25,6 +25,7 @@ from rekindle.scripting.callables.functions import underlying_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.modules.class_keys import class_key, constant_key
+from rekindle.scripting.modules.class_members import find_member
 
 
 class Container(Enum):
@@ -124,7 +125,7 @@ class ConcreteModuleType:
 
     def class_function(self, name: str) -> FunctionType | None:
         """Return the function ``name`` of the class that programs can call; None where there is none."""
-        found = inspect.getattr_static(self.python_class, name, None)
+        found = find_member(self.python_class, name)
         if not isinstance(found, FunctionType) or found is vars(torch.nn.Module).get(name):
             return None  # what nn.Module itself can do is for Python only
         found = underlying_function(found) or found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import builtins
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -44,6 +44,7 @@ from rekindle.scripting.constants import constant_value
 from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.library_values.unusable_values import correction, did_you_mean
+from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
 from rekindle.scripting.modules.dynamic_attributes import (
     ask,
     dynamic_slot,
@@ -75,6 +76,12 @@ class ModuleBinding:
 
     def sugared(self, value: Value) -> SugaredValue:
         return ModuleValue(value, self.concrete)
+
+    def record_of(self, name: str, function: FunctionType, owner: builtins.type) -> GraphFunction:
+        """Return the method that compiles a function of the class, or of one of its bases, ``owner``."""
+        if function is self.concrete.class_function(name):
+            return method_records(self.concrete, name)[0]
+        return _record(self.concrete, f"{name}__{owner.__name__}", function, None)
 
 
 # -------------------------------------------------------------------------------------------------------------- methods
@@ -157,7 +164,7 @@ def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:
     known = concrete.type.properties.get(name)
     if known is not None:
         return known
-    found = inspect.getattr_static(concrete.python_class, name, None)
+    found = find_member(concrete.python_class, name)
     if not isinstance(found, property) or found.fget is None:
         return None
     cls = concrete.python_class
@@ -324,7 +331,7 @@ class ModuleValue(SugaredValue):
         cls = self.concrete.python_class
         if name == "__class__":
             return ClassValue(cls, _EMPTY)
-        found = inspect.getattr_static(cls, name, _NO_ATTRIBUTE)
+        found = find_member(cls, name, _NO_ATTRIBUTE)
         if found is _NO_ATTRIBUTE:
             return None
         if isinstance(found, staticmethod):
@@ -522,9 +529,9 @@ class SuperValue(ModuleValue):
         self.owner = owner
 
     def find_attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        mro = self.concrete.python_class.__mro__
+        mro = [*owners_of(self.concrete.python_class)]
         for cls in mro[mro.index(self.owner) + 1 :]:
-            found = vars(cls).get(name)
+            found = dict(members_of(cls)).get(name)
             if found is None:
                 continue
             if not isinstance(found, FunctionType):
@@ -546,8 +553,8 @@ class SuperValue(ModuleValue):
 
 def defining_class(cls: type, function: FunctionType) -> type | None:
     """The class among ``cls`` and its bases in whose body ``function`` stands."""
-    for owner in cls.__mro__:
-        for found in vars(owner).values():
+    for owner in owners_of(cls):
+        for _, found in members_of(owner):
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):
                 return owner
     return None

@@ -29,9 +29,10 @@ from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.modifiers import Attribute, Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
 from rekindle.scripting.modules.class_keys import forget_classes
+from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
 from rekindle.scripting.modules.empty_attributes import refusals_of
 from rekindle.scripting.modules.hooks import declare_hooks
-from rekindle.scripting.modules.module_inference import forget_prepared, module_type_of, prepared
+from rekindle.scripting.modules.module_inference import forget_prepared, gather_facts, module_type_of, prepared
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
 from rekindle.scripting.modules.module_values import (
     ModuleBinding,
@@ -59,15 +60,17 @@ def script_module(module: torch.nn.Module) -> ScriptModule:
         return _compile(prepared(module))
 
 
-def compile_in_place(result: ScriptModule, module: torch.nn.Module, definitions: Iterable[Definition]) -> None:
+def compile_in_place(
+    result: ScriptModule, module: torch.nn.Module, definitions: Iterable[Definition], *, is_alone: bool
+) -> None:
     """Make ``result``, which is not compiled yet, the compiled module that stands for ``module``, with the methods of
-    ``definitions`` besides.
+    ``definitions`` besides. If it ``is_alone``, no other module shares its type.
 
     Raises:
         CompileError: a part of it cannot be compiled.
     """
     with _compilation():
-        concrete = module_type_of(module)
+        concrete = ConcreteModuleType(gather_facts(module)) if is_alone else module_type_of(module)
         _complete(result, module, concrete, _Made())
         for source, resolver in definitions:
             result._define(source, resolver)
@@ -290,18 +293,18 @@ def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
 
 def entry_points(concrete: ConcreteModuleType) -> list[str]:
     """The names of the methods that are compiled though nothing may call them."""
-    names = ["forward"]
-    for name, member in _members(concrete.python_class):
-        if name != "forward" and modifier_of(member) is Modifier.EXPORT:
-            names.append(name)
-    return names
+    cls = concrete.python_class
+    exported = [name for name, member in _members(cls) if modifier_of(member) is Modifier.EXPORT]
+    if issubclass(cls, ScriptModule):
+        return exported  # what is not marked is Python's
+    return ["forward", *(name for name in exported if name != "forward")]
 
 
 def _members(cls: type) -> list[tuple[str, object]]:
     """What a class and its bases define, by name: ``inspect.getattr_static`` of all of ``dir(cls)`` at once."""
     found: dict[str, object] = {}
-    for base in reversed(cls.__mro__):
-        found.update(vars(base))
+    for owner in reversed([*owners_of(cls)]):
+        found.update(members_of(owner))
     return sorted(found.items(), key=itemgetter(0))
 
 
@@ -352,7 +355,7 @@ def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any
     facts = concrete.facts
     if name in facts.functions:
         return facts.functions[name]
-    found = inspect.getattr_static(python_class, name, None)
+    found = find_member(python_class, name)
     if is_left_to_python(found) and isinstance(found, types.FunctionType):
         return types.MethodType(found, module)
     if found is None or name in vars(torch.nn.Module):

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import resource
 import signal
 import sys
@@ -25,6 +26,7 @@ import torch.fx.experimental.symbolic_shapes  # PyTorch imports these three when
 import rekindle
 from rekindle.archive.summary import ArchiveSummary
 from rekindle.errors import ArchiveError, CascadingError, CompileError
+from rekindle.frontend.python.library import PRELUDE
 
 SECONDS: Final = 5.0
 MEMORY: Final = 1 << 30
@@ -62,7 +64,9 @@ class Watch:
 
 def _is_known(event: str, arguments: tuple[Any, ...]) -> bool:
     """Whether the event is one of the few that are not about the archive: ``namedtuple`` compiles a constructor from
-    names that it has checked."""
+    names that it has checked, and the compiler reads its own prelude when a program first needs it."""
+    if event == "open":
+        return str(arguments[0]).startswith(f"{PRELUDE}{os.sep}") and arguments[1] == "r"
     if event == "compile":
         return str(arguments[1]).startswith(("<string>", "<rekindle ")) or arguments[0] is None
     made_of = str(getattr(arguments[0], "co_filename", ""))

@@ -1,0 +1,69 @@
+"""What the class of a module defines, as programs see it.
+
+Classes of compiled modules derive from :class:`rekindle.ScriptModule`, of which programs see nothing, and mark the
+methods that are compiled (:mod:`rekindle.scripting.modules.module_classes`): there, programs see the functions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from types import FunctionType
+from typing import Any, cast
+
+from rekindle.program.function import Method
+from rekindle.program.modules.module import ScriptModule
+from rekindle.scripting.callables.modifiers import export
+
+
+class ScriptMethod:
+    """A method of a class of compiled modules that is compiled: what :func:`rekindle.script_method` makes of a
+    function."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = export(function)
+        self.name = function.__name__
+        self.owner: type | None = None
+        functools.update_wrapper(cast("Any", self), function)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.owner, self.name = owner, name
+
+    def __get__(self, module: ScriptModule | None, owner: type | None = None) -> Any:
+        """Return the compiled method of a module: of the class that defines it, if ``super()`` asks.
+
+        Raises:
+            RuntimeError: the ``__init__`` of the module still runs.
+        """
+        if module is None:
+            return self
+        if not module._is_compiled:
+            raise RuntimeError(f"the method '{self.name}' is compiled when __init__ ends, and cannot be called before")
+        binding: Any = module._rekindle_binding
+        return Method(module, binding.record_of(self.name, self.function, self.owner or type(module)))
+
+    def __call__(self, module: ScriptModule, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the method of a module: ``Net.forward(net, x)``."""
+        return self.__get__(module)(*args, **kwargs)
+
+
+def owners_of(cls: type) -> Iterator[type]:
+    """The class and its bases, without those of compiled modules that this package has."""
+    return (owner for owner in cls.__mro__ if owner.__module__.partition(".")[0] != "rekindle")
+
+
+def members_of(owner: type) -> Iterator[tuple[str, object]]:
+    """What one class defines, by name."""
+    return ((name, _seen(value)) for name, value in vars(owner).items())
+
+
+def find_member(cls: type, name: str, default: object = None) -> object:
+    """What the class, or one of its bases, defines under a name."""
+    for owner in owners_of(cls):
+        if name in vars(owner):
+            return _seen(vars(owner)[name])
+    return default
+
+
+def _seen(value: object) -> object:
+    return value.function if isinstance(value, ScriptMethod) else value
