@@ -117,8 +117,8 @@ class Function(_Compiled, Savable):
             self.__qualname__ = python.__qualname__
 
     def __reduce__(self) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle as Python pickles functions, by the name in a module: what stands there is the function, or what it
-        was compiled from. A function that has no name in a module is pickled as an archive, and read as a method.
+        """Pickle by the qualified name in the module, as Python pickles functions, if that name refers to this function
+        or to the Python function that it was compiled from. Otherwise pickle as an archive, which is read as a method.
 
         Raises:
             SaveError: it has none and cannot be saved.

@@ -1,5 +1,5 @@
 """Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result may be left
-out, and ``# type: int`` behind a parameter or an assignment.
+out, and ``# type: int`` after a parameter or an assignment.
 
 Both parsers find such comments by their place and hand them over here.
 """

@@ -418,7 +418,7 @@ def test_errors_are_caught_as_before() -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """The page tells of each whether it is taken."""
+    """The page says for each name whether it is taken."""
     page = (Path(__file__).parents[2] / "docs" / "drop_in.md").read_text(encoding="utf-8")
     taken, kept = ({*re.findall(r"`(\w+)`", row)} for row in _names_of_tables(page))
     public = {name for name in dir(torch.jit) if not name.startswith("_")}

@@ -96,7 +96,7 @@ def test_pickles_of_functions():
 
 
 def test_functions_go_to_other_processes():
-    """Started anew, as the workers of data loaders are."""
+    """Spawned, as the workers of data loaders are."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         for compiled in (tripled, rekindle.script(torch.nn.Linear(2, 2).requires_grad_(False))):
             torch.testing.assert_close(pool.apply(compiled, (torch.ones(2),)), compiled(torch.ones(2)))

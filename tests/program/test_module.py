@@ -216,7 +216,7 @@ def test_pickles_are_archives(pair):
     assert type(twin) is rekindle.ScriptModule
     x = torch.ones(2, 3)
     torch.testing.assert_close(twin.linear(x), scripted.linear(x))
-    assert set(twin.state_dict()) >= set(scripted.state_dict())  # archives do not tell which buffers are kept
+    assert set(twin.state_dict()) >= set(scripted.state_dict())  # in archives all buffers are persistent
     method = pickled(scripted.linear.forward)
     torch.testing.assert_close(method(x), scripted.linear(x))
 

@@ -90,7 +90,7 @@ def function_at(address: int, name: str, self: object, owner: object) -> Callabl
 
 def capsule_of(content: object) -> object:
     """An object that native code takes as ``self``: ``PyCapsule_GetPointer(self, NULL)`` is the address of ``content``,
-    which somebody else has to keep alive. A structure or an array of ctypes stands for what it holds."""
+    which the caller has to keep alive. A structure or an array of ctypes stands for what it holds."""
     make = ctypes.pythonapi.PyCapsule_New
     make.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
     make.restype = ctypes.py_object

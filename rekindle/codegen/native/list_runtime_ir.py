@@ -3,7 +3,7 @@
 A list has its elements as words of 64 bits; those of a list of lists are the places of lists. A list that came from
 Python (``origin``) has no elements at first: they are taken out of Python's list one by one until that has happened
 often enough, or until something is written; then all are. ``low`` is the first place that was written to since, and
-``first length`` tells what was appended.
+elements from ``first length`` on were appended.
 
 Memory comes from an arena, which begins on the stack, and is freed as a whole. Functions that may run out of it, or
 that meet elements that are not as they should be, say so by answering 0 or null: the region then is left to the plan.
@@ -71,7 +71,7 @@ no:
   ret ptr null
 }}
 
-; Lists of Python are released too: lists within lists may have gone from those meanwhile, by another thread.
+; Lists of Python are released too: another thread may have removed rows from the list that held them.
 define internal void @free_arena(ptr %arena) {{
 start:
   %inputs_at = getelementptr %Arena, ptr %arena, i64 0, i32 4

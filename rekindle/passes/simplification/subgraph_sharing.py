@@ -48,9 +48,8 @@ def structural_key(graph: Graph) -> Hashable:
 
 
 def computation_key(graph: Graph) -> Hashable | None:
-    """Return a key that is equal for graphs of the same operators, types and constants, wherever these stand in the
-    source. It may outlive the graph. None for graphs with constants that only their identity tells apart, such as
-    tensors."""
+    """Return a key that is equal for graphs of the same operators, types and constants, whatever their source ranges.
+    It may outlive the graph. None for graphs with constants that are compared by identity, such as tensors."""
     try:
         return _KeyBuilder(of_range=None).of_block(graph.block)
     except _HasObjects:
@@ -58,12 +57,12 @@ def computation_key(graph: Graph) -> Hashable | None:
 
 
 class _HasObjects(Exception):
-    """A graph holds constants that only their identity tells apart."""
+    """A graph holds constants that are compared by identity."""
 
 
 @dataclass(slots=True)
 class _KeyBuilder:
-    """Builds the key of a graph. ``of_range`` tells places in the source apart; None: they make no difference."""
+    """Builds the key of a graph. ``of_range`` is the key of a source range; None ignores source ranges."""
 
     of_range: Callable[[SourceRange], Hashable] | None
     numbers: dict[Value, int] = field(default_factory=dict)
@@ -103,7 +102,7 @@ class _KeyBuilder:
 
 
 def _is_plain(value: object) -> bool:
-    """Return whether the text of an attribute tells it from all others."""
+    """Return whether attributes are equal if their texts are."""
     if isinstance(value, ConstantObject):
         return _is_plain(value.value)
     if isinstance(value, list | tuple):

@@ -61,7 +61,7 @@ def is_checkable(type: Type) -> bool:
 
 
 def type_check(type: Type) -> TypeCheck | None:
-    """Return a function that tells whether a value, with all that it holds, is of a checkable ``type`` as it is.
+    """Return a function that checks whether a value and its items are of a checkable ``type`` without conversion.
 
     None as long as no machine code has been loaded.
     """

@@ -166,8 +166,8 @@ def attribute(writer: PlanWriter, instruction: Instruction) -> bool:
 
 
 def uninitialized(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write None, as the interpreter has it, where that can be held: transforms may ask of a value that no path defines
-    whether it is None. Other registers stay empty; nobody reads them."""
+    """Write None to a register that can hold it, as the interpreter does: transforms may test whether a value that no
+    path defines is None. Registers of other kinds stay empty and are not read."""
     (output,) = instruction.outputs
     if output is not None:
         to = writer.register(output)

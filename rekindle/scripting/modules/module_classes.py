@@ -39,7 +39,7 @@ def script_method(fn: Any) -> Any:
     """Mark a method of a class that derives from :class:`rekindle.ScriptModule` to be compiled.
 
     Raises:
-        NotScriptableError: it is no function written in Python.
+        NotScriptableError: it is not a function written in Python.
     """
     if not isinstance(fn, FunctionType):
         raise NotScriptableError(
