@@ -120,8 +120,11 @@ class NativeCode:
             return str(machine.emit_assembly(_optimized(text, machine)))
 
     def __del__(self) -> None:
-        with contextlib.suppress(AttributeError, TypeError), LOCK:  # while the interpreter shuts down, much is gone
-            self._tracker.close()
+        try:  # noqa: SIM105 (while the interpreter shuts down, contextlib may be gone, as much else)
+            with LOCK:
+                self._tracker.close()
+        except (AttributeError, TypeError):
+            pass
 
 
 def compile_module(
