@@ -120,7 +120,7 @@ class NativeCode:
             return str(machine.emit_assembly(_optimized(text, machine)))
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105 (while the interpreter shuts down, contextlib may be gone, as much else)
+        try:
             with LOCK:
                 self._tracker.close()
         except (AttributeError, TypeError):
