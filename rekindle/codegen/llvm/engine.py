@@ -124,7 +124,7 @@ class NativeCode:
             with LOCK:
                 self._tracker.close()
         except (AttributeError, TypeError):
-            pass
+            pass  # the interpreter shuts down, and module globals may be None, contextlib among them
 
 
 def compile_module(
