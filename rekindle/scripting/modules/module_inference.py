@@ -269,7 +269,7 @@ def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_o
 def check_initialized(module: torch.nn.Module) -> None:
     """Refuse modules whose ``__init__`` did not finish the work, and those that ``torch.jit`` made."""
     name = type(module).__name__
-    if isinstance(module, torch.jit.ScriptModule):
+    if isinstance(module, torch.jit.ScriptModule) and not isinstance(module, ScriptModule):
         raise NotScriptableError(
             "the module was compiled by torch.jit, which does not keep what it was made from",
             hint="compile the Python module instead",
