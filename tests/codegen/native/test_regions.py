@@ -3,6 +3,8 @@
 import math
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import List, Tuple
 
 import pytest
@@ -497,6 +499,27 @@ def test_simple_loops_are_compiled_when_they_have_taken_some_time(monkeypatch):
     assert left == []
 
 
+@contextmanager
+def interrupts() -> Iterator[None]:
+    """Within, Ctrl-C is pressed every second: one that comes where Python ignores exceptions is lost."""
+    stopped = threading.Event()
+    # Whoever runs tests in the background has them ignore interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt():
+        while not stopped.wait(1):
+            signal.raise_signal(signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopped.set()
+        thread.join()
+        signal.signal(signal.SIGINT, before)
+
+
 def test_a_long_loop_can_be_interrupted():
     def endless(n: int) -> int:
         k = 0
@@ -506,23 +529,26 @@ def test_a_long_loop_can_be_interrupted():
 
     both = compiled(endless)
     both.native(0)
-
-    stopped = threading.Event()
-    # Whoever runs tests in the background has them ignore interrupts.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def interrupt():
-        # More than once: an interrupt that comes where Python ignores exceptions is lost.
-        while not stopped.wait(1):
-            signal.raise_signal(signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
+    with interrupts(), pytest.raises(KeyboardInterrupt):
         both.native(3)
-    stopped.set()
-    thread.join()
-    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupted_loop_has_written_what_it_wrote():
+    def endless(rows: List[List[int]], xs: List[float], n: int) -> int:
+        rows[0].append(n)
+        rows.append([n, n])
+        xs[0] = 0.5
+        k = 0
+        while n != 0:
+            k = (k + n) % 1000
+        return k
+
+    both = compiled(endless)
+    assert both.regions
+    rows, xs = [[1], [2]], [1.0]
+    with interrupts(), pytest.raises(KeyboardInterrupt):
+        both.native(rows, xs, 3)
+    assert (rows, xs) == ([[1, 3], [2], [3, 3]], [0.5])
 
 
 def test_other_threads_run_meanwhile():
