@@ -91,8 +91,10 @@ def _is_of_script_class(obj: object) -> bool:
     """Whether programs may know the class of an object: it is written in Python, and is not there to be called."""
     cls = type(obj)
     own = (vars(base) for base in cls.__mro__ if base is not object)
-    return not callable(obj) and any(
-        isinstance(value, types.FunctionType) for members in own for value in members.values()
+    return (
+        not callable(obj)
+        and not isinstance(obj, torch.Tensor)
+        and any(isinstance(value, types.FunctionType) for members in own for value in members.values())
     )
 
 
