@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Attribute:
-    """A value for an attribute of a module with the type that it has, where the value does not tell:
+    """A value for an attribute of a module with the type that it has, where the value does not determine it:
     ``self.names = Attribute([], List[str])``."""
 
     def __init__(self, value: object, type: object) -> None:

@@ -503,7 +503,7 @@ def test_simple_loops_are_compiled_when_they_have_taken_some_time(monkeypatch):
 def interrupts() -> Iterator[None]:
     """Within, Ctrl-C is pressed every second: one that comes where Python ignores exceptions is lost."""
     stopped = threading.Event()
-    # Whoever runs tests in the background has them ignore interrupts.
+    # A shell that runs the tests in the background has them ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupt():
