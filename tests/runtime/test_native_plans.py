@@ -23,6 +23,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import rekindle
+from rekindle.codegen.fusion_executor import FusionExecutor
 from rekindle.ir.text.parser import parse_graph
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.state import InterpreterState
@@ -32,6 +33,7 @@ from rekindle.runtime.native_plans.writer import Unsuitable
 from rekindle.runtime.native_plans.written_plan import written_plan
 from rekindle.runtime.settings import SETTINGS
 from rekindle.runtime.version import PythonFunction, Version
+from tests.support.equality import assert_same
 from tests.support.golden import GoldenTexts
 
 AVAILABLE = availability._library() is not None
@@ -111,6 +113,53 @@ def test_several_results(ways: Run) -> None:
     run, x = ways(several), torch.arange(8.0).reshape(2, 4)
     torch.testing.assert_close(run.native(x, 7), several(x, 7))
     assert run.left == 0
+
+
+def around(x: Tensor, y: Tensor, n: int, share: float):
+    """Two kernels among operators of PyTorch, and an output of each that is used twice."""
+    a = torch.flip(x, [0])
+    b = torch.tanh(a) * n
+    c = torch.kron(b, y)
+    d = c * share + 1.0
+    return torch.flip(d, [0]), b, d
+
+
+def test_kernels_are_launched_without_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    f = rekindle.script(around)
+    groups = []
+    call = FusionExecutor.__call__
+    monkeypatch.setattr(FusionExecutor, "__call__", lambda self, *inputs: groups.append(self) or call(self, *inputs))
+    x, y = torch.randn(3, 4), torch.randn(2, 2)
+    with torch.no_grad():
+        for _ in range(4):
+            assert_same(f(x, y, 2, 0.5), around(x, y, 2, 0.5))
+        assert {each.runs_as for each in rekindle.report(f).parts} == {"native plan"}
+        known = len(groups)
+        assert known > 0
+        for values in ((x, y, 3, 0.25), (x.double(), y, 2, 0.5), (torch.randn(5, 1), y[:1], 2, 0.5)):
+            for _ in range(3):
+                assert_same(f(*values), around(*values))
+        assert len(groups) > known  # the other dtype had no kernel
+        known = len(groups)
+        for _ in range(3):
+            f(x, y, 2, 0.5)
+            f(x.double(), y, 2, 0.5)
+            f(torch.randn(5, 1), y[:1], 2, 0.5)
+        assert len(groups) == known
+
+
+def test_what_kernels_refuse_is_run_by_python() -> None:
+    f = rekindle.script(around)
+    y = torch.ones(2, 2)
+    with torch.no_grad():
+        for _ in range(4):
+            f(torch.ones(3, 4), y, 2, 0.5)
+        for x in (torch.ones(3, 4, dtype=torch.complex64).conj(), torch.ones(2, 2)._neg_view(), torch.ones(0, 3)):
+            assert_same(f(x, y, 2, 0.5), around(x, y, 2, 0.5))
+    weight = torch.ones(3, 4, requires_grad=True)
+    result = f(weight, y, 2, 0.5)[0]
+    expected = around(weight, y, 2, 0.5)[0]
+    assert_same(torch.autograd.grad(result.sum(), weight), torch.autograd.grad(expected.sum(), weight))
 
 
 def test_gradients_flow_through_what_eager_records(ways: Run) -> None:

@@ -1,13 +1,13 @@
-"""The code behind :mod:`rekindle.codegen.llvm.call_sites`, in LLVM's language.
+"""The C function of :mod:`rekindle.codegen.llvm.call_sites` that Python calls, in LLVM's language.
 
-The structures that it reads are told in :mod:`rekindle.codegen.llvm.launch_lookup_ir`.
+It reads the structures of :mod:`rekindle.codegen.llvm.launch_lookup_ir`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from rekindle.codegen.llvm.launch_lookup_ir import launch_text
+from rekindle.codegen.llvm.launch_ir import kernel_launch_text
 from rekindle.codegen.llvm.tensor_abi import TensorObjects
 from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
 
@@ -58,12 +58,13 @@ prepare:
   %layouts = alloca %Layout, i64 %inputs
   %pointers = alloca ptr, i64 %most
   %scalars = alloca i64, i64 %inputs
+  %handles = alloca ptr, i64 %most
   br label %loop
 loop:
   %i = phi i64 [0, %prepare], [%next, %taken]
   %tensors = phi i64 [0, %prepare], [%tensors_next, %taken]
   %more = icmp slt i64 %i, %inputs
-  br i1 %more, label %take, label %choose
+  br i1 %more, label %take, label %launch
 take:
   %object_at = getelementptr ptr, ptr %arguments, i64 %i
   %object = load ptr, ptr %object_at
@@ -87,84 +88,31 @@ taken:
   %tensors_next = add i64 %tensors, %kind
   %next = add i64 %i, 1
   br label %loop
-choose:
-  %launch = call ptr @find_launch(ptr %site, ptr %layouts, i64 %inputs)
-  %none = icmp eq ptr %launch, null
-  br i1 %none, label %other_way, label %launched
-launched:
-  %kernel = load ptr, ptr %launch
-  ; Making a Tensor may run anything, and with it this launch for other sizes.
-  %numbers_at = getelementptr %Launch, ptr %launch, i64 0, i32 1
-  %numbers = load ptr, ptr %numbers_at
-  %parameters_at = getelementptr %Launch, ptr %launch, i64 0, i32 5
-  %parameters = load i64, ptr %parameters_at
-  %total_at = getelementptr %Launch, ptr %launch, i64 0, i32 6
-  %total = load i64, ptr %total_at
-  %own = alloca i64, i64 %total
-  call void @copy_words(ptr %own, ptr %numbers, i64 %total)
-  %o_layout = alloca %Layout
-  %outputs_at = getelementptr %Launch, ptr %launch, i64 0, i32 3
-  %outputs = load i64, ptr %outputs_at
-  %made_at = getelementptr %Launch, ptr %launch, i64 0, i32 4
-  %made = load ptr, ptr %made_at
-  %objects = alloca ptr, i64 %outputs
-  br label %allocate
-allocate:
-  %o = phi i64 [0, %launched], [%o_next, %allocated]
-  %n = phi i64 [%parameters, %launched], [%n_next, %allocated]
+launch:
+  %outputs = call i64 @launch_kernel(
+      ptr %site, ptr %layouts, i64 %inputs, ptr %pointers, i64 %tensors, ptr %scalars, ptr %handles)
+  %none = icmp slt i64 %outputs, 0
+  br i1 %none, label %other_way, label %wrap
+wrap:
+  %o = phi i64 [0, %launch], [%o_next, %wrapped]
   %o_more = icmp slt i64 %o, %outputs
-  br i1 %o_more, label %make, label %run
-make:
-  %m_layout = getelementptr %Layout, ptr %made, i64 %o
-  %m_dtype = load i64, ptr %m_layout
-  %m_rank_at = getelementptr %Layout, ptr %m_layout, i64 0, i32 1
-  %m_rank = load i64, ptr %m_rank_at
-  %n_middle = add i64 %n, %m_rank
-  %n_next = add i64 %n_middle, %m_rank
-  %o_sizes = getelementptr i64, ptr %own, i64 %n
-  %o_strides = getelementptr i64, ptr %own, i64 %n_middle
-  %o_rank_at = getelementptr %Layout, ptr %o_layout, i64 0, i32 1
-  %o_sizes_at = getelementptr %Layout, ptr %o_layout, i64 0, i32 2
-  %o_strides_at = getelementptr %Layout, ptr %o_layout, i64 0, i32 3
-  store i64 %m_dtype, ptr %o_layout
-  store i64 %m_rank, ptr %o_rank_at
-  store ptr %o_sizes, ptr %o_sizes_at
-  store ptr %o_strides, ptr %o_strides_at
-  %o_index = add i64 %tensors, %o
-  %o_pointer = getelementptr ptr, ptr %pointers, i64 %o_index
-  %o_object = call ptr @new_tensor(ptr %o_layout, ptr %o_pointer)
-  %o_at = getelementptr ptr, ptr %objects, i64 %o
+  br i1 %o_more, label %wrapped, label %written
+wrapped:
+  %o_at = getelementptr ptr, ptr %handles, i64 %o
+  %o_handle = load ptr, ptr %o_at
+  %o_object = call ptr @object_of_handle(ptr %o_handle)
   store ptr %o_object, ptr %o_at
   %o_failed = icmp eq ptr %o_object, null
-  br i1 %o_failed, label %release, label %allocated
-allocated:
   %o_next = add i64 %o, 1
-  br label %allocate
-release:
-  %r = phi i64 [%o, %make], [%outputs, %run], [%r_next, %released]
-  %r_more = icmp sgt i64 %r, 0
-  br i1 %r_more, label %released, label %no_memory
-released:
-  %r_next = sub i64 %r, 1
-  %r_at = getelementptr ptr, ptr %objects, i64 %r_next
-  %r_object = load ptr, ptr %r_at
-  call void @Py_DecRef(ptr %r_object)
-  br label %release
-no_memory:
-  %r_error = call ptr @PyErr_Occurred()
-  %r_none = icmp eq ptr %r_error, null
-  br i1 %r_none, label %other_way, label %raise
+  br i1 %o_failed, label %raise, label %wrap
 raise:
+  ; Python has no memory left for an object; the other results stay allocated.
   ret ptr null
-run:
-  %status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
-  %is_wrong = icmp ne i64 %status, 0
-  br i1 %is_wrong, label %release, label %written
 written:
   %single = icmp eq i64 %outputs, 1
   br i1 %single, label %one, label %several
 one:
-  %result = load ptr, ptr %objects
+  %result = load ptr, ptr %handles
   ret ptr %result
 several:
   %tuple = call ptr @PyTuple_New(i64 %outputs)
@@ -174,7 +122,7 @@ fill:
   %f_more = icmp slt i64 %f, %outputs
   br i1 %f_more, label %put, label %full
 put:
-  %f_at = getelementptr ptr, ptr %objects, i64 %f
+  %f_at = getelementptr ptr, ptr %handles, i64 %f
   %f_object = load ptr, ptr %f_at
   %f_error = call i32 @PyTuple_SetItem(ptr %tuple, i64 %f, ptr %f_object)
   %f_next = add i64 %f, 1
@@ -190,4 +138,4 @@ other_way:
 
 def tensor_call_text(objects: TensorObjects, most_launches: int) -> str:
     """The module that defines ``tensor_call``, a C function of CPython whose ``self`` is a capsule of a site."""
-    return tensor_reading_text(objects) + launch_text(most_launches) + _TEXT
+    return tensor_reading_text(objects) + kernel_launch_text(most_launches) + _TEXT

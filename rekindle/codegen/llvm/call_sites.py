@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import torch
 from torch.autograd import forward_ad
@@ -30,7 +31,10 @@ MAX_LAUNCHES: Final = 8
 Layout = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
 """A dtype, sizes and strides, in elements."""
 
-_SCALARS: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
+SCALAR_CLASSES: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
+"""What stands for the class of a number where the layout of a Tensor has its dtype."""
+
+_SITES: Final[WeakKeyDictionary[Callable[..., Any], int]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +95,7 @@ class TensorCallSite:
             code = _code()
             owner = [code, site, kind_array, fallback, forward_ad, self._kept, self._launches]
             self.function = function_at(code.address("tensor_call"), "kernel", capsule_of(site), owner)
+            _SITES[self.function] = ctypes.addressof(site)
 
     def add(self, launch: CachedLaunch) -> None:
         """Use ``launch`` from now on where it fits."""
@@ -106,6 +111,12 @@ class TensorCallSite:
             site.launch[index] = ctypes.addressof(known)
         site.launches = len(newest)
         del self._launches[:-MAX_LAUNCHES], self._kept[:-MAX_LAUNCHES]
+
+
+def site_of(function: Callable[..., Any]) -> int | None:
+    """Return the address of the site that ``function`` calls kernels from, which lives as long as the function; None
+    for other functions. Native plans launch kernels from a site without calling the function."""
+    return _SITES.get(function)
 
 
 class _Layout(ctypes.Structure):
@@ -171,7 +182,7 @@ def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
     kept: list[object] = [number_array, inputs, outputs]
     for index, layout in enumerate(launch.inputs):
         if isinstance(layout, type):
-            inputs[index].dtype = _SCALARS[layout]
+            inputs[index].dtype = SCALAR_CLASSES[layout]
             continue
         dtype, sizes, strides = layout
         size_array, stride_array = _words(sizes), _words(strides)

@@ -46,7 +46,7 @@ no:
   ret i1 false
 }}
 
-define internal i1 @fits(ptr %launch, ptr %layouts, i64 %inputs) {{
+define internal i1 @launch_fits(ptr %launch, ptr %layouts, i64 %inputs) {{
 start:
   %wanted_at = getelementptr %Launch, ptr %launch, i64 0, i32 2
   %wanted = load ptr, ptr %wanted_at
@@ -306,7 +306,7 @@ loop:
 try:
   %this_at = getelementptr ptr, ptr %first_at, i64 %i
   %this = load ptr, ptr %this_at
-  %good = call i1 @fits(ptr %this, ptr %layouts, i64 %inputs)
+  %good = call i1 @launch_fits(ptr %this, ptr %layouts, i64 %inputs)
   br i1 %good, label %found, label %other
 other:
   %next = add i64 %i, 1

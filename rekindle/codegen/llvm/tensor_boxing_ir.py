@@ -39,9 +39,8 @@ yes:
   ret i1 true
 }}
 
-; What a Tensor is like, to %layout, and where its content begins, to %pointer. False: not a Tensor for kernels.
+; Describe a Tensor in %layout, and store the address of its data in %pointer. False: kernels do not take such a Tensor.
 define internal i1 @read_tensor(ptr %object, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer) {{
-  %dtype_to = alloca i32
   %class_at = getelementptr i8, ptr %object, i64 {class_offset}
   %class = load ptr, ptr %class_at
   %tensor_class = load ptr, ptr @THPVariableClass
@@ -52,6 +51,15 @@ define internal i1 @read_tensor(ptr %object, i1 %grad_mode, ptr %forward, ptr %l
   br i1 %known_class, label %look, label %no
 look:
   %handle = getelementptr i8, ptr %object, i64 {tensor_offset}
+  %fine = call i1 @read_handle(ptr %handle, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer)
+  ret i1 %fine
+no:
+  ret i1 false
+}}
+
+; Do the same for the at::Tensor at %handle.
+define internal i1 @read_handle(ptr %handle, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer) {{
+  %dtype_to = alloca i32
   %tensor = load ptr, ptr %handle
   %keys_at = getelementptr i8, ptr %tensor, i64 {keys_offset}
   %keys = load i64, ptr %keys_at
@@ -135,8 +143,9 @@ no:
   ret i1 false
 }}
 
-; A Tensor of %layout, and where its content begins. Null: Python's error is set, or there is no memory.
-define internal ptr @new_tensor(ptr %layout, ptr %pointer) {{
+; Allocate a Tensor of %layout, and store the address of its data in %pointer. The caller owns the at::Tensor on the
+; heap that is returned. Null: there is no memory.
+define internal ptr @new_handle(ptr %layout, ptr %pointer) {{
   %rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
   %sizes_at = getelementptr %Layout, ptr %layout, i64 0, i32 2
   %strides_at = getelementptr %Layout, ptr %layout, i64 0, i32 3
@@ -154,11 +163,16 @@ define internal ptr @new_tensor(ptr %layout, ptr %pointer) {{
 made:
   %handle = load ptr, ptr %handle_to
   %e = call i32 @aoti_torch_get_data_ptr(ptr %handle, ptr %pointer)
+  ret ptr %handle
+no:
+  ret ptr null
+}}
+
+; Return the object of Python for the at::Tensor that @new_handle has returned, which is freed. Null: an error is set.
+define internal ptr @object_of_handle(ptr %handle) {{
   %object = call ptr @{wrap}(ptr %handle)
   %d = call i32 @aoti_torch_delete_tensor_object(ptr %handle)
   ret ptr %object
-no:
-  ret ptr null
 }}
 
 @level_name = private constant [15 x i8] c"_current_level\\00"
@@ -184,8 +198,8 @@ declare ptr @PyCapsule_GetPointer(ptr, ptr)
 
 
 def tensor_reading_text(objects: TensorObjects) -> str:
-    """Functions for a module: ``is_plain``, ``read_tensor``, ``read_scalar`` and ``new_tensor``, and what they declare
-    of CPython."""
+    """Functions for a module: ``is_plain``, ``read_tensor``, ``read_scalar``, ``new_handle`` and others, and what they
+    declare of CPython."""
     declarations = []
     for name, type in FUNCTIONS.items():
         result, _, parameters = type.partition(" ")

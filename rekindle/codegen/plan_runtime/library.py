@@ -7,8 +7,10 @@ import sys
 from functools import cache
 from typing import Final
 
+from rekindle.codegen.llvm.call_sites import MAX_LAUNCHES
 from rekindle.codegen.llvm.cpython_wrappers import object_class_offset
 from rekindle.codegen.llvm.engine import PREOPTIMIZED, NativeCode, compile_module
+from rekindle.codegen.llvm.launch_ir import kernel_launch_text
 from rekindle.codegen.llvm.library import MissingSymbolError
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
@@ -18,6 +20,7 @@ from rekindle.codegen.plan_runtime import (
     control_ir,
     conversion_ir,
     entry_ir,
+    kernel_ir,
     number_ir,
     ownership_ir,
     type_check_ir,
@@ -72,6 +75,7 @@ _HANDLERS: Final = (
     *number_ir.HANDLERS,
     *container_ir.HANDLERS,
     *call_ir.HANDLERS,
+    *kernel_ir.HANDLERS,
     *control_ir.HANDLERS,
 )
 _SUPPORT: Final = (
@@ -94,7 +98,7 @@ def library_text() -> str | None:
         return None
     text = "\n".join([_DECLARATIONS, number_ir.DECLARATIONS, *_SUPPORT, *_HANDLERS])
     text = text.replace("{class_offset}", str(class_offset)).replace("{tensor_offset}", str(objects.tensor_offset))
-    return "\n".join([PREOPTIMIZED, tensor_reading_text(objects), text])
+    return "\n".join([PREOPTIMIZED, tensor_reading_text(objects), kernel_launch_text(MAX_LAUNCHES), text])
 
 
 @cache

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rekindle.codegen.aten.functions import AtenFunction, aten_function
+from rekindle.codegen.fusion import KIND as FUSION_GROUP
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.graph import Node
 from rekindle.ir.types import INT, ListType, TensorType
@@ -152,4 +153,4 @@ def writes_natively(instruction: Instruction, arrays: Mapping[int, Kind]) -> boo
     kind = instruction.node.kind
     if kind == "prim::ListUnpack" or instruction.operation is operator.getitem:
         return arrays.get(instruction.inputs[0]) is Kind.TENSORS
-    return kind == "prim::ConstantChunk" or function_of(instruction.node) is not None
+    return kind in ("prim::ConstantChunk", FUSION_GROUP) or function_of(instruction.node) is not None

@@ -8,7 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rekindle.codegen.llvm.call_sites import site_of
 from rekindle.codegen.plan_runtime.frame import WORD
+from rekindle.ir.subgraph_execution import PatchableOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,21 @@ class Reference:
     value: object
 
 
-Operand = int | Label | Reference
+@dataclass(slots=True, eq=False)
+class EntryLabel:
+    """An instruction of the table, which is known once :meth:`InstructionTable.place` has been called."""
+
+    entry: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSite:
+    """The site that the kernels of an operation are launched from: its address, or 0 as long as there is none."""
+
+    operation: PatchableOperation
+
+
+Operand = int | Label | EntryLabel | Reference | KernelSite
 
 
 @dataclass(slots=True)
@@ -56,6 +72,10 @@ class InstructionTable:
         """Append an instruction; ``next`` is where it leads to, by default the one that is appended next."""
         self.entries.append(_Entry(handler, index, operands, next))
 
+    def place(self, label: EntryLabel) -> None:
+        """Have ``label`` stand for the instruction that is appended next."""
+        label.entry = len(self.entries)
+
     def static(self, data: bytes) -> int:
         """Return the address of 16-byte aligned memory that holds ``data`` as long as the table lives."""
         buffer = ctypes.create_string_buffer(len(data) + 16)
@@ -64,35 +84,56 @@ class InstructionTable:
         self.kept.append(buffer)
         return start
 
-    def finish(self, address_of: Callable[[str], int]) -> tuple[Any, dict[int, list[int]]]:
-        """Return an array of the words, and, by the identity of each object that is referred to, the indices of the
-        words that do."""
+    def finish(self, address_of: Callable[[str], int]) -> FinishedTable:
+        """Make words of the instructions."""
         places = [0, *itertools.accumulate(3 + len(entry.operands) for entry in self.entries)]
         words: Any = (ctypes.c_int64 * places[-1])()
+        found = FinishedTable(words)
         base = ctypes.addressof(words)
-        starts = {index: base + places[number] * WORD for index, number in self.starts.items()}
-        references: dict[int, list[int]] = {}
+
+        def address(label: Label | EntryLabel) -> int:
+            entry = self.starts[label.index] if isinstance(label, Label) else label.entry
+            return base + places[entry] * WORD
+
         values: list[int] = []
         for number, entry in enumerate(self.entries, 1):
-            following = base + places[number] * WORD if entry.next is None else starts[entry.next.index]
+            following = base + places[number] * WORD if entry.next is None else address(entry.next)
             values += (address_of(entry.handler), following, entry.index)
             for operand in entry.operands:
-                if isinstance(operand, Reference):
-                    self.kept.append(operand.value)
-                    references.setdefault(id(operand.value), []).append(len(values))
-                    values.append(id(operand.value))
-                else:
-                    values.append(starts[operand.index] if isinstance(operand, Label) else operand)
+                match operand:
+                    case Reference(value):
+                        self.kept.append(value)
+                        found.references.setdefault(id(value), []).append(len(values))
+                        values.append(id(value))
+                    case KernelSite(operation):
+                        found.sites.setdefault(id(operation), []).append(len(values))
+                        values.append(0)
+                    case Label() | EntryLabel():
+                        values.append(address(operand))
+                    case _:
+                        values.append(operand)
         words[:] = values
-        return words, references
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedTable:
+    """The words of instructions, and the indices of those that refer to objects, by the identity of the object:
+    ``references`` hold its address, ``sites`` that of the site of its kernels."""
+
+    words: Any
+    references: dict[int, list[int]] = field(default_factory=dict)
+    sites: dict[int, list[int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """Where a plan calls an operation: the words at ``places``. Called with another function, it has that called."""
+    """Where a plan calls an operation: the words at ``places``, and those at ``sites`` that launch its kernels. Called
+    with another function, it has that called."""
 
     words: Any
     places: Sequence[int]
+    sites: Sequence[int]
     kept: list[object]
 
     def __call__(self, function: Callable[..., Any]) -> None:
@@ -100,3 +141,5 @@ class CallSite:
         self.kept.append(function)  # what was called before stays alive: another thread may be in it
         for place in self.places:
             self.words[place] = id(function)
+        for place in self.sites:
+            self.words[place] = site_of(function) or 0

@@ -27,7 +27,7 @@ from rekindle.ops.python.tuples import check_count
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import copy_constant
 from rekindle.runtime.interpreter.state import InterpreterState
-from rekindle.runtime.native_plans.instruction_table import CallSite
+from rekindle.runtime.native_plans.instruction_table import CallSite, FinishedTable
 from rekindle.runtime.native_plans.writer import PlanWriter, Unsuitable
 from rekindle.runtime.native_plans.written_plan import written_plan
 
@@ -52,9 +52,10 @@ class NativePlan:
 
     def function(self, library: NativeCode, writer: PlanWriter, fallback: Callable[..., Any]) -> Callable[..., Any]:
         """Return the function, which keeps the plan alive; what it does not take, it hands to ``fallback``."""
-        words, references = writer.table.finish(library.address)
+        table = writer.table.finish(library.address)
+        words = table.words
         self._kept += [*writer.table.kept, words, library, fallback]
-        self._link_operations(words, references)
+        self._link_operations(table)
         file = f"{_FILE}{next(_numbers)}>"
         structure = self._structure(writer, words, file, fallback)
         function = function_at(library.address(ENTRY), self.code.basename, capsule_of(structure), self)
@@ -71,11 +72,12 @@ class NativePlan:
         shown = [f"{line:{width}} | {' '.join(written.get(at, []))}".rstrip(" |") for at, line in enumerate(lines)]
         return "\n".join(shown)
 
-    def _link_operations(self, words: Any, references: dict[int, list[int]]) -> None:
+    def _link_operations(self, table: FinishedTable) -> None:
         """Have operations that become faster later be called in their new form."""
         for value in list(self._kept):
             if isinstance(value, PatchableOperation):
-                value.add_call_site(CallSite(words, references.get(id(value), []), self._kept))
+                places, sites = table.references.get(id(value), []), table.sites.get(id(value), [])
+                value.add_call_site(CallSite(table.words, places, sites, self._kept))
 
     def _structure(self, writer: PlanWriter, words: Any, file: str, fallback: Callable[..., Any]) -> PlanStructure:
         layout = writer.layout

@@ -257,11 +257,13 @@ class PlanWriter:
                 pass
             del self.table.entries[mark:]
             del self.temporaries[temporaries:]
-        self._python_call(instruction)
+        self.call_python(instruction)
+        self.python_calls += self.weights[self.index]
 
     # ----------------------------------------------------------------------------------------------------- Python calls
 
-    def _python_call(self, instruction: Instruction) -> None:
+    def call_python(self, instruction: Instruction) -> None:
+        """Write a call of the operation of an instruction by Python."""
         function, positional, named = _python_function(instruction)
         operands: list[Operand] = []
         for each in (*positional, *(value for _, value in named)):
@@ -271,7 +273,6 @@ class PlanWriter:
                 operands += self._boxed(each)
         names = Reference(tuple(name for name, _ in named)) if named else 0
         self.emit("call_python", Reference(function), len(operands) // 2, names, *operands)
-        self.python_calls += self.weights[self.index]
         outputs = instruction.outputs
         if len(instruction.node.outputs) <= 1:
             self.store_result(outputs[0] if outputs else None)

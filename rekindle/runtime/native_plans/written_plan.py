@@ -7,10 +7,11 @@ from typing import Final
 from rekindle.runtime.interpreter.code import Code
 from rekindle.runtime.interpreter.instructions import Opcode
 from rekindle.runtime.native_plans.aten_calls import write_aten_call
+from rekindle.runtime.native_plans.kernel_calls import write_kernel_call
 from rekindle.runtime.native_plans.operators import write_arithmetic, write_by_kind
 from rekindle.runtime.native_plans.writer import Demoted, PlanWriter, Unsuitable
 
-WAYS: Final = (write_by_kind, write_arithmetic, write_aten_call)
+WAYS: Final = (write_by_kind, write_arithmetic, write_kernel_call, write_aten_call)
 """What may write an operator, in this order; Python is called where none does."""
 
 _MAX_WORDS: Final = 1 << 16
