@@ -130,7 +130,7 @@ _UNKNOWN: Final = "kernels do not know this operator"
 
 _WAYS_OUT: Final = {
     _UNKNOWN: "write it with operators that fuse (docs/kernels.md)",
-    "no operator beside it fuses with it": "a kernel takes two operators at least, so put another one beside it",
+    "no operator beside it fuses with it": "kernels run it only beside operators that compute",
     "complex": "compute with real and imaginary parts",
     "made for the CPU": "move the tensors to the CPU",
     "is not constant": "make that a constant: a literal, a Final attribute, or one of a frozen module",

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.codegen.fusible import (
+    computes,
     is_join,
     is_literal,
     is_lookup,
@@ -76,16 +77,18 @@ def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
 @dataclass(slots=True)
 class FuseGraph:
     """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
-    kind. Without ``products``, none of matrices is among them."""
+    kind. Without ``products``, none of matrices is among them. With ``alone``, an operator that kernels compute faster
+    than PyTorch's (:func:`~rekindle.codegen.fusible.computes`) becomes a group where nothing fuses with it."""
 
     least: int = 2
     most: int = 100
     products: bool = True
+    alone: bool = False
 
     name: ClassVar[str] = "fuse_graph"
 
     def run(self, graph: Graph) -> bool:
-        fusion = _Fusion(graph, self.least, self.most, MAX_PRODUCTS if self.products else 0)
+        fusion = _Fusion(graph, self.least, self.most, MAX_PRODUCTS if self.products else 0, self.alone)
         fusion.collect(graph.block)
         for members in fusion.groups:
             _make_group(graph, members)
@@ -98,8 +101,9 @@ class FuseGraph:
 
 
 class _Fusion:
-    def __init__(self, graph: Graph, least: int, most: int, most_products: int) -> None:
+    def __init__(self, graph: Graph, least: int, most: int, most_products: int, alone: bool) -> None:
         self.aliases = AliasDb(graph)
+        self.alone = alone
         self.least = least
         self.most = most
         self.most_products = most_products
@@ -117,7 +121,7 @@ class _Fusion:
             if node in self.taken or not self._may_be_last(node):
                 continue
             members = self._grow(node)
-            if _operators_in(members) >= self.least:
+            if _operators_in(members) >= self.least or any(map(self._pays_alone, members)):
                 self.taken.update(members)
                 self.groups.append(members)
                 self.changed = True
@@ -140,11 +144,14 @@ class _Fusion:
         if may_alias_input(node):
             self.reasons[node] = "its result may be a view of what is outside, or that itself"
             return False
-        if not any(self._is_candidate(value) for value in node.inputs):
+        if not self._pays_alone(node) and not any(self._is_candidate(value) for value in node.inputs):
             self.reasons[node] = "no operator beside it fuses with it"
             return False
         # Whoever limits changes does so here: what moves below, moves for this group alone.
         return may_change("fuse", node)
+
+    def _pays_alone(self, node: Node) -> bool:
+        return self.alone and computes(node)
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None

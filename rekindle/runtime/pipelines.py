@@ -6,8 +6,7 @@ strategy ``native``, the default, runs
 1. :class:`~rekindle.passes.PartialEvaluation`, for what is assumed of calls like it;
 2. :data:`OPTIMIZATION`;
 3. :data:`SPECIALIZATION`, if the graph queries properties of its arguments;
-4. :data:`DIFFERENTIATION`, if gradients may be recorded;
-5. :data:`FUSION`.
+4. :data:`DIFFERENTIATION` and :data:`RECORDED_FUSION`, if gradients may be recorded, or else :data:`FUSION`.
 
 ``simple`` ends after 3. ``profiling`` runs :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a
 profiled call. The others are those of freezing and of transforms. ``autodiff``, which is below this package, has
@@ -131,11 +130,15 @@ _LIBRARY: Final = frozenset(
 DIFFERENTIATION: tuple[Pass, ...] = (
     CreateDifferentiableGraphs(threshold=3, counts=computes, excluded=_LIBRARY, loops=True),
 )
-"""Runs after all others but :data:`FUSION` where gradients are recorded. A graph with a backward graph of its own costs
-about as much as three small operators and their derivatives."""
+"""Runs after all others but :data:`RECORDED_FUSION` where gradients are recorded. A graph with a backward graph of its
+own costs about as much as three small operators and their derivatives."""
 
-FUSION: tuple[Pass, ...] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
-"""Runs last of all in ``native``."""
+FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())
+"""Runs last of all in ``native``, where no gradients are recorded."""
+
+RECORDED_FUSION: tuple[Pass, ...] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
+"""Runs in its place outside the graphs of :data:`DIFFERENTIATION`: single operators stay PyTorch's, with its
+derivatives."""
 
 GUARD_ELIMINATION: tuple[Pass, ...] = (EliminateGuards(keep_only_queried=True),)
 """Runs after guards were inserted: keeps those that pay."""

@@ -41,7 +41,7 @@ def test_matrix_products_kernels_and_views(strategy: str) -> None:
 
 UNFUSED = """
 def total(x):
-    y = torch.logcumsumexp(x, 0) + 1
+    y = torch.cat((torch.logcumsumexp(x, 0), x))
     for i in range(3):
         y.add_(i)
     return y
@@ -58,21 +58,21 @@ def test_everything_that_is_not_fused(strategy: str) -> None:
         "\n"
         "aten::logcumsumexp: kernels do not know this operator\n"
         "    def total(x):\n"
-        "        y = torch.logcumsumexp(x, 0) + 1\n"
-        "            ^^^^^^^^^^^^^^^^^^\n"
+        "        y = torch.cat((torch.logcumsumexp(x, 0), x))\n"
+        "                       ^^^^^^^^^^^^^^^^^^\n"
         "Hint: write it with operators that fuse (docs/kernels.md), or let it be: "
         'require_fused(allow=["aten::logcumsumexp"])\n'
         "\n"
-        "aten::add: no operator beside it fuses with it\n"
+        "aten::cat: no operator beside it fuses with it\n"
         "    def total(x):\n"
-        "        y = torch.logcumsumexp(x, 0) + 1\n"
-        "            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        "Hint: a kernel takes two operators at least, so put another one beside it, or let it be: "
-        'require_fused(allow=["aten::add"])\n'
+        "        y = torch.cat((torch.logcumsumexp(x, 0), x))\n"
+        "            ^^^^^^^^^\n"
+        "Hint: kernels run it only beside operators that compute, or let it be: "
+        'require_fused(allow=["aten::cat"])\n'
         "\n"
         "aten::add_ × 3: kernels do not know this operator\n"
         "    def total(x):\n"
-        "        y = torch.logcumsumexp(x, 0) + 1\n"
+        "        y = torch.cat((torch.logcumsumexp(x, 0), x))\n"
         "        for i in range(3):\n"
         "            y.add_(i)\n"
         "            ^^^^^^\n"
@@ -83,8 +83,8 @@ def test_everything_that_is_not_fused(strategy: str) -> None:
 
 def test_what_is_allowed(strategy: str) -> None:
     f = unit(UNFUSED).total
-    assert [each.what for each in blockers(f, torch.ones(3), "aten::logcumsumexp")] == ["aten::add", "aten::add_"]
-    with torch.no_grad(), rekindle.require_fused(allow=["aten::logcumsumexp", "aten::add", "aten::add_"]):
+    assert [each.what for each in blockers(f, torch.ones(3), "aten::logcumsumexp")] == ["aten::cat", "aten::add_"]
+    with torch.no_grad(), rekindle.require_fused(allow=["aten::logcumsumexp", "aten::cat", "aten::add_"]):
         f(torch.ones(3))
 
 

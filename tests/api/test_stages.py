@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import torch
 import rekindle
 from rekindle.api.stages import stages_of
 from rekindle.errors import ArgumentError
+from rekindle.ir.graph import Graph
 from rekindle.ir.text.parser import parse_graph
 from rekindle.passes import DeadCodeElimination, Inlining, PartialEvaluation
 from rekindle.runtime.pipelines import FUSION, OPTIMIZATION, SPECIALIZATION
@@ -98,7 +100,13 @@ def test_texts_are_graphs_and_diffs_lead_from_one_to_the_next() -> None:
 def test_the_last_stage_is_what_calls_run() -> None:
     function = rekindle.script(program)
     run = function.graph_for(torch.ones(1), 4)
-    assert str(rekindle.stages(function)[-1].graph.copy()) == str(run.copy())  # copies number their values anew
+    last = rekindle.stages(function, torch.ones(1), 4)[-1]
+    assert _unnumbered(last.graph.copy()) == _unnumbered(run.copy())
+
+
+def _unnumbered(graph: Graph) -> str:
+    """The text without the numbers that make names unique, which depend on the names that there were before."""
+    return re.sub(r"(%[a-z]\w*)\.\d+", r"\1", str(graph))
 
 
 def test_stages_are_python_that_runs_by_itself() -> None:
@@ -110,11 +118,11 @@ def test_stages_are_python_that_runs_by_itself() -> None:
     assert_same(names["plan"](torch.ones(2), 4), expected)
     assert_same(stage.function(torch.ones(2), 4), expected)
     assert "f0 = torch.mul\n" in stage.python
-    assert "f10 = builtins.str\n" in stage.python
+    assert "f9 = builtins.str\n" in stage.python
 
 
 def gated(x: torch.Tensor, y: torch.Tensor):
-    return torch.tanh(x) * y, x - y
+    return torch.tanh(x) * y, torch.kron(x, y)
 
 
 def test_groups_of_operators_are_python_too() -> None:
@@ -124,7 +132,7 @@ def test_groups_of_operators_are_python_too() -> None:
         == """\
 import torch
 
-f1 = torch.sub
+f1 = torch.kron
 
 def f0():  # prim::FusionGroup
     import torch
@@ -143,12 +151,12 @@ def f0():  # prim::FusionGroup
 f0 = f0()
 
 def plan(r0, r1):
- r3 = f0(r0, r1)
- r4 = f1(r0, r1)
+ r2 = f0(r0, r1)
+ r3 = f1(r0, r1)
  r0 = r1 = None
- r5 = (r3, r4, )
- r3 = r4 = None
- return r5
+ r4 = (r2, r3, )
+ r2 = r3 = None
+ return r4
 """
     )
     names: dict[str, Any] = {}

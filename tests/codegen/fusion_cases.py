@@ -180,4 +180,24 @@ graph(%x : Float(*, *)):
   %d : Float(*, *) = aten::neg(%c)
   return (%d)
 """,
+    "fuse_graph{alone=True}: an operator that computes is a group by itself, with the views that it reads": """
+graph(%x : Tensor, %y : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::inner(%a, %y)
+  %t : Tensor = aten::transpose(%b, %0, %1)
+  %c : Tensor = aten::relu(%t)
+  return (%c)
+""",
+    "fuse_graph{alone=True}: products, views, joins and lookups are left to PyTorch": """
+graph(%x : Tensor, %y : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mm(%x, %y)
+  %t : Tensor = aten::transpose(%y, %0, %1)
+  %list : Tensor[] = prim::ListConstruct(%x, %y)
+  %b : Tensor = aten::cat(%list, %0)
+  return (%a, %t, %b)
+""",
 }

@@ -15,13 +15,14 @@ from typing import Final
 import torch
 
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
+from rekindle.codegen.fusible import computes
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION
+from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION, RECORDED_FUSION
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
 from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (
@@ -73,12 +74,15 @@ class NativeVersions(GraphVersions):
         return self._version_of(graph, started)
 
     def _fused(self, arguments: Sequence[object] | None, may_record: bool, is_last: bool) -> Graph | None:
-        """The graph of a version; None where there is nothing to differentiate, so that the version is the one for
-        calls that record no gradients."""
+        """The graph of a version; None where there is nothing to differentiate and nothing that a kernel computes
+        alone, so that the version is the one for calls that record no gradients."""
         graph = self._shared_graph(arguments).copy()
-        if may_record and not optimize(graph, DIFFERENTIATION) and not is_last:
+        if not may_record:
+            optimize(graph, FUSION)
+            return graph
+        if not optimize(graph, DIFFERENTIATION) and not is_last and not any(map(computes, graph.all_nodes())):
             return None
-        optimize(graph, FUSION)
+        optimize(graph, RECORDED_FUSION)
         return graph
 
     def _shared_graph(self, arguments: Sequence[object] | None) -> Graph:
@@ -117,8 +121,8 @@ def _may_record(arguments: Sequence[object]) -> bool:
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that make the version of ``record`` for these arguments."""
-    derivatives = DIFFERENTIATION if _may_record(arguments) else ()
-    return (*pipeline_for(record, arguments), *derivatives, *FUSION)
+    last = (*DIFFERENTIATION, *RECORDED_FUSION) if _may_record(arguments) else FUSION
+    return (*pipeline_for(record, arguments), *last)
 
 
 def native_version(graph: Graph, name: str) -> Version:
