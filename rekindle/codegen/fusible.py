@@ -7,7 +7,18 @@ from typing import Final
 import torch
 
 from rekindle.analysis.constants import is_constant, value_of
-from rekindle.codegen.operators import JOINS, LOOKUPS, POOLS, PRODUCTS, ROWS, RULES, VIEWS, PointwiseOp, ResultDtype
+from rekindle.codegen.operators import (
+    COMPOSITES,
+    JOINS,
+    LOOKUPS,
+    POOLS,
+    PRODUCTS,
+    ROWS,
+    RULES,
+    VIEWS,
+    PointwiseOp,
+    ResultDtype,
+)
 from rekindle.codegen.operators.concat import MAX_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.operators.schema import FunctionSchema
@@ -43,7 +54,13 @@ def is_row_operator(node: Node) -> bool:
 
 def is_product(node: Node) -> bool:
     """Whether it multiplies matrices."""
-    return qualified_name(node) in PRODUCTS
+    name = qualified_name(node)
+    return name in PRODUCTS or (name in COMPOSITES and COMPOSITES[name].multiplies)
+
+
+def is_composite(node: Node) -> bool:
+    """Whether kernels compute it as the operators that it consists of."""
+    return qualified_name(node) in COMPOSITES
 
 
 def is_lookup(node: Node) -> bool:
@@ -52,16 +69,16 @@ def is_lookup(node: Node) -> bool:
 
 
 def computes(node: Node) -> bool:
-    """Whether it is an operator that kernels are for: elementwise or along rows, and no view, and no product."""
+    """Whether it is an operator that kernels are for: elementwise, along rows or made of such; no view, no product."""
     rule = rule_of(node)
-    return is_row_operator(node) or (rule is not None and not rule.may_be_self)
+    return is_row_operator(node) or is_composite(node) or (rule is not None and not rule.may_be_self)
 
 
 def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
     name = qualified_name(node)
     rule = None if name is None else RULES.get(name)
-    is_new = any(name in known for known in (ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS))
+    is_new = any(name in known for known in (ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS, COMPOSITES))
     return not is_new and (rule is None or rule.may_be_self)
 
 
@@ -75,14 +92,14 @@ def refusal(node: Node) -> str | None:
     if name is None:
         return "no operator of this kind is known"
     rule = RULES.get(name)
-    if rule is None and not any(name in known for known in (VIEWS, ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS)):
+    if rule is None and not any(name in known for known in (VIEWS, ROWS, JOINS, LOOKUPS, POOLS, PRODUCTS, COMPOSITES)):
         return "kernels do not know this operator"
     for value in (*node.inputs, *node.outputs):
         if isinstance(value.type, TensorType):
             reason = _of_type(value.type)
             if reason is not None:
                 return reason
-    if name in ROWS or name in POOLS:
+    if name in ROWS or name in POOLS or name in COMPOSITES:
         return _of_rows(node)
     if name in JOINS:
         return _of_join(node)
@@ -120,9 +137,10 @@ def is_join(node: Node) -> bool:
 
 
 def _is_list_of_parts(node: Node) -> bool:
-    """Whether it makes a list of tensors that is only there to be joined."""
+    """Whether it makes a list of tensors that is only there to be joined, or for a composite to take apart."""
     are_tensors = all(isinstance(value.type, TensorType) for value in node.inputs)
-    return bool(node.inputs) and are_tensors and all(is_join(use.user) for use in node.output.uses)
+    users = [use.user for use in node.output.uses]
+    return bool(node.inputs) and are_tensors and all(is_join(user) or is_composite(user) for user in users)
 
 
 def _of_join(node: Node) -> str | None:
@@ -227,7 +245,8 @@ def _of_rows(node: Node) -> str | None:
     if is_sum and is_literal(size := node.named_input("size")) and literal(size) is None:
         return "its result is its argument"
     for argument, value in zip(schema.arguments, node.inputs, strict=True):
-        if not is_literal(value) and not isinstance(value.type, TensorType):
+        is_list = value.node.kind == "prim::ListConstruct" and _is_list_of_parts(value.node)
+        if not is_list and not is_literal(value) and not isinstance(value.type, TensorType):
             return f"its argument '{argument.name}' is not constant"
     return None
 
@@ -259,7 +278,7 @@ def is_literal(value: Value) -> bool:
 
 def _takes_lists_as_they_are(node: Node) -> bool:
     name = qualified_name(node)
-    return any(name in known for known in (RULES, ROWS, VIEWS, JOINS, LOOKUPS, POOLS))
+    return any(name in known for known in (RULES, ROWS, VIEWS, JOINS, LOOKUPS, POOLS, COMPOSITES))
 
 
 def literal(value: Value) -> object:

@@ -39,7 +39,7 @@ from rekindle.codegen.fusible import (
 )
 from rekindle.errors import SourceRange
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import ListType, TensorType
 from rekindle.rewriting.changes import may_change
 
 KIND: Final = "prim::FusionGroup"
@@ -95,7 +95,7 @@ class FuseGraph:
         _BLOCKERS[graph] = [
             Blocker(node.kind, node.range, fusion.reasons[node])
             for node in graph.all_nodes()
-            if node in fusion.reasons and any(isinstance(output.type, TensorType) for output in node.outputs)
+            if node in fusion.reasons and any(map(_is_tensors, node.outputs))
         ]
         return fusion.changed
 
@@ -249,6 +249,12 @@ class _Fusion:
             self.changed = True
             self.aliases.move_after_topologically_valid(each, members[-1])
         return [node] if self.aliases.nodes_to_move_before(node, members[0]) == [node] else None
+
+
+def _is_tensors(value: Value) -> bool:
+    """Whether it is a tensor, or a list of tensors."""
+    type = value.type.element if isinstance(value.type, ListType) else value.type
+    return isinstance(type, TensorType)
 
 
 def _operators_in(members: Sequence[Node]) -> int:

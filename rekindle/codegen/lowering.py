@@ -36,6 +36,7 @@ from rekindle.codegen.loop_ir.scalar_types import ScalarType, arithmetic_type
 from rekindle.codegen.matmul import product_nest
 from rekindle.codegen.nest_builder import NeedsMaterialization, StoreTarget, nest_of
 from rekindle.codegen.operators import (
+    COMPOSITES,
     JOINS,
     LOOKUPS,
     POOLS,
@@ -48,6 +49,7 @@ from rekindle.codegen.operators import (
     ResultDtype,
     RowOp,
 )
+from rekindle.codegen.operators.composites import Composite
 from rekindle.codegen.operators.gather import GatherOp
 from rekindle.codegen.operators.matmul import LEFT_TO_BLAS, MAX_MULTIPLICATIONS
 from rekindle.codegen.operators.pooling import Pool, beyond_the_edge, windows
@@ -67,6 +69,7 @@ from rekindle.codegen.value_descriptors import (
     scalar_of,
 )
 from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.scalar_types import DTYPES
 from rekindle.ir.types import TensorType
 
@@ -203,40 +206,55 @@ class _Lowering:
         if name is None:
             raise Unsupported(f"{node.kind} of these types")
         arguments = [self.values[value] for value in node.inputs]
-        if name in VIEWS:
-            self._view(node, name, arguments)
-            return
-        schema = node.schema
-        assert schema is not None
-        names = [each.name for each in schema.arguments]
-        if name in RULES:
-            self.values[node.output] = self._computed(names, RULES[name], arguments)
-        elif name in JOINS:
-            self.values[node.output] = self._joined(name, arguments)
-        elif name in LOOKUPS:
-            self.values[node.output] = _looked(LOOKUPS[name], arguments)
-        elif name in POOLS:
-            self.values[node.output] = self._pooled(names, POOLS[name], arguments)
-        elif name in PRODUCTS:
-            self.values[node.output] = self._multiplied(name, arguments)
-        elif name in ROWS:
-            for output, row_rule in zip(node.outputs, ROWS[name], strict=True):
-                fold = self._of_channels if row_rule.channels else self._folded
-                self.values[output] = fold(names, row_rule, arguments)
-        else:
-            raise Unsupported(name)
-
-    def _view(self, node: Node, name: str, arguments: list[Any]) -> None:
-        base: Tensor = arguments[0]
-        numbers = [each.value if isinstance(each, ScalarValue) else each for each in arguments[1:]]
         if node.kind == "prim::ConstantChunk":
-            numbers = [node.attributes["chunks"], node.attributes["dim"]]
-        try:
-            views = VIEWS[name](base.layout.sizes, *numbers)
-        except (IndexError, ValueError) as error:
-            raise Unsupported(f"{name} of these sizes") from error
-        for output, view in zip(node.outputs, views, strict=True):
-            self.values[output] = _viewed(base, view)
+            results = _views(name, [*arguments, node.attributes["chunks"], node.attributes["dim"]])
+        else:
+            schema = node.schema
+            assert schema is not None
+            results = self._applied(name, [each.name for each in schema.arguments], arguments)
+        self.values.update(zip(node.outputs, results, strict=True))
+
+    def _applied(self, name: str, names: list[str], arguments: list[Any]) -> Sequence[Tensor]:
+        """The outputs of an operator, whose parameters have these ``names``."""
+        if name in VIEWS:
+            return _views(name, arguments)
+        if name in RULES:
+            return (self._computed(names, RULES[name], arguments),)
+        if name in JOINS:
+            return (self._joined(name, arguments),)
+        if name in LOOKUPS:
+            return (_looked(LOOKUPS[name], arguments),)
+        if name in POOLS:
+            return (self._pooled(names, POOLS[name], arguments),)
+        if name in PRODUCTS:
+            return (self._multiplied(name, arguments),)
+        if name in COMPOSITES:
+            return self._expanded(COMPOSITES[name], names, arguments)
+        if name in ROWS:
+            rules = [(rule, self._of_channels if rule.channels else self._folded) for rule in ROWS[name]]
+            return [fold(names, rule, arguments) for rule, fold in rules]
+        raise Unsupported(name)
+
+    def _emit(self, operator: str, *arguments: Any) -> Any:
+        """Apply an operator for a composite: see :class:`~rekindle.codegen.operators.composites.Emitter`."""
+        name = f"aten::{operator}"
+        found = REGISTRY.find(name)
+        assert found is not None, name
+        parameters = found.schema.arguments
+        given = [*arguments, *(each.default for each in parameters[len(arguments) :])]
+        (result,) = self._applied(name, [each.name for each in parameters], [_argument(each) for each in given])
+        return result
+
+    def _expanded(self, rule: Composite, names: list[str], arguments: list[Any]) -> Sequence[Tensor]:
+        dtypes = set[torch.dtype]()
+        for name, argument in zip(names, arguments, strict=True):
+            for each in argument if isinstance(argument, list) else [argument]:
+                if isinstance(each, Tensor) and name not in rule.indices:
+                    dtypes.add(each.layout.dtype)
+        if len(dtypes) != 1 or not dtypes <= {torch.float32, torch.float64}:
+            raise Unsupported("a composite of such dtypes")
+        found = rule.expand(self._emit, *(each.value if isinstance(each, ScalarValue) else each for each in arguments))
+        return found if isinstance(found, tuple) else (found,)
 
     def _computed(self, names: list[str], rule: PointwiseOp, arguments: list[Any]) -> Pointwise:
         arguments = _with_channels(names, rule.channels, arguments) if rule.channels else arguments
@@ -472,10 +490,23 @@ def _constant(node: Node) -> Any:
     """A constant as rules take it."""
     if isinstance(node.output.type, TensorType):
         raise Unsupported("a constant tensor")
-    value = value_of(node)
-    if isinstance(value, bool):
-        return value
-    return ScalarValue(type(value), value) if isinstance(value, int | float) else value
+    return _argument(value_of(node))
+
+
+def _argument(value: Any) -> Any:
+    """A value of Python as rules take it."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return ScalarValue(type(value), value) if is_number else value
+
+
+def _views(name: str, arguments: list[Any]) -> Sequence[Tensor]:
+    base: Tensor = arguments[0]
+    numbers = [each.value if isinstance(each, ScalarValue) else each for each in arguments[1:]]
+    try:
+        views = VIEWS[name](base.layout.sizes, *numbers)
+    except (IndexError, ValueError) as error:
+        raise Unsupported(f"{name} of these sizes") from error
+    return [_viewed(base, view) for view in views]
 
 
 def _viewed(base: Tensor, view: View) -> ViewValue:

@@ -1,7 +1,7 @@
 """What fuses: for each operator, its elements as expressions; for views, where their elements stand.
 
 A file for each family, as in :mod:`rekindle.ops`. :data:`RULES`, :data:`ROWS`, :data:`JOINS`, :data:`LOOKUPS`,
-:data:`POOLS`, :data:`PRODUCTS` and :data:`VIEWS` know them by qualified name.
+:data:`POOLS`, :data:`PRODUCTS`, :data:`COMPOSITES` and :data:`VIEWS` know them by qualified name.
 """
 
 from rekindle.codegen.operators import (
@@ -9,6 +9,7 @@ from rekindle.codegen.operators import (
     arithmetic as arithmetic,
     casts as casts,
     comparisons as comparisons,
+    composites as composites,
     concat as concat,
     gather as gather,
     math_functions as math_functions,
@@ -18,6 +19,7 @@ from rekindle.codegen.operators import (
     rows as rows,
     views as views,
 )
+from rekindle.codegen.operators.composites import COMPOSITES as COMPOSITES
 from rekindle.codegen.operators.concat import JOINS as JOINS, STACKS as STACKS
 from rekindle.codegen.operators.gather import LOOKUPS as LOOKUPS
 from rekindle.codegen.operators.matmul import PRODUCTS as PRODUCTS

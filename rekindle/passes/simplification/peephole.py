@@ -24,7 +24,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NONE, STRING, TENSOR, TensorType
+from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NONE, STRING, TENSOR, ClassType, TensorType
 from rekindle.ir.types.tensor import Sizes
 from rekindle.rewriting.node_rules import NodeRule, NodeRules, RewriteSite, apply_node_rules
 
@@ -106,6 +106,14 @@ def _is_none(at: RewriteSite) -> bool:
         if value.type in _PLAIN or isinstance(value.type, TensorType):
             return at.fold(node.kind == "aten::__isnot__")
     return False
+
+
+def _none_attribute(at: RewriteSite) -> bool:
+    """An attribute of a module that is None by its type."""
+    owner = at.node.input.type
+    if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
+        return False
+    return at.finish(at.constant(None, NONE))
 
 
 def _cast(at: RewriteSite) -> bool:
@@ -302,6 +310,7 @@ def _same_dtype(at: RewriteSite) -> bool:
 
 
 PEEPHOLE_RULES: Final[NodeRules] = {
+    "prim::GetAttr": (_none_attribute,),
     "aten::__not__": (_not,),
     **dict.fromkeys(("aten::Int", "aten::Float", "aten::Bool", "aten::str"), (_same_scalar,)),
     **dict.fromkeys(("aten::add", "aten::sub"), (_neutral(0),)),

@@ -164,4 +164,11 @@ graph(%x : Float(2, 3)):
   %r : (int, int) = prim::TupleConstruct(%1, %2)
   return (%r)
 """,
+    "an attribute that is None by its type, of an object that may not have it yet, stays": """
+graph(%m : __torch__.Entry, %x : Tensor):
+  %w : NoneType = prim::GetAttr[name="weight"](%m)
+  %t : bool = prim::GetAttr[name="training"](%m)
+  %r : (Tensor, NoneType, bool) = prim::TupleConstruct(%x, %w, %t)
+  return (%r)
+""",
 }
