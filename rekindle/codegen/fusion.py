@@ -95,7 +95,7 @@ class FuseGraph:
         _BLOCKERS[graph] = [
             Blocker(node.kind, node.range, fusion.reasons[node])
             for node in graph.all_nodes()
-            if node in fusion.reasons and any(map(_is_tensors, node.outputs))
+            if node in fusion.reasons and any(_is_tensor_result(output) for output in node.outputs)
         ]
         return fusion.changed
 
@@ -251,9 +251,10 @@ class _Fusion:
         return [node] if self.aliases.nodes_to_move_before(node, members[0]) == [node] else None
 
 
-def _is_tensors(value: Value) -> bool:
-    """Whether it is a tensor, or a list of tensors."""
-    type = value.type.element if isinstance(value.type, ListType) else value.type
+def _is_tensor_result(value: Value) -> bool:
+    """Whether it is a tensor, or a list of tensors that an operator makes."""
+    is_made = isinstance(value.type, ListType) and value.node.kind != "prim::ListConstruct"
+    type = value.type.element if is_made and isinstance(value.type, ListType) else value.type
     return isinstance(type, TensorType)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import torch
 
@@ -98,6 +98,9 @@ def lower(graph: Graph, inputs: Sequence[Layout | type]) -> LoweredKernel:
 
 
 Made = TypeVar("Made")
+
+_CACHED: Final = 1024
+"""How many elements may lie in any order."""
 
 
 class _NestSequence:
@@ -311,6 +314,8 @@ class _Lowering:
         if rule.is_variance and _less_degrees(given) >= math.prod(lengths):
             raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
         sizes = layout.sizes
+        if not rule.is_folded and _is_scattered(layout):
+            raise Unsupported("rows whose results lie in another order in memory")
         if rule.is_folded:
             numbered = ((dim, size) for dim, size in enumerate(layout.sizes))
             sizes = tuple(1 if dim in dims else size for dim, size in numbered if keeps or dim not in dims)
@@ -644,6 +649,15 @@ def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
     return found * dims if len(found) == 1 else found
+
+
+def _is_scattered(layout: Layout) -> bool:
+    """Whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so many that
+    they fall out of the cache: strides that are powers of two share a set of it."""
+    wide = [dim for dim, size in enumerate(layout.sizes) if size > 1]
+    if not wide or layout.strides[wide[-1]] == 1 or math.prod(layout.sizes) <= _CACHED:
+        return False
+    return any(layout.strides[dim] == 1 for dim in wide)
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:

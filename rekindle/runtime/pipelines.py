@@ -123,6 +123,7 @@ _LIBRARY: Final = frozenset(
     {
         *("aten::matmul", "aten::linear", "aten::mm", "aten::bmm", "aten::addmm", "aten::baddbmm"),
         *("aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::convolution", "aten::_convolution"),
+        *("aten::einsum", "aten::tensordot"),
     }
 )
 """What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
