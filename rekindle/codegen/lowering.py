@@ -102,6 +102,9 @@ Made = TypeVar("Made")
 _CACHED: Final = 1024
 """How many elements may lie in any order."""
 
+_LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
+"""From how many float32 elements on oneDNN computes an operator faster that nothing fuses with."""
+
 
 class _NestSequence:
     """The nests of a kernel, one after the other. What one has written, those behind it may load."""
@@ -177,6 +180,7 @@ class _Lowering:
     def lowered(self) -> LoweredKernel:
         for node in self.graph.nodes:
             self._node(node)
+        self._leave_to_onednn()
         outputs: list[Tensor] = [self.values[value] for value in self.graph.outputs]
         plan = _NestSequence(len(self.scalars), outputs)
         groups: dict[Hashable, list[StoreTarget]] = {}
@@ -196,6 +200,15 @@ class _Lowering:
         ]
         layouts = tuple(output.layout for output in outputs)
         return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
+
+    def _leave_to_onednn(self) -> None:
+        nodes = [node for node in self.graph.nodes if node.kind != "prim::Constant"]
+        if len(nodes) != 1 or len(nodes[0].inputs) != 2:
+            return
+        layout = self.values[nodes[0].output].layout
+        least = _LEFT_TO_ONEDNN.get((nodes[0].kind, self.values[nodes[0].inputs[1]]))
+        if least is not None and layout.dtype is torch.float32 and math.prod(layout.sizes) >= least:
+            raise Unsupported("an activation of so many elements that oneDNN is faster")
 
     def _node(self, node: Node) -> None:
         if node.kind == "prim::Constant":

@@ -216,3 +216,19 @@ def test_threads(threads: int) -> None:
             assert torch.equal(chain()(x, y), expected(x, y))
     finally:
         torch.set_num_threads(before)
+
+
+def test_large_activations_that_onednn_computes_faster() -> None:
+    f = rekindle.script(exact_gelu)
+    small, large = torch.randn(64), torch.randn(1 << 15)
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(f(small), exact_gelu(small))
+            torch.testing.assert_close(f(large), exact_gelu(large))
+        (group,) = (group for part in rekindle.report(f).parts for group in part.groups)
+        assert len(group.kernels) == 1
+        assert group.fallbacks["no kernel can be made for such inputs"] == 3
+
+
+def exact_gelu(x: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.gelu(x)
