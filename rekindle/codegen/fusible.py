@@ -74,6 +74,12 @@ def computes(node: Node) -> bool:
     return is_row_operator(node) or is_composite(node) or (rule is not None and not rule.may_be_self)
 
 
+def is_computed(node: Node) -> bool:
+    """Whether a kernel computes it, as far as the graph tells: not a batch norm that takes the statistics of the
+    batch."""
+    return computes(node) and refusal(node) is None
+
+
 def may_alias_input(node: Node) -> bool:
     """Whether an output may be its first input, or a view of it."""
     name = qualified_name(node)

@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.codegen.fusible import (
-    computes,
+    is_computed,
     is_join,
     is_literal,
     is_lookup,
@@ -151,7 +151,7 @@ class _Fusion:
         return may_change("fuse", node)
 
     def _pays_alone(self, node: Node) -> bool:
-        return self.alone and computes(node)
+        return self.alone and is_computed(node)
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None

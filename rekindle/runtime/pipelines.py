@@ -18,7 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.autodiff import CreateDifferentiableGraphs
-from rekindle.codegen.fusible import computes
+from rekindle.codegen.fusible import is_computed
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
 from rekindle.ops.tensor.onednn_ops import CAN_PACK
@@ -129,7 +129,7 @@ _LIBRARY: Final = frozenset(
 """What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
 
 DIFFERENTIATION: tuple[Pass, ...] = (
-    CreateDifferentiableGraphs(threshold=3, counts=computes, excluded=_LIBRARY, loops=True),
+    CreateDifferentiableGraphs(threshold=3, counts=is_computed, excluded=_LIBRARY, loops=True),
 )
 """Runs after all others but :data:`RECORDED_FUSION` where gradients are recorded. A graph with a backward graph of its
 own costs about as much as three small operators and their derivatives."""

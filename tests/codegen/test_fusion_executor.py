@@ -12,7 +12,7 @@ from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import rekindle.ops
-import rekindle.runtime.executor  # noqa: F401 (runs graphs)
+import rekindle.runtime.executor
 from rekindle.codegen import fusion_executor
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import MAX_LAUNCHES, FusionExecutor, group_of

@@ -15,7 +15,7 @@ from typing import Final
 import torch
 
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
-from rekindle.codegen.fusible import computes
+from rekindle.codegen.fusible import is_computed
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
@@ -80,7 +80,7 @@ class NativeVersions(GraphVersions):
         if not may_record:
             optimize(graph, FUSION)
             return graph
-        if not optimize(graph, DIFFERENTIATION) and not is_last and not any(map(computes, graph.all_nodes())):
+        if not optimize(graph, DIFFERENTIATION) and not is_last and not any(map(is_computed, graph.all_nodes())):
             return None
         optimize(graph, RECORDED_FUSION)
         return graph
