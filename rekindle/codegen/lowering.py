@@ -327,7 +327,7 @@ class _Lowering:
         if rule.is_variance and _less_degrees(given) >= math.prod(lengths):
             raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
         sizes = layout.sizes
-        if not rule.is_folded and _is_scattered(layout):
+        if not (rule.is_folded or rule.is_ordered) and _is_scattered(layout):
             raise Unsupported("rows whose results lie in another order in memory")
         if rule.is_folded:
             numbered = ((dim, size) for dim, size in enumerate(layout.sizes))
