@@ -35,7 +35,7 @@ def _kinds_in_kernels(graph: Graph) -> set[str]:
     kinds = set()
     for each in graph.find_nodes("prim::DifferentiableGraph"):
         inner = each.get_graph("Subgraph").copy()
-        FuseGraph(least=1).run(inner)
+        FuseGraph(least=1, alone=True).run(inner)
         for group in inner.find_nodes("prim::FusionGroup"):
             kinds |= {node.kind for node in group.get_graph("Subgraph").nodes}
     return kinds

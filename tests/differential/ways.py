@@ -114,8 +114,8 @@ WAYS = (
     _with("more_passes", *MORE_PASSES),
     # Every operator with a formula stands in a graph with a derivative of its own, and in a kernel where there is one.
     _with("derivatives", CreateDifferentiableGraphs(threshold=1)),
-    _with("fused", CanonicalizeOps(), FuseGraph(least=1)),
-    _with("all", *MORE_PASSES, CreateDifferentiableGraphs(threshold=1), FuseGraph(least=1)),
+    _with("fused", CanonicalizeOps(), FuseGraph(least=1, alone=True)),
+    _with("all", *MORE_PASSES, CreateDifferentiableGraphs(threshold=1), FuseGraph(least=1, alone=True)),
     Way("all_guards", _all_guards),
     Way("native_regions", _native),
 )
