@@ -15,7 +15,18 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.operator_nodes import insert_operator_node
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas, unpack_tuple
-from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
+from rekindle.ir.types import (
+    FLOAT,
+    INT,
+    TENSOR,
+    DictType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    unify_all,
+)
 from rekindle.ops.registration.traits import queried_properties
 from rekindle.runtime.calls.arguments import Runner
 from rekindle.tracing.recording.dtypes import DtypeOrigins
@@ -47,6 +58,31 @@ class CallObserver(Protocol):
     """Whoever wants to know of the operators within a call."""
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
+
+
+class TracingScopes:
+    """What ``torch._C._get_tracing_state()`` returns to code that names the scopes of nodes: ``push_scope(name)``,
+    ``pop_scope()``. Nodes get the names of all scopes that are open, ``outer/inner``."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._open: list[tuple[str, Node]] = []
+        """The names, and the nodes before the first that belong to them."""
+
+    def push_scope(self, name: str) -> None:
+        end = self._graph.block.return_node
+        self._open.append((name, end.prev))
+
+    def pop_scope(self) -> None:
+        name = self.current_scope()
+        _, before = self._open.pop()
+        node = before.next
+        while node is not self._graph.block.return_node:
+            node.scope = node.scope or name
+            node = node.next
+
+    def current_scope(self) -> str:
+        return "/".join(name for name, _ in self._open)
 
 
 class Recorder:
@@ -82,6 +118,8 @@ class Recorder:
         """Constants that the code makes anew each time; see :mod:`rekindle.tracing.recording.creation`."""
         self.path: Path = ()
         """Where the module stands whose ``forward`` runs."""
+        self.scopes: TracingScopes | None = None
+        """The scopes that the traced code names, where it may: see :mod:`rekindle.tracing.trace_graph`."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
         """What is to be done at the end of a call of a part."""
 
@@ -98,6 +136,8 @@ class Recorder:
     def bind(self, thing: object, value: Value) -> None:
         """From here on ``thing`` (a tensor) is ``value``."""
         self._values[id(thing)] = (thing, value)
+        if value.recorded_type is None and isinstance(thing, torch.Tensor):
+            value.recorded_type = _type_now(thing)
 
     def forget(self, thing: object) -> None:
         """From here on ``thing`` is nothing that was computed."""
@@ -407,6 +447,15 @@ def _as_constant(item: object) -> object:
     if type(item).__module__ == "numpy" and hasattr(item, "item"):
         return item.item()
     return item
+
+
+def _type_now(tensor: torch.Tensor) -> TensorType | None:
+    """The type of a tensor with its sizes; None for tensors that do not tell them, such as nested ones."""
+    try:
+        with torch._C.DisableTorchFunction():
+            return TensorType.of(tensor)
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 def description(tensor: torch.Tensor) -> str:
