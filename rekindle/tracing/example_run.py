@@ -14,6 +14,7 @@ from rekindle.tracing.module_state import ModuleState
 from rekindle.tracing.recording import autocasting
 from rekindle.tracing.recording.creation import settle_constants
 from rekindle.tracing.recording.interception import watching
+from rekindle.tracing.recording.lent_tensors import LentTensors
 from rekindle.tracing.recording.pytrees import enter, leave, type_of_example
 from rekindle.tracing.recording.recorder import Recorder
 from rekindle.tracing.report import Baked
@@ -50,22 +51,22 @@ def record_run(
     """Run, and return the names of the parameters and the values of the graph that are the result."""
     args, kwargs = examples
     names = parameter_names(function, len(args)) + list(kwargs)
-    copies: dict[int, torch.Tensor] = {}
     values = [
         recorder.graph.add_input(name, type_of_example(example, f"the argument '{name}'"))
         for name, example in zip(names, (*args, *kwargs.values()), strict=True)
     ]
-    given = [
-        enter(recorder, value, example, copies)
-        for value, example in zip(values, (*args, *kwargs.values()), strict=True)
-    ]
-    _note_state(recorder)
-    with watching(recorder):
-        result = run(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
-        outputs = [leave(recorder, result, strict)]
-        if state is not None:
-            state.record_all(recorder)
-        recorder.grad_mode.finish(recorder.graph)
+    with LentTensors(recorder.is_of_module) as lent:
+        given = [
+            enter(recorder, value, example, lent)
+            for value, example in zip(values, (*args, *kwargs.values()), strict=True)
+        ]
+        _note_state(recorder)
+        with watching(recorder):
+            result = run(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
+            outputs = [leave(recorder, result, strict)]
+            if state is not None:
+                state.record_all(recorder)
+            recorder.grad_mode.finish(recorder.graph)
     settle_constants(recorder, outputs)
     return names, outputs
 

@@ -274,6 +274,23 @@ def test_the_graph_of_a_run() -> None:
     assert convolution.inputsAt(6).toIValue() is False
 
 
+def test_traces_without_writes() -> None:
+    def writes(x: torch.Tensor) -> torch.Tensor:
+        y = x.clone()
+        y.add_(1).relu_()
+        x.mul_(2)
+        return y
+
+    with rekindle.installed():
+        function = torch.jit.trace(writes, (torch.ones(2),), _force_outplace=True)
+    kinds = [node.kind() for node in function.graph.nodes() if node.kind() != "prim::Constant"]
+    assert kinds == ["aten::clone", "aten::add", "aten::relu", "aten::mul_"]
+    assert "Float" not in str(function.graph.ir)
+    x = torch.tensor([-3.0, 3.0, 1.0])
+    assert function(x).tolist() == [0.0, 4.0, 2.0]
+    assert x.tolist() == [-6.0, 6.0, 2.0]
+
+
 def test_hooks_name_the_scopes_of_a_run() -> None:
     """As FLOP counters do: a hook before each module opens a scope, one after it closes it."""
     net = Net().eval()

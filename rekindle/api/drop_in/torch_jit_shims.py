@@ -22,6 +22,7 @@ from rekindle.api.drop_in.compiled_classes import (
     check_no_callback,
     through_drop_in,
 )
+from rekindle.api.drop_in.functional_traces import make_functional, remove_writes
 from rekindle.api.drop_in.graph_views.tracer_operators import as_tracer_spells
 from rekindle.api.drop_in.graph_views.views import GraphView
 from rekindle.api.drop_in.usage import Usage
@@ -116,9 +117,12 @@ def trace(
         strict=strict,
         example_kwarg_inputs=example_kwarg_inputs,
     )
-    if made is not func:
-        count(_kind(made), _name(func))
-    return made if made is func else through_drop_in(made)
+    if made is func:
+        return made
+    count(_kind(made), _name(func))
+    if _force_outplace:
+        make_functional(made)
+    return through_drop_in(made)
 
 
 def trace_module(
@@ -149,6 +153,8 @@ def trace_module(
         example_inputs_is_kwarg=example_inputs_is_kwarg,
     )
     count("module", _name(mod))
+    if _force_outplace:
+        make_functional(made)
     through_drop_in(made)
     return made
 
@@ -223,6 +229,8 @@ def get_trace_graph(
     """
     graph, result = trace_graph(f, args, kwargs, strict)
     as_tracer_spells(graph)
+    if _force_outplace:
+        remove_writes(graph)
     count("graph", _name(f))
     inputs = args if isinstance(args, tuple) else (args,)
     given = (inputs,) if return_inputs else ((inputs, inputs),) if _return_inputs_states else ()

@@ -33,7 +33,7 @@ from rekindle.tracing.recording.dtypes import DtypeOrigins
 from rekindle.tracing.recording.grad_mode import GradMode
 from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
 from rekindle.tracing.report import Baked, TraceReport
-from rekindle.tracing.source_locations import current_place, module_in_torch, users_place
+from rekindle.tracing.source_locations import current_place, module_in_torch, name_of_local, users_place
 
 SCOPE: Final = "prim::TracedModuleForward"
 """The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""
@@ -156,7 +156,10 @@ class Recorder:
         """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
         found = self._values.get(id(tensor))
         if found is not None:
-            return found[1]
+            value = found[1]
+            if not value.has_name and value.node.kind not in (ATTRIBUTE, "prim::Constant"):
+                value.set_name(name_of_local(tensor))
+            return value
         path = self._tensors.get(id(tensor))
         value = self._captured(tensor) if path is None else self.attribute(path)
         self.bind(tensor, value)
@@ -235,12 +238,22 @@ class Recorder:
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
         """A dict of the items, if they are of one type."""
-        pairs = [self.argument(item).materialize(self.graph) for pair in items.items() for item in pair]
+        pairs = [self._item(item, place) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:
             return None
         node = self.graph.create("prim::DictConstruct", pairs, types=[DictType(keys, values)], range=place)
         return self.graph.insert_node(node).output
+
+    def _item(self, item: object, place: SourceRange) -> Value:
+        """An item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a tuple."""
+        if isinstance(item, list) and item:
+            values = [self._item(each, place) for each in item]
+            element = unify_all([value.type for value in values])
+            if element is not None:
+                node = self.graph.create("prim::ListConstruct", values, types=[ListType(element)], range=place)
+                return self.graph.insert_node(node).output
+        return self.argument(item).materialize(self.graph)
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
         """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
@@ -383,6 +396,16 @@ class Recorder:
         place = users_place()
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
+
+    def bake_list(self, what: str, length: int) -> None:
+        """A list that the code returns, whose length the trace fixes."""
+        place = users_place()
+        if self.report.add(Baked.SIZE, what, length, place):
+            self.warn_of(
+                f"{_where(place)}{what} is a list of {length}, which might cause the trace to be incorrect: it always "
+                "returns a list of that length. Return a tuple, or trace with strict=False if the length never changes",
+                place,
+            )
 
     def bake_setting(self, what: str, result: object, consequence: str) -> None:
         """Something that Python code does to what operators mean, and the program will not."""
