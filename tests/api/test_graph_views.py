@@ -182,6 +182,26 @@ def test_alias_db() -> None:
     assert not aliases.has_writers(ones)
 
 
+def test_alias_db_that_descends_into_calls() -> None:
+    @rekindle.script
+    def adds(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        x.add_(1)
+        return x + y
+
+    def calls() -> tuple[torch.Tensor, torch.Tensor]:
+        a = torch.zeros(2)
+        b = torch.ones(2)
+        return adds(a, b), b
+
+    graph = through_drop_in(calls).graph
+    written, read = list(graph.findNode("prim::CallFunction").inputs())[1:]
+    shallow, deep = graph.alias_db(), graph.alias_db(False, True)
+    assert (shallow.has_writers(written), shallow.has_writers(read)) == (True, True)
+    assert (deep.has_writers(written), deep.has_writers(read)) == (True, False)
+    assert deep.has_writers(graph.findNode("prim::CallFunction"))
+    assert not deep.may_alias(written, graph.findNode("prim::CallFunction").output())
+
+
 def test_edits_of_a_view_change_the_program() -> None:
     def plus(x: torch.Tensor) -> torch.Tensor:
         return torch.relu(x) + 1

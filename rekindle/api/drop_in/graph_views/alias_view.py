@@ -3,36 +3,58 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Any
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.ir.graph import Value
+from rekindle.errors import GraphError
+from rekindle.ir.graph import Graph, Value
+from rekindle.passes import inline
 
 
 class AliasDbView:
     """What ``graph.alias_db()`` gives. It knows the graph as it is then: after a change, ask again."""
 
-    __slots__ = ("ir",)
+    __slots__ = ("_stands_for", "ir")
 
-    def __init__(self, alias_db: AliasDb) -> None:
+    def __init__(self, alias_db: AliasDb, stands_for: Mapping[Value, Value] | None = None) -> None:
         self.ir = alias_db
         """The database that this is a view of."""
+        self._stands_for = stands_for
+
+    @classmethod
+    def descending(cls, graph: Graph, is_frozen: bool) -> AliasDbView:
+        """Know what functions do that are called: the database is that of an inlined copy. It knows the values of the
+        outermost block alone."""
+        copied = Graph()
+        copies = copied.block.clone_from(graph.block, _no_value)
+        # A node that is in no block, and uses all: inlining replaces its inputs as it does others.
+        keep = copied.create("prim::Return", copies.values())
+        inline(copied)
+        stands_for = dict(zip(copies, list(keep.inputs), strict=True))
+        keep.destroy()
+        return cls(AliasDb(copied, is_frozen=is_frozen), stands_for)
 
     def may_alias(self, a: Any, b: Any) -> bool:
-        return self.ir.may_alias(_values(a), _values(b))
+        return self.ir.may_alias(self._values(a), self._values(b))
 
     def may_contain_alias(self, a: Any, b: Any) -> bool:
-        return self.ir.may_contain_alias(_values(a), _values(b))
+        return self.ir.may_contain_alias(self._values(a), self._values(b))
 
     def has_writers(self, subject: Any) -> bool:
         """Whether some node may write to a value, or to what a node takes and makes."""
-        return self.ir.has_writers(subject.ir)
+        if self._stands_for is None:
+            return self.ir.has_writers(subject.ir)
+        if isinstance(subject.ir, Value):
+            return self.ir.has_writers(self._value(subject.ir))
+        return any(self.ir.has_writers(self._value(each)) for each in (*subject.ir.inputs, *subject.ir.outputs))
 
     def move_after_topologically_valid(self, node: Any, place: Any) -> bool:
+        self._check_own_graph()
         return self.ir.move_after_topologically_valid(node.ir, place.ir)
 
     def move_before_topologically_valid(self, node: Any, place: Any) -> bool:
+        self._check_own_graph()
         return self.ir.move_before_topologically_valid(node.ir, place.ir)
 
     def __str__(self) -> str:
@@ -49,9 +71,22 @@ class AliasDbView:
     def dump(self) -> None:
         sys.stdout.write(str(self))
 
+    def _values(self, given: Any) -> Value | list[Value]:
+        if isinstance(given, (list, tuple)):
+            return [self._value(each.ir) for each in given]
+        return self._value(given.ir)
 
-def _values(given: Any) -> Value | Iterable[Value]:
-    if isinstance(given, (list, tuple)):
-        return [each.ir for each in given]
-    value: Value = given.ir
-    return value
+    def _value(self, value: Value) -> Value:
+        if self._stands_for is None:
+            return value
+        if value not in self._stands_for:
+            raise GraphError(f"%{value.name} is not a value of the outermost block: ask without descend_function_calls")
+        return self._stands_for[value]
+
+    def _check_own_graph(self) -> None:
+        if self._stands_for is not None:
+            raise GraphError("an alias database that descends into calls cannot move nodes")
+
+
+def _no_value(value: Value) -> Value:
+    raise GraphError(f"%{value.name} is used outside of its scope")

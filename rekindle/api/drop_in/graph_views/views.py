@@ -396,7 +396,9 @@ class GraphView(_View[Graph]):
         return list(_find(self.ir.block, kind, recurse))
 
     def alias_db(self, isFrozen: bool = False, descend_function_calls: bool = False) -> AliasDbView:
-        """What may alias. Functions that are called are always looked into."""
+        """What may alias. Functions that are called may do anything, unless they are descended into."""
+        if descend_function_calls:
+            return AliasDbView.descending(self.ir, isFrozen)
         return AliasDbView(AliasDb(self.ir, is_frozen=isFrozen))
 
     def dump_alias_db(self) -> None:
