@@ -107,6 +107,20 @@ def test_views_of_one_object_are_equal() -> None:
     assert [node.kind() for node in graph.findAllNodes("aten::mul")] == ["aten::mul"]
     assert loop.isAfter(graph.findNode("prim::If"))
     assert loop.owningBlock() == graph.block()
+    assert loop is graph.findNode("prim::Loop")
+    assert graph.block().owningNode() is None
+
+
+def test_the_order_of_uses() -> None:
+    def either(x: torch.Tensor, flag: bool) -> torch.Tensor:
+        return x + 3 if flag else x - 3
+
+    graph = through_drop_in(either).graph
+    first, second = next(graph.inputs()).uses()
+    assert (first.user.kind(), second.user.kind()) == ("aten::add", "aten::sub")
+    assert not first.isAfter(second)
+    assert not second.isAfter(first)
+    assert first.user.isAfter(graph.param_node())
 
 
 def test_types_compare_with_those_of_torch_jit() -> None:

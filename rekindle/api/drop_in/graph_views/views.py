@@ -1,7 +1,7 @@
 """Views of graphs, blocks, nodes and values: ``torch.jit``'s names for the parts of a graph.
 
-A view holds an object of the IR as ``ir`` and nothing else. Views of one object are equal, and edits through a view
-edit the graph. Where ``torch.jit`` returns iterators, so do views: ``next(graph.inputs())``.
+A view holds an object of the IR as ``ir`` and nothing else, and edits through a view edit the graph. Where
+``torch.jit`` returns iterators, so do views: ``next(graph.inputs())``.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
 
 import torch
 
@@ -26,22 +27,29 @@ from rekindle.ir.verifier import verify
 _Text: TypeAlias = str  # `str` is a method of graphs, as in torch.jit
 
 _T = TypeVar("_T", Graph, Block, Node, Value)
+_V = TypeVar("_V", bound="_View[Any]")
 
 
 class _View(Generic[_T]):
-    """A view of a part of a graph."""
+    """A view of a part of a graph. While one is alive, it is the only one of its object."""
 
-    __slots__ = ("ir",)
+    __slots__ = ("__weakref__", "ir")
 
-    def __init__(self, ir: _T) -> None:
-        self.ir: _T = ir
-        """The object that this is a view of."""
+    ir: _T
+    """The object that this is a view of."""
 
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and other.ir is self.ir
+    def __new__(cls: type[_V], ir: _T) -> _V:
+        found = _views.get(id(ir))
+        if isinstance(found, cls):
+            return found
+        view = super().__new__(cls)
+        view.ir = ir
+        _views[id(ir)] = view
+        return view
 
-    def __hash__(self) -> int:
-        return hash(id(self.ir))
+
+_views: Final[WeakValueDictionary[int, _View[Any]]] = WeakValueDictionary()
+"""The views by the ids of their objects, which the views keep alive."""
 
 
 class ValueView(_View[Value]):
@@ -207,10 +215,17 @@ class NodeView(AttributeAccess, _View[Node]):
         return [each for block in self.ir.blocks for each in _find(block, kind, recurse)]
 
     def isBefore(self, other: NodeView) -> bool:
-        return self.ir.is_before(other.ir)
+        return self != other and not self._is_in_another_branch(other) and self.ir.is_before(other.ir)
 
     def isAfter(self, other: NodeView) -> bool:
-        return self.ir.is_after(other.ir)
+        return self != other and not self._is_in_another_branch(other) and self.ir.is_after(other.ir)
+
+    def _is_in_another_branch(self, other: NodeView) -> bool:
+        """Whether the two are in different blocks of one node."""
+        levels = {node.owning_block: node for node in self.ir.ancestors()}
+        theirs = next((node for node in other.ir.ancestors() if node.owning_block in levels), None)
+        mine = None if theirs is None else levels[theirs.owning_block]
+        return mine is theirs and mine is not self.ir and theirs is not other.ir
 
     def isNondeterministic(self) -> bool:
         operator = self.ir.operator
