@@ -15,12 +15,12 @@ from rekindle.passes import inline
 class AliasDbView:
     """What ``graph.alias_db()`` gives. It knows the graph as it is then: after a change, ask again."""
 
-    __slots__ = ("_stands_for", "ir")
+    __slots__ = ("_inlined", "ir")
 
-    def __init__(self, alias_db: AliasDb, stands_for: Mapping[Value, Value] | None = None) -> None:
+    def __init__(self, alias_db: AliasDb, inlined: Mapping[Value, Value] | None = None) -> None:
         self.ir = alias_db
         """The database that this is a view of."""
-        self._stands_for = stands_for
+        self._inlined = inlined
 
     @classmethod
     def descending(cls, graph: Graph, is_frozen: bool) -> AliasDbView:
@@ -31,9 +31,9 @@ class AliasDbView:
         # A node that is in no block, and uses all: inlining replaces its inputs as it does others.
         keep = copied.create("prim::Return", copies.values())
         inline(copied)
-        stands_for = dict(zip(copies, list(keep.inputs), strict=True))
+        inlined = dict(zip(copies, list(keep.inputs), strict=True))
         keep.destroy()
-        return cls(AliasDb(copied, is_frozen=is_frozen), stands_for)
+        return cls(AliasDb(copied, is_frozen=is_frozen), inlined)
 
     def may_alias(self, a: Any, b: Any) -> bool:
         return self.ir.may_alias(self._values(a), self._values(b))
@@ -43,7 +43,7 @@ class AliasDbView:
 
     def has_writers(self, subject: Any) -> bool:
         """Whether some node may write to a value, or to what a node takes and makes."""
-        if self._stands_for is None:
+        if self._inlined is None:
             return self.ir.has_writers(subject.ir)
         if isinstance(subject.ir, Value):
             return self.ir.has_writers(self._value(subject.ir))
@@ -77,14 +77,14 @@ class AliasDbView:
         return self._value(given.ir)
 
     def _value(self, value: Value) -> Value:
-        if self._stands_for is None:
+        if self._inlined is None:
             return value
-        if value not in self._stands_for:
+        if value not in self._inlined:
             raise GraphError(f"%{value.name} is not a value of the outermost block: ask without descend_function_calls")
-        return self._stands_for[value]
+        return self._inlined[value]
 
     def _check_own_graph(self) -> None:
-        if self._stands_for is not None:
+        if self._inlined is not None:
             raise GraphError("an alias database that descends into calls cannot move nodes")
 
 
