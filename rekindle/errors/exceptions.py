@@ -150,7 +150,7 @@ class GraphError(RekindleError, RuntimeError):
     ``torch.jit``, which catches that."""
 
 
-class VerificationError(RekindleError):
+class VerificationError(RekindleError, RuntimeError):
     """A graph that breaks an invariant, with the IR around the place."""
 
 

@@ -194,6 +194,11 @@ def test_alias_db() -> None:
     assert aliases.may_contain_alias([zeros], [next(graph.outputs())])
     assert aliases.has_writers(zeros)
     assert not aliases.has_writers(ones)
+    names = [value.debugName() for value in (next(graph.inputs()), zeros, added)]
+    assert str(aliases) == (
+        "%{1} may alias %{2}\n%{0} is in the WILDCARD set\n%{1} is written to\n%{2} is written to\n".format(*names)
+    )
+    assert aliases.to_graphviz_str().startswith("digraph alias_db {\n")
 
 
 def test_alias_db_that_descends_into_calls() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from itertools import combinations
 from typing import Any
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
@@ -58,15 +59,27 @@ class AliasDbView:
         return self.ir.move_before_topologically_valid(node.ir, place.ir)
 
     def __str__(self) -> str:
-        """The pairs of values that may alias, one a line, and the values that are written to."""
-        values = [value for value in self.ir.graph.block.all_values() if self.ir.memory(value)]
-        pairs = [
-            f"%{a.name} may alias %{b.name}\n"
-            for index, a in enumerate(values)
-            for b in values[index + 1 :]
-            if self.ir.may_alias(a, b)
-        ]
-        return "".join(pairs + [f"%{value.name} is written to\n" for value in values if self.ir.has_writers(value)])
+        """The pairs of values that may alias, one a line; the values in the wildcard set, which may be known outside
+        while the graph runs; and those that are written to."""
+        lines = [f"%{a.name} may alias %{b.name}\n" for a, b in self._pairs()]
+        for value in self._with_memory():
+            if self.ir.memory(value) & self.ir.wildcard_memory:
+                lines.append(f"%{value.name} is in the WILDCARD set\n")
+            if self.ir.has_writers(value):
+                lines.append(f"%{value.name} is written to\n")
+        return "".join(lines)
+
+    def to_graphviz_str(self) -> str:
+        """A picture of which values may alias, for Graphviz."""
+        nodes = [f'  "%{value.name}"\n' for value in self._with_memory()]
+        edges = [f'  "%{a.name}" -> "%{b.name}" [dir=none]\n' for a, b in self._pairs()]
+        return f"digraph alias_db {{\n{''.join(nodes + edges)}}}\n"
+
+    def _with_memory(self) -> list[Value]:
+        return [value for value in self.ir.graph.block.all_values() if self.ir.memory(value)]
+
+    def _pairs(self) -> list[tuple[Value, Value]]:
+        return [(a, b) for a, b in combinations(self._with_memory(), 2) if self.ir.may_alias(a, b)]
 
     def dump(self) -> None:
         sys.stdout.write(str(self))
