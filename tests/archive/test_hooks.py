@@ -92,3 +92,24 @@ def test_two_hooks_of_one_name():
     for load in (rekindle.load, torch.jit.load):
         loaded = load(io.BytesIO(archive))
         assert torch.equal(loaded(x), module(x))
+
+
+def test_hooks_that_change_the_type_of_the_result():
+    def paired(self, input: Tuple[Tensor], output: Tensor):
+        return output, output * 2
+
+    def looked_at(self, input: Tuple[Tensor], output: Tuple[Tensor, Tensor]) -> None:
+        assert len(output) == 2
+
+    def added(self, input: Tuple[Tensor], output: Tuple[Tensor, Tensor]) -> Tensor:
+        return output[0] + output[1]
+
+    # torch.jit takes a hook that returns nothing for one that returns None to the next.
+    both = rekindle.load, torch.jit.load
+    for hooks, loads in (((paired, added), both), ((paired, looked_at, added), both[:1])):
+        module, x = Inner(), torch.arange(3.0)
+        for hook in hooks:
+            module.register_forward_hook(hook)
+        archive = rekindle.script(module).save_to_buffer()
+        for load in loads:
+            assert torch.equal(load(io.BytesIO(archive))(x), module(x))
