@@ -78,7 +78,7 @@ def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: 
     """The functions that a result of ``torch.compile`` consists of: as they were captured, and what calls run."""
     for graph in graphs:
         for function in graph.functions:
-            for name, each in ((COMPILED, function.graph), *_versions(function._record)):
+            for name, each in ((COMPILED, function._record.graph), *_versions(function._record)):
                 picture = picture_of(each, files=files, kernels_of=_numbered(kernels), aliases=_is_small(each))
                 yield Shown(f"[{graph.compile_id}] {function.name}: {name}", picture)
 

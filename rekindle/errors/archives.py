@@ -1,11 +1,14 @@
-"""What goes wrong with archives: files that are broken, too large or unsafe, and programs that cannot be saved."""
+"""What goes wrong with archives: files that are broken, too large or unsafe, and programs that cannot be saved.
+
+These are RuntimeErrors for the sake of code written for ``torch.jit``, which catches that.
+"""
 
 from __future__ import annotations
 
 from rekindle.errors.exceptions import RekindleError
 
 
-class ArchiveError(RekindleError):
+class ArchiveError(RekindleError, RuntimeError):
     """An archive that cannot be read.
 
     ``message`` says what is wrong, ``member`` in which file of the archive (None for the archive as a whole), ``hint``
@@ -40,7 +43,7 @@ class UnsupportedArchiveError(ArchiveError):
     """An archive that is well-formed but of a kind that cannot be read here."""
 
 
-class SaveError(RekindleError):
+class SaveError(RekindleError, RuntimeError):
     """A program that cannot be saved: it holds what an archive cannot hold. Nothing was written.
 
     ``path`` leads to the part that cannot be saved: ``encoder.layers.0.callback``.
@@ -58,5 +61,5 @@ class SaveError(RekindleError):
         return f"{where}{self.message}{hint}"
 
 
-class MissingLibraryError(RekindleError):
+class MissingLibraryError(RekindleError, RuntimeError):
     """A call of an operator or of a class that a library brings which is not installed here."""

@@ -145,11 +145,12 @@ class BatchingError(CompileError):
     """A program cannot be made one for a batch as it was asked for."""
 
 
-class GraphError(RekindleError):
-    """A misuse of the graph API. The graph is left as it was."""
+class GraphError(RekindleError, RuntimeError):
+    """A misuse of the graph API. The graph is left as it was. It is a RuntimeError for the sake of code written for
+    ``torch.jit``, which catches that."""
 
 
-class VerificationError(RekindleError):
+class VerificationError(RekindleError, RuntimeError):
     """A graph that breaks an invariant, with the IR around the place."""
 
 

@@ -48,13 +48,16 @@ class Use(NamedTuple):
 class Value:
     """Data that flows through the program; defined once, by ``node``, as its output ``offset``."""
 
-    __slots__ = ("_name", "_uses", "node", "offset", "type", "unique")
+    __slots__ = ("_name", "_uses", "node", "offset", "recorded_type", "type", "unique")
 
     def __init__(self, node: Node, offset: int, unique: int, type: Type = TENSOR) -> None:
         self.node = node
         self.offset = offset
         self.unique = unique
         self.type = type
+        self.recorded_type: Type | None = None
+        """The type of the tensor in the run that a trace recorded, with its sizes. It is shown to people and tools, and
+        holds for that run alone: passes do not read it."""
         self._name = ""
         self._uses: dict[Use, None] = {}
 
@@ -111,6 +114,7 @@ class Value:
     def copy_metadata(self, other: Value) -> Value:
         """Take over type and name of ``other``."""
         self.type = other.type
+        self.recorded_type = other.recorded_type
         if other.has_name:
             self.set_name(other._name)
         return self

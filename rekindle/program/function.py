@@ -181,7 +181,7 @@ class Method(_Compiled):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Method:
         """Copy as Python copies methods: with the object."""
-        return Method(copy.deepcopy(self.owner, memo), self._record)
+        return type(self)(copy.deepcopy(self.owner, memo), self._record)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Pickle as a method of its object, which is pickled with it."""

@@ -14,6 +14,7 @@ import torch
 from rekindle.errors import TracingError
 from rekindle.ir.attributes import map_items
 from rekindle.ir.graph import Graph
+from rekindle.tracing.recording.lent_tensors import LentTensors
 from rekindle.tracing.recording.recorder import TracerWarning
 
 Call = Callable[..., Any]
@@ -47,16 +48,28 @@ def check_results(
 
 
 def _outcome(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    own, keywords = copy_of((args, dict(kwargs)))
-    return call(*own, **keywords)
+    with LentTensors() as lent:
+        own, keywords = map_tensors(lent.lend, (args, dict(kwargs)))
+        return call(*own, **keywords)
 
 
 def copy_of(value: Any) -> Any:
     """A copy of nested containers with copies of the tensors in them."""
-    if isinstance(value, torch.Tensor):
+
+    def copied(tensor: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
-            return value.detach().clone().requires_grad_(value.requires_grad)
-    return map_items(copy_of, value) if isinstance(value, (list, tuple, dict)) else copy.copy(value)
+            return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+
+    return map_tensors(copied, value)
+
+
+def map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
+    """A copy of nested containers with what ``function`` returns for the tensors in them."""
+    if isinstance(value, torch.Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple, dict)):
+        return map_items(lambda item: map_tensors(function, item), value)
+    return copy.copy(value)
 
 
 def _tensors(value: Any, path: str) -> Iterator[tuple[str, Any]]:

@@ -119,6 +119,7 @@ class _Lowering:
         for index, value in enumerate(inputs):
             given = names[index] if index < len(names) else _name(value)
             body.values[value] = body.graph.add_input(given, value.type)
+            body.values[value].recorded_type = value.recorded_type
         for node in block.nodes:
             body.add(node)
         result = body.result(outputs)
@@ -189,10 +190,13 @@ class _Body:
         self.graph.append_node(call)
         if len(outputs) == 1:
             self.values[outputs[0]] = call.output
+            call.output.recorded_type = outputs[0].recorded_type
         elif outputs:
             types = [value.type for value in outputs]
             unpack = self.graph.create("prim::TupleUnpack", [call.output], types=types, range=node.range)
-            self.values.update(zip(outputs, self.graph.append_node(unpack).outputs, strict=True))
+            for value, made in zip(outputs, self.graph.append_node(unpack).outputs, strict=True):
+                self.values[value] = made
+                made.recorded_type = value.recorded_type
 
     def value(self, value: Value, range: SourceRange) -> Value:
         """What stands here for a value of the recording."""
@@ -201,7 +205,9 @@ class _Body:
             return found
         node = value.node
         if node.kind == ATTRIBUTE:
-            return self.attribute(_path(node), node.range)
+            attribute = self.attribute(_path(node), node.range)
+            attribute.recorded_type = value.recorded_type
+            return attribute
         assert node.kind == "prim::Constant", f"{node.kind} is used before it is computed"
         return self.copy(node).output
 

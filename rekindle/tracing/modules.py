@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import torch
 
+from rekindle.errors import TracingError
 from rekindle.program.modules.module import ScriptModule
 from rekindle.scripting.modules.module_inference import gather_facts
 from rekindle.scripting.modules.module_types import ConcreteModuleType
@@ -17,7 +18,14 @@ def module_for_trace(module: torch.nn.Module) -> ScriptModule:
 
     Raises:
         NotScriptableError: the module was not initialised.
+        TracingError: it, or a part of it, has backward hooks.
     """
+    for path, part in module.named_modules():
+        if (part._backward_hooks or part._backward_pre_hooks) and not isinstance(part, ScriptModule):
+            raise TracingError(
+                f"the module '{path or type(part).__name__}' has backward hooks, which a trace would not run",
+                hint="remove them before tracing; those of the whole module may be registered on the trace",
+            )
     types: dict[int, ConcreteModuleType] = {}
     result = instantiate(module, _own_type(module, types))
     own = {id(found.type) for found in types.values()}

@@ -68,6 +68,15 @@ def is_foreign_code() -> bool:
     return frame is None
 
 
+def name_of_local(thing: object) -> str:
+    """The name of the local variable that holds ``thing`` where code runs that is not ours; empty if there is none."""
+    frame = _innermost((_PACKAGE,))
+    if frame is None:
+        return ""
+    names = (name for name, held in frame.f_locals.items() if held is thing)
+    return next((name for name in names if name != "self" and name.isidentifier()), "")
+
+
 def _innermost(excluded: tuple[str, ...]) -> FrameType | None:
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith(excluded):

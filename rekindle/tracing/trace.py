@@ -12,24 +12,20 @@ from typing import Any, TypeVar
 import torch
 
 import rekindle.tracing.recording.compiled_calls  # noqa: F401  (fills the slots of the floors below)
-from rekindle.errors import UNKNOWN_RANGE, TracingError
-from rekindle.ir.graph import Value
+from rekindle.errors import TracingError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.tracing.check import check_graphs, check_results, copy_of
+from rekindle.tracing.example_run import Examples, examples_of, record_run
 from rekindle.tracing.fixup_trace_scopes import lower_to_function, lower_to_methods
 from rekindle.tracing.module_state import ModuleState, state_kept
 from rekindle.tracing.modules import module_for_trace, places_of_modules, places_of_tensors
-from rekindle.tracing.recording import autocasting
 from rekindle.tracing.recording.active import active_recorder
 from rekindle.tracing.recording.compiled_calls import record_compiled_call
-from rekindle.tracing.recording.creation import settle_constants
-from rekindle.tracing.recording.interception import watching
-from rekindle.tracing.recording.pytrees import enter, leave, type_of_example
 from rekindle.tracing.recording.recorder import Recorder, TracerWarning
-from rekindle.tracing.report import Baked, TraceReport
+from rekindle.tracing.report import TraceReport
 
 _T = TypeVar("_T")
 
@@ -74,8 +70,8 @@ def trace(
         return func
     _check_not_nested()
     options = _Options(strict, check_trace, check_tolerance)
-    examples = _examples(example_inputs, example_kwarg_inputs)
-    checked = [_examples(inputs, None) for inputs in check_inputs or ()]
+    examples = examples_of(example_inputs, example_kwarg_inputs)
+    checked = [examples_of(inputs, None) for inputs in check_inputs or ()]
     owner = getattr(func, "__self__", None)
     if isinstance(owner, torch.nn.Module) and getattr(func, "__name__", "") == "forward":
         func = owner
@@ -109,9 +105,9 @@ def trace_module(
         raise TracingError("trace_module takes a dict: for each method by its name, its arguments")
     _check_not_nested()
 
-    def by_name(given: Mapping[str, Any]) -> dict[str, _Examples]:
+    def by_name(given: Mapping[str, Any]) -> dict[str, Examples]:
         return {
-            name: _examples(None, value) if example_inputs_is_kwarg else _examples(value, None)
+            name: examples_of(None, value) if example_inputs_is_kwarg else examples_of(value, None)
             for name, value in given.items()
         }
 
@@ -126,9 +122,6 @@ class _Options:
     tolerance: float
 
 
-_Examples = tuple[tuple[Any, ...], dict[str, Any]]
-
-
 def _check_not_nested() -> None:
     if active_recorder() is not None:
         raise TracingError(
@@ -137,23 +130,11 @@ def _check_not_nested() -> None:
         )
 
 
-def _examples(inputs: Any, kwargs: Mapping[str, Any] | None) -> _Examples:
-    if inputs is None and kwargs is None:
-        raise TracingError("a trace needs examples of the arguments", hint="trace(f, (x, y))")
-    if inputs is None:
-        args: tuple[Any, ...] = ()
-    elif isinstance(inputs, (torch.Tensor, dict)):
-        args = (inputs,)
-    else:
-        args = tuple(inputs)
-    return args, dict(kwargs or {})
-
-
 # -------------------------------------------------------------------------------------------------------------- running
 
 
 def _trace_function(
-    func: Callable[..., Any], examples: _Examples, checked: Sequence[_Examples], options: _Options
+    func: Callable[..., Any], examples: Examples, checked: Sequence[Examples], options: _Options
 ) -> TracedFunction:
     is_function = inspect.isfunction(func)
     name = unique_name(qualified_name(func) if is_function else "__torch__.traced")
@@ -161,7 +142,7 @@ def _trace_function(
     def recorded() -> tuple[GraphFunction, TraceReport]:
         recorder = Recorder({}, {}, call_compiled=record_compiled_call)
         try:
-            names, outputs = _record(recorder, func, func, examples, options.strict)
+            names, outputs = record_run(recorder, func, func, examples, options.strict)
             return lower_to_function(recorder, outputs, name, names), recorder.report
         finally:
             recorder.close()
@@ -178,8 +159,8 @@ def _trace_function(
 
 def _trace_methods(
     module: torch.nn.Module,
-    examples: Mapping[str, _Examples],
-    checked: Sequence[Mapping[str, _Examples]],
+    examples: Mapping[str, Examples],
+    checked: Sequence[Mapping[str, Examples]],
     options: _Options,
 ) -> ScriptModule:
     result, report = _record_methods(module, examples, options)
@@ -199,7 +180,7 @@ def _trace_methods(
 
 def _record_methods(
     module: torch.nn.Module,
-    examples: Mapping[str, _Examples],
+    examples: Mapping[str, Examples],
     options: _Options,
     first: ScriptModule | None = None,
 ) -> tuple[ScriptModule, TraceReport]:
@@ -212,7 +193,7 @@ def _record_methods(
         recorder.leave_module = partial(state.record, recorder)
         try:
             try:
-                names, outputs = _record(
+                names, outputs = record_run(
                     recorder, _callee(module, name), getattr(module, name), inputs, options.strict, state
                 )
             finally:
@@ -239,7 +220,7 @@ def _quietly(record: Callable[[], _T]) -> _T:
 def _check(
     original: Callable[..., Any],
     traced: Callable[..., Any],
-    inputs: _Examples,
+    inputs: Examples,
     tolerance: float,
     owners: Sequence[torch.nn.Module],
     what: str,
@@ -254,55 +235,3 @@ def _check(
         return run
 
     check_results(from_here(original), from_here(traced), args, kwargs, tolerance, what)
-
-
-def _record(
-    recorder: Recorder,
-    run: Callable[..., Any],
-    function: Callable[..., Any],
-    examples: _Examples,
-    strict: bool,
-    state: ModuleState | None = None,
-) -> tuple[list[str], list[Value]]:
-    """Run, and return the names of the parameters and the values of the graph that are the result."""
-    args, kwargs = examples
-    names = _parameter_names(function, len(args)) + list(kwargs)
-    copies: dict[int, torch.Tensor] = {}
-    values = [
-        recorder.graph.add_input(name, type_of_example(example, f"the argument '{name}'"))
-        for name, example in zip(names, (*args, *kwargs.values()), strict=True)
-    ]
-    given = [
-        enter(recorder, value, example, copies)
-        for value, example in zip(values, (*args, *kwargs.values()), strict=True)
-    ]
-    _note_state(recorder)
-    with watching(recorder):
-        result = run(*given[: len(args)], **dict(zip(kwargs, given[len(args) :], strict=True)))
-        outputs = [leave(recorder, result, strict)]
-        if state is not None:
-            state.record_all(recorder)
-        recorder.grad_mode.finish(recorder.graph)
-    settle_constants(recorder, outputs)
-    return names, outputs
-
-
-def _parameter_names(function: Callable[..., Any], count: int) -> list[str]:
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    names: list[str] = []
-    for parameter in parameters:
-        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            names.append(parameter.name)
-        elif parameter.kind is parameter.VAR_POSITIONAL:
-            names += [f"{parameter.name}_{i}" for i in range(count - len(names))]
-    names += [f"argument_{i}" for i in range(len(names), count)]
-    return names[:count]
-
-
-def _note_state(recorder: Recorder) -> None:
-    """What PyTorch is set to, and the program will not be."""
-    if autocasting.is_on():
-        recorder.report.add(Baked.STATE, "autocasting", "on, and is part of the trace", UNKNOWN_RANGE)

@@ -441,7 +441,7 @@ def test_names_of_operators_and_what_ran_last() -> None:
         assert torch.jit.export_opnames(net) == ["aten::linear", "aten::tanh"]
         with torch.jit.optimized_execution(False):
             net(torch.ones(2))
-        assert torch.jit.last_executed_optimized_graph() is net.graph
+        assert torch.jit.last_executed_optimized_graph() == net.graph
 
 
 def test_units_see_the_names_of_their_callers() -> None:

@@ -80,15 +80,36 @@ def test_a_hook_that_does_not_take_what_it_is_given():
 
 def test_two_hooks_of_one_name():
     def again(self, input: Tuple[Tensor], output: Tensor) -> Tensor:
-        return output
+        return output * 2
 
     again.__name__ = "behind"
     module = Inner()
     module.register_forward_hook(behind)
     module.register_forward_hook(again)
-    with pytest.raises(SaveError) as caught:
-        rekindle.script(module).save_to_buffer()
-    assert str(caught.value) == (
-        "'tests.archive.test_hooks.Inner' cannot be saved: 'Inner' has a hook 'behind' and another hook or a method of "
-        "that name\nHint: give the function another name"
-    )
+    module.register_forward_hook(behind)
+    archive = rekindle.script(module).save_to_buffer()
+    x = torch.arange(3.0)
+    for load in (rekindle.load, torch.jit.load):
+        loaded = load(io.BytesIO(archive))
+        assert torch.equal(loaded(x), module(x))
+
+
+def test_hooks_that_change_the_type_of_the_result():
+    def paired(self, input: Tuple[Tensor], output: Tensor):
+        return output, output * 2
+
+    def looked_at(self, input: Tuple[Tensor], output: Tuple[Tensor, Tensor]) -> None:
+        assert len(output) == 2
+
+    def added(self, input: Tuple[Tensor], output: Tuple[Tensor, Tensor]) -> Tensor:
+        return output[0] + output[1]
+
+    # torch.jit takes a hook that returns nothing for one that returns None to the next.
+    both = rekindle.load, torch.jit.load
+    for hooks, loads in (((paired, added), both), ((paired, looked_at, added), both[:1])):
+        module, x = Inner(), torch.arange(3.0)
+        for hook in hooks:
+            module.register_forward_hook(hook)
+        archive = rekindle.script(module).save_to_buffer()
+        for load in loads:
+            assert torch.equal(load(io.BytesIO(archive))(x), module(x))

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import zipfile
 from enum import Enum
-from typing import Dict, Final, List, NamedTuple, Optional
+from typing import Any, Dict, Final, List, NamedTuple, Optional
 
 import pytest
 import torch
@@ -408,3 +408,17 @@ def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError) as caught:
         rekindle.save(rekindle.script(nn.Linear(1, 1)), path)
     assert caught.value.filename == path
+
+
+class Chooses(nn.Module):
+    def forward(self) -> Any:
+        return "training" if self.training else {}
+
+
+def test_a_value_of_any_type_that_branches_make():
+    module = Chooses()
+    archive = rekindle.script(module).save_to_buffer()
+    for load in (rekindle.load, torch.jit.load):
+        loaded = load(io.BytesIO(archive))
+        assert loaded() == "training"
+        assert loaded.eval()() == {}

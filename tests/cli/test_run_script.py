@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-OUTPUT = "rekindle.program.function tensor([2.])\nTrue\n"
+OUTPUT = "rekindle.api.drop_in.compiled_classes tensor([2.])\nTrue\n"
 
 
 def test_a_program_gets_its_arguments_and_gives_its_exit_code(folder: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import torch
 
-import rekindle.ops  # noqa: F401 (the operators that conversions call)
+import rekindle
+import rekindle.ops
 from rekindle.errors import UNKNOWN_RANGE, SchemaError
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue, argument, match_schemas
@@ -331,3 +333,21 @@ def test_none_fits_an_optional_whose_element_nothing_tells() -> None:
     none = graph.insert_constant(None)
     node = graph.insert_node(graph.create("aten::_unwrap_optional", [none], types=[parse_type("Tensor")]))
     assert str(node.schema) == "aten::_unwrap_optional(t(a)? optional) -> t(a)"
+
+
+def test_an_int_beside_the_name_of_a_device_stays_one() -> None:
+    """A string becomes a device only by a conversion, and with conversions an int fits the overload for floats too."""
+
+    def tensors(n: int, flag: bool) -> Any:
+        return (
+            torch.tensor(4, device="cpu"),
+            torch.tensor(n, device="cpu"),
+            torch.as_tensor(n, device="cpu"),
+            torch.tensor(flag, device="cpu"),
+            torch.tensor(2.5, device="cpu"),
+            torch.tensor(n, dtype=torch.float64, device="cpu"),
+        )
+
+    expected, actual = tensors(3, True), rekindle.script(tensors)(3, True)
+    assert [each.dtype for each in actual] == [each.dtype for each in expected]
+    assert all(map(torch.equal, actual, expected))

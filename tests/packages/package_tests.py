@@ -21,7 +21,9 @@ ROOT = HERE.parent.parent
 COMPILED = {
     "e3nn_layers": "105 programs compiled here: archive 1, function 7, module 97",
     "einops_layers": "8 programs compiled here: archive 1, module 7",
+    "graph_tools": "11 programs compiled here: function 2, graph 6, module 3",
     "linear_operator_solvers": "2 programs compiled here: function 2",
+    "pyro_inference": "10 programs compiled here: function 10",
     "torch_geometric_layers": "43 programs compiled here: archive 1, class 2, module 40",
     "torchani_models": "6 programs compiled here: archive 1, module 5",
 }

@@ -54,6 +54,10 @@ def norm_in_another_dtype(x: Tensor) -> Tensor:
     return x.norm(dtype=torch.float64)
 
 
+def of_another_type(x: Tensor) -> Tuple[Tensor, Tensor]:
+    return x.type(torch.int32), x.type(x.int().dtype, non_blocking=True)
+
+
 def sparse(x: Tensor) -> Tensor:
     return x.to_sparse_coo().to_dense()
 
@@ -64,7 +68,7 @@ def norm(x: Tensor) -> Tensor:
 
 PROGRAMS = (
     *(stft, stft_that_does_not_pad, there_and_back, unique_consecutive, unique_consecutive_with_inverse, unique),
-    *(unique_with_all, lu, norm_of_a_name, norm_in_another_dtype, sparse, norm),
+    *(unique_with_all, lu, norm_of_a_name, norm_in_another_dtype, of_another_type, sparse, norm),
 )
 
 

@@ -196,7 +196,7 @@ def test_traces_under_the_drop_in():
     assert_same(traced(x), module(x))
     ones = torch.ones(2)
     assert_same((function(ones), function(-ones)), (ones * 2, ones * 2))
-    assert kinds(function.graph) == ["prim::CallFunction", "prim::CallFunction", "aten::add"]
+    assert kinds(function.graph.ir) == ["prim::CallFunction", "prim::CallFunction", "aten::add"]
 
 
 # -------------------------------------------------------------------------------------------------------------- threads

@@ -39,7 +39,7 @@ class FailsBelow(nn.Module):
         (FailsBelow(), RuntimeError),
         (lambda x: x.view(7), RuntimeError),
         (lambda x: rekindle.trace(lambda y: y, (x,)), rekindle.errors.TracingError),
-        (lambda x: 3, rekindle.errors.TracingError),
+        (lambda x: None, rekindle.errors.TracingError),
         (lambda x: exec("raise SystemExit"), SystemExit),
     ],
 )

@@ -223,17 +223,42 @@ def test_nested_inputs_and_outputs():
 
 def test_lists_and_dicts_as_results_are_asked_for():
     function = lambda x: {"a": x + 1, "b": x * 2}  # noqa: E731
-    with pytest.raises(TracingError, match="the result is a dict, of which a trace would fix the length and the keys"):
+    with pytest.raises(TracingError, match="the result is a dict, of which a trace would fix the keys"):
         rekindle.trace(function, (torch.ones(2),))
     assert_traced(function, (torch.ones(2),), (torch.ones(3),), strict=False)
     assert_traced(lambda x: [x, x + 1], (torch.ones(2),), strict=False)
+    with pytest.warns(TracerWarning) as warned:
+        traced = rekindle.trace(lambda x: [x, x + 1], (torch.ones(2),))
+    assert_same(traced(torch.zeros(3)), [torch.zeros(3), torch.ones(3)])
+    assert str(warned[0].message).partition(": ")[2] == (
+        "the result is a list of 2, which might cause the trace to be incorrect: it always returns a list of that "
+        "length. Return a tuple, or trace with strict=False if the length never changes"
+    )
+
+
+def test_results_of_mixed_types():
+    assert_traced(lambda x: {"s": x, "t": (x + 1, x * 2)}, (torch.ones(2),), (torch.zeros(3),), strict=False)
+    assert_traced(lambda x: [x, (x, x + 1), [x]], (torch.ones(2),), (torch.zeros(3),), strict=False)
+
+
+def test_results_that_are_not_tensors_are_constants():
+    function = lambda x: (x + 1, 2.5, True, "name", None, x.size(0))  # noqa: E731
+    traced = rekindle.trace(function, (torch.ones(2),))
+    assert_same(traced(torch.zeros(3)), function(torch.zeros(3)))
+    assert [(each.what, each.value) for each in traced.report if "result" in each.what] == [
+        ("the result[1]", "2.5"),
+        ("the result[2]", "True"),
+        ("the result[3]", "name"),
+        ("the result[4]", "None"),
+    ]
+    assert_same(rekindle.trace(lambda x: 3, (torch.ones(1),))(torch.ones(2)), 3)
 
 
 @pytest.mark.parametrize(
     ("function", "example", "message"),
     [
-        (lambda x: 3, (torch.ones(1),), "the result is a value of class 'int'"),
-        (lambda x: (x, "a"), (torch.ones(1),), r"the result\[1\] is a value of class 'str'"),
+        (lambda x: x.size, (torch.ones(1),), "the result is a value of class 'builtin_function_or_method'"),
+        (lambda x: (x, b"a"), (torch.ones(1),), r"the result\[1\] is a value of class 'bytes'"),
         (lambda x: None, (torch.ones(1),), "the result is None"),
         (lambda x: x, (3,), "the argument 'x' is a value of class 'int'; a trace takes tensors"),
         (lambda x: x[0], ([],), "the argument 'x' is an empty list"),
@@ -556,3 +581,63 @@ def test_traces_do_not_nest():
 def test_what_is_compiled_is_returned_as_it_is():
     with pytest.warns(TracerWarning, match="what is compiled already is not traced"):
         assert rekindle.trace(counted, (torch.ones(1),)) is counted
+
+
+# ---------------------------------------------------------------------------------------------------- names, containers
+
+
+def test_values_have_the_names_of_local_variables():
+    def scaled(x, factor):
+        factor = factor + 1
+        quick = torch.neg(x)
+        return quick * factor
+
+    traced = assert_traced(scaled, (torch.ones(2), torch.ones(2)), (torch.ones(3), torch.zeros(3)))
+    assert [node.output.name for node in traced.graph.nodes if node.kind != "prim::Constant"][:2] == ["factor", "quick"]
+    assert [argument.name for argument in traced.schema.arguments] == ["x", "factor"]
+    assert_same(traced(factor=torch.zeros(2), x=torch.ones(2)), -torch.ones(2))
+    assert "quick = torch.neg(x)" in traced.code
+
+
+def test_assigned_tensors_with_more_dimensions():
+    def assigned(target, indices, rows):
+        target = target.clone()
+        target[indices] = rows
+        target[:2] = rows[..., :2]
+        return target
+
+    inputs = torch.zeros(9), torch.tensor([1, 2, 3]), torch.rand(1, 1, 3)
+    assert_traced(assigned, inputs, (torch.zeros(12), torch.tensor([4, 2]), torch.rand(1, 1, 2)))
+
+
+class TakesLists(nn.Module):
+    def forward(self, features: dict[str, list[torch.Tensor]]) -> torch.Tensor:
+        return torch.stack([value[0] for value in features.values()])
+
+
+def test_a_scripted_part_that_takes_a_dict_of_lists():
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.part = rekindle.script(TakesLists())
+
+        def forward(self, x):
+            return self.part({"a": [x], "b": [x + 1]})
+
+    module = Whole()
+    traced = rekindle.trace(module, torch.ones(2))
+    assert_same(traced(torch.zeros(3)), module(torch.zeros(3)))
+
+
+@pytest.mark.parametrize("kind", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+def test_modules_with_backward_hooks_are_refused(kind):
+    module = nn.Sequential(nn.Linear(2, 2))
+    handle = getattr(module[0], kind)(lambda *args: None)
+    with pytest.raises(TracingError) as raised:
+        rekindle.trace(module, torch.ones(1, 2))
+    assert str(raised.value) == (
+        "the module '0' has backward hooks, which a trace would not run\n"
+        "Hint: remove them before tracing; those of the whole module may be registered on the trace"
+    )
+    handle.remove()
+    assert_traced(module, (torch.ones(1, 2),))

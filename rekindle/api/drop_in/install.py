@@ -18,6 +18,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.api.drop_in import torch_jit_shims
+from rekindle.api.drop_in.graph_views.passes import FUNCTIONS_OF_GRAPHS, for_views
 from rekindle.api.drop_in.torch_jit_shims import SHIMS
 from rekindle.api.drop_in.usage import Usage
 
@@ -81,6 +82,8 @@ class _State:
     is_permanent: bool = False
     """Whether :func:`install` was called."""
     is_in_place: bool = False
+    functions: dict[str, Any] = field(default_factory=dict)
+    """The functions of ``torch._C`` that are replaced by ones that take views of graphs too."""
 
 
 _state = _State()
@@ -143,3 +146,9 @@ def _put() -> None:
     torch.jit._script.__class__ = _front() if wanted else ModuleType
     torch.jit._serialization.__class__ = _front() if wanted else ModuleType
     torch.jit._trace.__class__ = _front() if wanted else ModuleType
+    for name in FUNCTIONS_OF_GRAPHS:
+        if wanted:
+            _state.functions[name] = getattr(torch._C, name)
+            setattr(torch._C, name, for_views(name))
+        else:
+            setattr(torch._C, name, _state.functions.pop(name))

@@ -15,18 +15,26 @@ from typing import Any, Final
 import torch
 
 from rekindle.api import freezing
+from rekindle.api.drop_in.compiled_classes import (
+    CompilationUnitShim,
+    ScriptFunctionShim,
+    ScriptModuleShim,
+    check_no_callback,
+    through_drop_in,
+)
+from rekindle.api.drop_in.functional_traces import make_functional, remove_writes
+from rekindle.api.drop_in.graph_views.tracer_operators import as_tracer_spells
+from rekindle.api.drop_in.graph_views.views import GraphView
 from rekindle.api.drop_in.usage import Usage
 from rekindle.archive.load import load as read_archive
 from rekindle.archive.pickles.tensors import MapLocation
 from rekindle.archive.save import save
 from rekindle.archive.zip_files.container import FileLike
-from rekindle.errors import NotScriptableError
 from rekindle.ops.python.asynchrony import Await
 from rekindle.program import asynchrony
 from rekindle.program.calling import inlined
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
-from rekindle.program.sources.compilation_unit import CompilationUnit, caller_resolver
 from rekindle.runtime.executor import last_executed_graph, optimized_execution
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.runtime.settings import set_fusion_strategy
@@ -38,6 +46,7 @@ from rekindle.scripting.script import script as compile_program, script_if_traci
 from rekindle.tracing.check import TracingCheckError
 from rekindle.tracing.recording.recorder import TracerWarning
 from rekindle.tracing.trace import trace as record_program, trace_module as record_methods
+from rekindle.tracing.trace_graph import trace_graph
 
 observers: Final[list[Usage]] = []
 """Who counts what goes through; :mod:`rekindle.api.drop_in.install` adds and removes them."""
@@ -49,65 +58,7 @@ def count(kind: str, name: str) -> None:
         usage.add(kind, name)
 
 
-# -------------------------------------------------------------------------------------------------------------- classes
-
-
-class _StandsForModules(type):
-    """The class of a class that stands for ``torch.jit.ScriptModule``: what ``torch.jit`` compiled before is still an
-    instance of it. Classes that users derive are classes like any other."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        if cls is not ScriptModuleShim:
-            return type.__instancecheck__(cls, instance)
-        return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        if cls is not ScriptModuleShim:
-            return type.__subclasscheck__(cls, subclass)
-        return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
-
-
-class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
-    """``torch.jit.ScriptModule``: compiled modules, whoever compiled them."""
-
-
-class _StandsForFunctions(type):
-    """The class of the class that stands for ``torch.jit.ScriptFunction``."""
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, (Function, torch.jit.ScriptFunction))
-
-    def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, (Function, torch.jit.ScriptFunction))
-
-
-class ScriptFunctionShim(Function, metaclass=_StandsForFunctions):
-    """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
-
-
-class CompilationUnitShim(CompilationUnit):
-    """``torch.jit.CompilationUnit``: names are those that the caller sees, or one ``_frames_up``. A resolution callback
-    is not supported."""
-
-    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
-        super().__init__()
-        if lang is not None:
-            self._define(lang, caller_resolver(_frames_up + 1))
-
-    def define(self, lang: str, rcb: None = None, _frames_up: int = 0) -> None:
-        _check_no_callback(rcb)
-        self._define(lang, caller_resolver(_frames_up + 1))
-
-
 # ------------------------------------------------------------------------------------------------------------ functions
-
-
-def _check_no_callback(callback: object) -> None:
-    if callback is not None:
-        raise NotScriptableError(
-            "a resolution callback (_rcb) is not supported: names are looked up where Python would",
-            hint="leave _rcb out",
-        )
 
 
 def script(
@@ -128,13 +79,13 @@ def script(
     """
     if isinstance(obj, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
         return obj
-    _check_no_callback(_rcb)
+    check_no_callback(_rcb)
     if example_inputs:
         warnings.warn("example_inputs are not looked at; annotate the parameters instead", stacklevel=2)
     compiled = compile_program(obj)
     if compiled is not obj or _is_class(obj):
         count(_kind(compiled), _name(obj))
-    return compiled
+    return compiled if compiled is obj else through_drop_in(compiled)
 
 
 def trace(
@@ -166,9 +117,12 @@ def trace(
         strict=strict,
         example_kwarg_inputs=example_kwarg_inputs,
     )
-    if made is not func:
-        count(_kind(made), _name(func))
-    return made
+    if made is func:
+        return made
+    count(_kind(made), _name(func))
+    if _force_outplace:
+        make_functional(made)
+    return through_drop_in(made)
 
 
 def trace_module(
@@ -199,6 +153,9 @@ def trace_module(
         example_inputs_is_kwarg=example_inputs_is_kwarg,
     )
     count("module", _name(mod))
+    if _force_outplace:
+        make_functional(made)
+    through_drop_in(made)
     return made
 
 
@@ -217,6 +174,7 @@ def load(
     """
     module = read_archive(f, map_location, _extra_files)
     count("archive", os.path.basename(os.fsdecode(f)) if isinstance(f, (str, os.PathLike)) else module.original_name)
+    through_drop_in(module)
     return module
 
 
@@ -228,7 +186,7 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_nume
     """
     if isinstance(mod, torch.jit.ScriptModule):
         return _as_it_is("freeze", mod)
-    return freezing.freeze(mod, preserved_attrs, optimize_numerics)
+    return through_drop_in(freezing.freeze(mod, preserved_attrs, optimize_numerics))
 
 
 def run_frozen_optimizations(
@@ -245,7 +203,38 @@ def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None)
     """``torch.jit.optimize_for_inference``: :func:`rekindle.optimize_for_inference`; see :func:`freeze`."""
     if isinstance(mod, torch.jit.ScriptModule):
         return _as_it_is("optimize_for_inference", mod)
-    return freezing.optimize_for_inference(mod, other_methods)
+    return through_drop_in(freezing.optimize_for_inference(mod, other_methods))
+
+
+def last_executed_optimized_graph() -> GraphView | None:
+    """``torch.jit.last_executed_optimized_graph``: a view of :func:`rekindle.last_executed_graph`."""
+    graph = last_executed_graph()
+    return None if graph is None else GraphView(graph)
+
+
+def get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: Mapping[str, Any] | None = None,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+    _return_inputs_states: bool = False,
+) -> tuple[Any, ...]:
+    """``torch.jit._get_trace_graph``: the graph of a run, and what the code returned. Inputs of the graph are the
+    arguments, then the parameters and buffers of a module.
+
+    Raises:
+        TracingError: the run cannot be recorded.
+    """
+    graph, result = trace_graph(f, args, kwargs, strict)
+    as_tracer_spells(graph)
+    if _force_outplace:
+        remove_writes(graph)
+    count("graph", _name(f))
+    inputs = args if isinstance(args, tuple) else (args,)
+    given = (inputs,) if return_inputs else ((inputs, inputs),) if _return_inputs_states else ()
+    return GraphView(graph), result, *given
 
 
 def export_opnames(m: ScriptModule) -> list[str]:
@@ -291,6 +280,7 @@ SHIMS: Final[dict[str, Any]] = {
     "TracerWarning": TracerWarning,
     "TracingCheckError": TracingCheckError,
     "_Await": Await,
+    "_get_trace_graph": get_trace_graph,
     "_awaitable": asynchrony.awaitable,
     "_awaitable_nowait": asynchrony.awaitable_nowait,
     "_awaitable_wait": asynchrony.awaitable_wait,
@@ -303,7 +293,7 @@ SHIMS: Final[dict[str, Any]] = {
     "ignore": modifiers.ignore,
     "interface": interface,
     "isinstance": modifiers.isinstance_,
-    "last_executed_optimized_graph": last_executed_graph,
+    "last_executed_optimized_graph": last_executed_optimized_graph,
     "load": load,
     "optimize_for_inference": optimize_for_inference,
     "optimized_execution": optimized_execution,

@@ -15,7 +15,8 @@ class Usage:
         self._lock = threading.Lock()
         self.programs: Counter[tuple[str, str]] = Counter()
         """How often each was compiled or loaded: keys are ``("function", "f")``, ``("module", "Net")``,
-        ``("class", "Pair")``, ``("archive", "net.pt")``; archives that are no files go by the class of their module."""
+        ``("class", "Pair")``, ``("graph", "Net")`` (of ``_get_trace_graph``), ``("archive", "net.pt")``; archives that
+        are no files go by the class of their module."""
 
     def add(self, kind: str, name: str) -> None:
         with self._lock:

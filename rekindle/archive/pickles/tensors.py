@@ -61,6 +61,8 @@ class TensorLoader:
         try:
             empty = self._empty(record, storage.device)
             empty.set_(storage, record.offset, record.sizes, record.strides)
+        except ArchiveError:  # of the tensors that it is quantized with
+            raise
         except (RuntimeError, ValueError, IndexError, TypeError) as error:
             raise self._broken(record.storage, f"PyTorch refuses a tensor: {_first_line(error)}") from None
         for name in record.bits:

@@ -13,7 +13,7 @@ from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifi
 from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
+from rekindle.ir.types import ANY, NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
@@ -215,9 +215,9 @@ class FunctionPrinter:
                 for output, value in zip(node.outputs, block.outputs, strict=True):
                     type = f" : {self.type(output.type)}" if isinstance(output.type, UnionBase) else ""
                     self._line(self.use(output), type, " = ", self.use(value))
-            elif any(map(_is_wider_number, node.outputs, block.outputs)):
+            elif any(map(_needs_cast, node.outputs, block.outputs)):
                 for output, value in zip(node.outputs, block.outputs, strict=True):
-                    if _is_wider_number(output, value):
+                    if _needs_cast(output, value):
                         self._line(
                             self.use(output), f" = unchecked_cast({self.type(output.type)}, ", self.use(value), ")"
                         )
@@ -329,12 +329,13 @@ class FunctionPrinter:
     }
 
 
-def _is_wider_number(target: Value, value: Value) -> bool:
-    """Return whether a Scalar is given a number of a single type, which no annotation can say; or a tuple of numbers
-    one of narrower types, where each branch would say its own."""
+def _needs_cast(target: Value, value: Value) -> bool:
+    """Return whether a value needs a cast to the type of its target: a number that becomes a Scalar, which no
+    annotation can say; a tuple of narrower numbers, and anything that becomes an Any, where each branch would say its
+    own type."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
-    return target.type == NUMBER and value.type != NUMBER
+    return target.type in (NUMBER, ANY) and value.type != target.type
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 from rekindle.errors import UnsupportedError
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
     """``class Net(Module):`` with its slots, constants and methods, or ``class Pair:``."""
     _compile(owner)
+    hook_names = _named_hooks(owner)
     printer.line(f"class {basename}{'(Module)' if owner.is_module else ''}:")
     with printer.indented():
         if owner.is_module:
@@ -28,14 +30,16 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
                 _names(printer, title, [slot.name for slot in owner.attributes.values() if slot.kind == kind])
             for title, hooks in (("__forward_pre_hooks__", owner.pre_hooks), ("__forward_hooks__", owner.hooks)):
                 if hooks:
-                    _names(printer, title, [hook.basename for hook in hooks])
+                    _names(printer, title, [hook_names[hook] for hook in hooks])
         for index, slot in enumerate(owner.attributes.values()):
             _slot(printer, slot.name, printer.spell(slot.type), is_first=index == 0)
         for name, value in owner.constants.items():
             _constant(printer, name, value)
         # Static methods are functions whose names begin with that of the class.
-        for method in (*owner.methods.values(), *_hooks(owner)):
+        for method in owner.methods.values():
             printer.print_function(method)
+        for hook, name in hook_names.items():
+            printer.print_function(hook, name)
         if not (owner.is_module or owner.attributes or owner.constants or owner.methods):
             printer.line("pass")
 
@@ -49,20 +53,17 @@ def _compile(owner: ClassType) -> None:
             owner.methods[name].graph  # noqa: B018 (compiles it)
 
 
-def _hooks(owner: ClassType) -> list[GraphFunction]:
-    """The hooks of a class, each once.
-
-    Raises:
-        UnsupportedError: two have one name, or one has the name of a method.
-    """
-    found: dict[str, GraphFunction] = {}
+def _named_hooks(owner: ClassType) -> dict[GraphFunction, str]:
+    """The hooks of a class, each once, with names of their own: ``hook``, ``hook_1``. Python tells hooks apart by the
+    functions, and their names may be equal."""
+    found: dict[GraphFunction, str] = {}
+    taken = set(owner.methods)
     for hook in (*owner.pre_hooks, *owner.hooks):
-        if owner.methods.get(hook.basename) or found.setdefault(hook.basename, hook) is not hook:
-            raise UnsupportedError(
-                f"'{owner.basename}' has a hook '{hook.basename}' and another hook or a method of that name",
-                hint="give the function another name",
-            )
-    return list(found.values())
+        if hook not in found:
+            names = (f"{hook.basename}_{number}" if number else hook.basename for number in count())
+            found[hook] = next(name for name in names if name not in taken)
+            taken.add(found[hook])
+    return found
 
 
 def _names(printer: PythonPrinter, title: str, names: Sequence[str]) -> None:

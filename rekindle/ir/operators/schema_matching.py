@@ -583,6 +583,11 @@ def match_schemas(
     rounds = (True,) if len(schemas) == 1 else (False, True)
     for conversions in rounds:
         failures = []
+        if conversions and len(rounds) > 1 and self_value is None and any(item.type == STRING for item in given):
+            for index, schema in enumerate(schemas):
+                if _fits_but_for_devices(schema, args, kwargs):
+                    with contextlib.suppress(SchemaMismatch):
+                        return index, try_match_schema(schema, args, kwargs)
         for index, schema in enumerate(schemas):
             try:
                 return index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
@@ -611,6 +616,20 @@ def match_schemas(
     texts = [(schema, _text_of(message)) for schema, message in failures]
     message = _describe_failure(name, texts, args, kwargs, self_value)
     raise SchemaError(message, range, hint=hint, cause=likely or cause)
+
+
+def _fits_but_for_devices(schema: FunctionSchema, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
+    """Whether a call fits as its arguments are, if strings become devices. Such an overload comes before one that takes
+    an int for a float: ``torch.tensor(4, device="cpu")`` is a tensor of ints."""
+    formals = {argument.name: argument.type for argument in schema.arguments}
+    positional = [argument.type for argument in schema.arguments if not argument.kwarg_only]
+    if len(args) > len(positional) or any(item.name not in formals for item in kwargs):
+        return False
+    pairs = [*zip(args, positional, strict=False), *((item, formals[item.name or ""]) for item in kwargs)]
+    return all(
+        item.type.is_subtype_of(formal) or (item.type == STRING and without_none(formal) == DEVICE)
+        for item, formal in pairs
+    )
 
 
 def _may_check(given: Sequence[NamedValue]) -> bool:

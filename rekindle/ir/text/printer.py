@@ -58,10 +58,11 @@ CONSTANT_ARGUMENTS = "scalar_args"
 """The attribute of such a node that holds its constant arguments: a tuple, or their text."""
 
 
-def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3) -> str:
+def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3, recorded: bool = False) -> str:
     """The text of ``graph``, line ends included. ``ranges`` adds the places in the source; ``verbosity`` says how much
-    is told of types: 0 nothing, 1 dtypes and shapes, 2 strides too, 3 all."""
-    return _Printer(ranges, verbosity).graph(graph)
+    is told of types: 0 nothing, 1 dtypes and shapes, 2 strides too, 3 all. ``recorded`` shows the types that values had
+    when they were traced."""
+    return _Printer(ranges, verbosity, recorded).graph(graph)
 
 
 def print_node(node: Node, *, ranges: bool = True) -> str:
@@ -83,11 +84,12 @@ def print_head(node: Node, *, verbosity: int = 3) -> str:
 
 
 class _Printer:
-    __slots__ = ("_groups", "_ranges", "_types", "_verbosity", "lines")
+    __slots__ = ("_groups", "_ranges", "_recorded", "_types", "_verbosity", "lines")
 
-    def __init__(self, ranges: bool, verbosity: int = 3) -> None:
+    def __init__(self, ranges: bool, verbosity: int = 3, recorded: bool = False) -> None:
         self._ranges = ranges
         self._verbosity = verbosity
+        self._recorded = recorded
         self._groups: list[Node] = []
         self._types: dict[int, str] = {}
         self.lines: list[str] = []
@@ -102,7 +104,7 @@ class _Printer:
 
     def subgraphs(self) -> None:
         for index, node in enumerate(self._groups):
-            text = _Printer(self._ranges, self._verbosity).graph(node.get_graph(SUBGRAPH))
+            text = _Printer(self._ranges, self._verbosity, self._recorded).graph(node.get_graph(SUBGRAPH))
             self.lines.append(f"with {node.kind}_{index} = {text}")
 
     def nodes(self, nodes: Iterable[Node], level: int) -> None:
@@ -157,6 +159,8 @@ class _Printer:
         if not self._verbosity:
             return f"%{value.name}"
         type = value.type
+        if self._recorded and value.recorded_type is not None:
+            return f"%{value.name} : {format_type(value.recorded_type, self._verbosity)}"
         text = self._types.get(id(type))
         if text is None:
             text = self._types[id(type)] = format_type(type, self._verbosity)

@@ -35,7 +35,7 @@ from rekindle.runtime.calls.arguments import describe
 _SHARED = frozenset(
     {
         *("_rekindle_type", "_rekindle_binding", "_rekindle_python_class"),
-        *("_rekindle_plain_type", "_rekindle_passes"),
+        *("_rekindle_plain_type", "_rekindle_passes", "_rekindle_method_class"),
     }
 )
 """What copies of a module have in common."""
@@ -110,6 +110,8 @@ class ScriptModule(torch.nn.Module, Savable):
     _rekindle_type: ClassType
     _rekindle_binding: SelfBinding
     _rekindle_python_class: type | None
+    _rekindle_method_class: type[Method] = Method
+    """The class of its methods."""
     _has_compiled_forward: ClassVar[bool] = True
     """Whether ``forward`` is none of Python's: classes that derive from this one may have one that is not marked."""
 
@@ -225,7 +227,7 @@ class ScriptModule(torch.nn.Module, Savable):
             if overloaded is not None:
                 return overloaded
             raise AttributeError(f"the module '{self.original_name}' has no compiled method 'forward'")
-        return Method(self, record)
+        return self._rekindle_method_class(self, record)
 
     def compile(self, /, *args: Any, **kwargs: Any) -> None:
         """Optimise ``forward`` for calls with such arguments now rather than at the first of them. It is not called.
@@ -316,7 +318,7 @@ class ScriptModule(torch.nn.Module, Savable):
         if isinstance(type, ClassType):
             record = type.methods.get(name)
             if record is not None:
-                return Method(self, record)
+                return self._rekindle_method_class(self, record)
             accessors = type.properties.get(name)
             if accessors is not None:
                 return Method(self, accessors.getter)()
@@ -328,7 +330,7 @@ class ScriptModule(torch.nn.Module, Savable):
             if found is not None:
                 return found
             if name in _OF_FORWARD and "forward" in type.methods:
-                return getattr(Method(self, type.methods["forward"]), name)
+                return getattr(self._rekindle_method_class(self, type.methods["forward"]), name)
             slot = type.attributes.get(name)
             if slot is not None and slot.initial is not None:
                 own[name] = slot.initial()

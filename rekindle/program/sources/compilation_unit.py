@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from rekindle.errors import CascadingError, CompileError, Diagnostics, Source, SourceRange
 from rekindle.errors.layer_hooks import LayerHook
@@ -83,6 +83,9 @@ class CompilationUnit:
     Python classes with compiled methods. Names that the text does not define are those that the caller sees.
     """
 
+    _function_class: ClassVar[type[Function]] = Function
+    """The class of its functions."""
+
     def __init__(self, source: str | None = None) -> None:
         self._functions: dict[str, GraphFunction] = {}
         self._classes: dict[str, DefinedType] = {}
@@ -155,14 +158,14 @@ class CompilationUnit:
         record = GraphFunction(name)
         record.define(graph, schema_of_graph(name.rpartition(".")[2], graph))
         self._functions[name] = record
-        return Function(record)
+        return self._function_class(record)
 
     def find_function(self, name: str) -> Function | None:
         record = self._functions.get(name)
-        return None if record is None else Function(record)
+        return None if record is None else self._function_class(record)
 
     def get_functions(self) -> list[Function]:
-        return [Function(record) for record in self._functions.values()]
+        return [self._function_class(record) for record in self._functions.values()]
 
     def __iter__(self) -> Iterator[Function]:
         return iter(self.get_functions())
@@ -170,7 +173,7 @@ class CompilationUnit:
     def __getattr__(self, name: str) -> Any:
         found = None if name in ("_functions", "_classes") else self._functions.get(name)
         if found is not None:
-            return Function(found)
+            return self._function_class(found)
         owner = None if name in ("_functions", "_classes") else self._classes.get(name)
         if owner is None:
             raise AttributeError(f"there is no function '{name}' in this compilation unit")

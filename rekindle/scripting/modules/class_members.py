@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from types import FunctionType
 from typing import Any, cast
 
-from rekindle.program.function import Method
 from rekindle.program.modules.module import ScriptModule
 from rekindle.scripting.callables.modifiers import export
 
@@ -40,7 +39,8 @@ class ScriptMethod:
         if not module._is_compiled:
             raise RuntimeError(f"the method '{self.name}' is compiled when __init__ ends, and cannot be called before")
         binding: Any = module._rekindle_binding
-        return Method(module, binding.record_of(self.name, self.function, self.owner or type(module)))
+        record = binding.record_of(self.name, self.function, self.owner or type(module))
+        return module._rekindle_method_class(module, record)
 
     def __call__(self, module: ScriptModule, /, *args: Any, **kwargs: Any) -> Any:
         """Call the method of a module: ``Net.forward(net, x)``."""

@@ -176,11 +176,16 @@ def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
     when they are saved."""
     facts, type = concrete.facts, concrete.type
     type.pre_hooks[:] = [_method(concrete, hook, compile, "pre-hook") for hook in facts.pre_hooks]
-    type.hooks[:] = [_method(concrete, hook, compile, "hook") for hook in facts.hooks]
+    type.hooks[:] = []
+    for hook in facts.hooks:
+        type.hooks.append(_method(concrete, hook, compile, "hook", tuple(type.hooks)))
 
 
-def _method(concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str) -> GraphFunction:
-    """A hook as a method. It must take just what ``forward`` takes, as a tuple, and what it returns."""
+def _method(
+    concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str, before: Sequence[GraphFunction] = ()
+) -> GraphFunction:
+    """A hook as a method. It must take just what ``forward`` takes, as a tuple, and what ``forward`` and the hooks
+    ``before`` it return."""
     what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
 
     def define(record: GraphFunction) -> None:
@@ -194,7 +199,11 @@ def _method(concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str
         if forward is None:
             return
         schema = forward.schema.bound
-        given = [TupleType(tuple(argument.type for argument in schema.arguments)), schema.returns[0].type]
+        result = schema.returns[0].type
+        for each in before:
+            own = each.schema.returns[0].type
+            result = result if own.is_optional else own
+        given = [TupleType(tuple(argument.type for argument in schema.arguments)), result]
         taken = [argument.type for argument in record.schema.arguments[1:]]
         fitting = given[: 1 if "pre-hook" in what else 2]
         if len(taken) != len(fitting) or not all(map(Type.is_subtype_of, fitting, taken)):

@@ -373,7 +373,7 @@ def _methods(module: ScriptModule, concrete: ConcreteModuleType, name: str) -> A
     records = method_records(concrete, name)
     if not records:
         return None
-    return Method(module, records[0]) if len(records) == 1 else Overloaded(records, module)
+    return module._rekindle_method_class(module, records[0]) if len(records) == 1 else Overloaded(records, module)
 
 
 def _property(module: ScriptModule, concrete: ConcreteModuleType, found: property, name: str) -> Any:

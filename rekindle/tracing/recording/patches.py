@@ -75,6 +75,7 @@ def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
         yield manager, "__enter__", grad_mode.entered
         yield manager, "__exit__", grad_mode.left
     yield torch.autograd, "_engine_run_backward", run_backward
+    yield torch._C, "_get_tracing_state", _with_scopes
 
 
 def _asks_nobody(original: Callable[..., bool]) -> Callable[..., bool]:
@@ -196,6 +197,19 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
         return active_recorder() is not None or original()
 
     return is_tracing
+
+
+def _with_scopes(original: Callable[[], Any]) -> Callable[[], Any]:
+    """The object with which code names scopes, for all but PyTorch's own."""
+
+    def _get_tracing_state() -> Any:
+        recorder = active_recorder()
+        if recorder is None or recorder.scopes is None:
+            return original()
+        caller = str(sys._getframe(1).f_globals.get("__name__"))
+        return original() if caller.partition(".")[0] == "torch" else recorder.scopes
+
+    return _get_tracing_state
 
 
 def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,12 @@ import torch
 from rekindle.errors import TracingError
 from rekindle.ir.graph import Value
 from rekindle.ir.operators.schema_matching import NamedValue
-from rekindle.ir.types import FLOAT, INT, STRING, TENSOR, DictType, ListType, TupleType, Type, unify_all
-from rekindle.tracing.recording.numbers import value_of_number
+from rekindle.ir.types import FLOAT, INT, STRING, TENSOR, DictType, ListType, TupleType, Type, unify_all, union
+from rekindle.tracing.recording.lent_tensors import LentTensors
+from rekindle.tracing.recording.numbers import plain, value_of_number
 from rekindle.tracing.recording.recorder import Recorder
+from rekindle.tracing.report import Baked
+from rekindle.tracing.source_locations import users_place
 
 _KEYS = ((str, STRING), (int, INT), (float, FLOAT))
 
@@ -57,79 +60,72 @@ def _describe(value: object) -> str:
     return f"a value of class '{type(value).__name__}'"
 
 
-def enter(recorder: Recorder, value: Value, example: Any, copies: dict[int, torch.Tensor]) -> Any:
-    """A copy of ``example`` whose tensors are parts of the input ``value``.
-
-    ``copies`` keeps one copy for each tensor: two inputs that are one tensor stay one.
-    """
+def enter(recorder: Recorder, value: Value, example: Any, lent: LentTensors) -> Any:
+    """What the run gets for ``example``: its tensors are parts of the input ``value``, containers are new ones."""
     if isinstance(example, torch.Tensor):
-        made = _copy(example) if id(example) not in copies else copies[id(example)]
-        if id(example) in copies:
-            return made
-        copies[id(example)] = made
-        recorder.bind(made, value)
-        return made
+        given = lent.lend(example)
+        recorder.bind(given, value)
+        return given
     if isinstance(example, tuple):
         assert isinstance(value.type, TupleType)
         parts = recorder.node("prim::TupleUnpack", [value], value.type.elements).outputs
-        items = [enter(recorder, part, item, copies) for part, item in zip(parts, example, strict=True)]
+        items = [enter(recorder, part, item, lent) for part, item in zip(parts, example, strict=True)]
         return type(example)(*items) if hasattr(example, "_fields") else tuple(items)
     if isinstance(example, list):
         assert isinstance(value.type, ListType)
         parts = recorder.node("prim::ListUnpack", [value], [value.type.element] * len(example)).outputs
-        return [enter(recorder, part, item, copies) for part, item in zip(parts, example, strict=True)]
+        return [enter(recorder, part, item, lent) for part, item in zip(parts, example, strict=True)]
     assert isinstance(example, Mapping)
     found = {}
     for key, item in example.items():
         part = recorder.insert("aten::__getitem__", [NamedValue(value), key])
-        found[key] = enter(recorder, part, item, copies)
+        found[key] = enter(recorder, part, item, lent)
     return found
-
-
-def _copy(example: torch.Tensor) -> torch.Tensor:
-    """A tensor of the same values: what the traced code writes to its inputs is not seen outside."""
-    with torch.no_grad():
-        if example.layout is torch.strided and not example.is_quantized and not (example.is_conj() or example.is_neg()):
-            # As a view of a storage of its own, which may hold more than the tensor shows.
-            whole = torch.empty(0, dtype=example.dtype, device=example.device)
-            whole.set_(example.untyped_storage().clone())
-            made = whole.as_strided(example.size(), example.stride(), example.storage_offset())
-        else:
-            made = example.detach().clone()
-    return made.requires_grad_(example.requires_grad)
 
 
 def leave(recorder: Recorder, result: Any, strict: bool, where: str = "the result") -> Value:
     """The value of the graph for what the traced code returned.
 
+    Numbers that the trace does not compute, strings and None are constants. Lists keep their length and dicts their
+    keys: with ``strict``, a list is reported, and a dict is an error.
+
     Raises:
-        TracingError: it holds something that is no tensor, or, with ``strict``, a list or a dict.
+        TracingError: it holds something else, or, with ``strict``, a dict.
     """
     if isinstance(result, torch.Tensor):
         return recorder.value_of_tensor(result)
     number = value_of_number(result, recorder)
     if number is not None:
         return number
-    if isinstance(result, (list, Mapping)) and strict:
-        kind = "list" if isinstance(result, list) else "dict"
+    if isinstance(result, Mapping) and strict:
         raise TracingError(
-            f"{where} is a {kind}, of which a trace would fix the length and the keys",
+            f"{where} is a dict, of which a trace would fix the keys",
             hint="return a tuple, or trace with strict=False if they are always the same",
         )
+    if isinstance(result, list) and result and strict:
+        recorder.bake_list(where, len(result))
     if isinstance(result, (tuple, list)) and result:
         values = [leave(recorder, item, strict, f"{where}[{i}]") for i, item in enumerate(result)]
         types = [value.type for value in values]
         if isinstance(result, list):
-            return recorder.node("prim::ListConstruct", values, [ListType(_common(types, where))]).output
+            return recorder.node("prim::ListConstruct", values, [ListType(_any_of(types))]).output
         return recorder.node("prim::TupleConstruct", values, [TupleType(tuple(types))]).output
     if isinstance(result, Mapping) and result:
         pairs: list[Value] = []
         for key, item in result.items():
             pairs.append(recorder.graph.insert_constant(key))
             pairs.append(leave(recorder, item, strict, f"{where}[{key!r}]"))
-        type = DictType(_common([v.type for v in pairs[::2]], where), _common([v.type for v in pairs[1::2]], where))
+        type = DictType(_common([v.type for v in pairs[::2]], where), _any_of([v.type for v in pairs[1::2]]))
         return recorder.node("prim::DictConstruct", pairs, [type]).output
+    if isinstance(result, (bool, int, float, complex, str)) or (result is None and where != "the result"):
+        recorder.report.add(Baked.CONSTANT, where, result, users_place())
+        return recorder.constant(plain(result))
     raise TracingError(
-        f"{where} is {_describe(result)}; a trace gives tensors, and tuples of them",
+        f"{where} is {_describe(result)}; a trace gives tensors and numbers, and tuples of them",
         hint="return only tensors from what is traced, or compile it with script",
     )
+
+
+def _any_of(types: Sequence[Type]) -> Type:
+    """The type of items of these types: the common one, or a Union."""
+    return unify_all(types) or union(types)

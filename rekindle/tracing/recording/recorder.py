@@ -15,14 +15,25 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.operator_nodes import insert_operator_node
 from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas, unpack_tuple
-from rekindle.ir.types import FLOAT, INT, TENSOR, DictType, ListType, OptionalType, TupleType, Type, unify_all
+from rekindle.ir.types import (
+    FLOAT,
+    INT,
+    TENSOR,
+    DictType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    unify_all,
+)
 from rekindle.ops.registration.traits import queried_properties
 from rekindle.runtime.calls.arguments import Runner
 from rekindle.tracing.recording.dtypes import DtypeOrigins
 from rekindle.tracing.recording.grad_mode import GradMode
 from rekindle.tracing.recording.numbers import TracedFloat, TracedInt, plain, traced_number, value_of_number
 from rekindle.tracing.report import Baked, TraceReport
-from rekindle.tracing.source_locations import current_place, module_in_torch, users_place
+from rekindle.tracing.source_locations import current_place, module_in_torch, name_of_local, users_place
 
 SCOPE: Final = "prim::TracedModuleForward"
 """The kind of the nodes whose block is one call of a sub-module; lowering turns them into calls of methods."""
@@ -47,6 +58,31 @@ class CallObserver(Protocol):
     """Whoever wants to know of the operators within a call."""
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
+
+
+class TracingScopes:
+    """What ``torch._C._get_tracing_state()`` returns to code that names the scopes of nodes: ``push_scope(name)``,
+    ``pop_scope()``. Nodes get the names of all scopes that are open, ``outer/inner``."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._open: list[tuple[str, Node]] = []
+        """The names, and the nodes before the first that belong to them."""
+
+    def push_scope(self, name: str) -> None:
+        end = self._graph.block.return_node
+        self._open.append((name, end.prev))
+
+    def pop_scope(self) -> None:
+        name = self.current_scope()
+        _, before = self._open.pop()
+        node = before.next
+        while node is not self._graph.block.return_node:
+            node.scope = node.scope or name
+            node = node.next
+
+    def current_scope(self) -> str:
+        return "/".join(name for name, _ in self._open)
 
 
 class Recorder:
@@ -82,6 +118,8 @@ class Recorder:
         """Constants that the code makes anew each time; see :mod:`rekindle.tracing.recording.creation`."""
         self.path: Path = ()
         """Where the module stands whose ``forward`` runs."""
+        self.scopes: TracingScopes | None = None
+        """The scopes that the traced code names, where it may: see :mod:`rekindle.tracing.trace_graph`."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
         """What is to be done at the end of a call of a part."""
 
@@ -98,6 +136,8 @@ class Recorder:
     def bind(self, thing: object, value: Value) -> None:
         """From here on ``thing`` (a tensor) is ``value``."""
         self._values[id(thing)] = (thing, value)
+        if value.recorded_type is None and isinstance(thing, torch.Tensor):
+            value.recorded_type = _type_now(thing)
 
     def forget(self, thing: object) -> None:
         """From here on ``thing`` is nothing that was computed."""
@@ -116,7 +156,10 @@ class Recorder:
         """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
         found = self._values.get(id(tensor))
         if found is not None:
-            return found[1]
+            value = found[1]
+            if not value.has_name and value.node.kind not in (ATTRIBUTE, "prim::Constant"):
+                value.set_name(name_of_local(tensor))
+            return value
         path = self._tensors.get(id(tensor))
         value = self._captured(tensor) if path is None else self.attribute(path)
         self.bind(tensor, value)
@@ -195,12 +238,22 @@ class Recorder:
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
         """A dict of the items, if they are of one type."""
-        pairs = [self.argument(item).materialize(self.graph) for pair in items.items() for item in pair]
+        pairs = [self._item(item, place) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:
             return None
         node = self.graph.create("prim::DictConstruct", pairs, types=[DictType(keys, values)], range=place)
         return self.graph.insert_node(node).output
+
+    def _item(self, item: object, place: SourceRange) -> Value:
+        """An item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a tuple."""
+        if isinstance(item, list) and item:
+            values = [self._item(each, place) for each in item]
+            element = unify_all([value.type for value in values])
+            if element is not None:
+                node = self.graph.create("prim::ListConstruct", values, types=[ListType(element)], range=place)
+                return self.graph.insert_node(node).output
+        return self.argument(item).materialize(self.graph)
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
         """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
@@ -344,6 +397,16 @@ class Recorder:
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
 
+    def bake_list(self, what: str, length: int) -> None:
+        """A list that the code returns, whose length the trace fixes."""
+        place = users_place()
+        if self.report.add(Baked.SIZE, what, length, place):
+            self.warn_of(
+                f"{_where(place)}{what} is a list of {length}, which might cause the trace to be incorrect: it always "
+                "returns a list of that length. Return a tuple, or trace with strict=False if the length never changes",
+                place,
+            )
+
     def bake_setting(self, what: str, result: object, consequence: str) -> None:
         """Something that Python code does to what operators mean, and the program will not."""
         place = users_place()
@@ -407,6 +470,15 @@ def _as_constant(item: object) -> object:
     if type(item).__module__ == "numpy" and hasattr(item, "item"):
         return item.item()
     return item
+
+
+def _type_now(tensor: torch.Tensor) -> TensorType | None:
+    """The type of a tensor with its sizes; None for tensors that do not tell them, such as nested ones."""
+    try:
+        with torch._C.DisableTorchFunction():
+            return TensorType.of(tensor)
+    except (RuntimeError, NotImplementedError):
+        return None
 
 
 def description(tensor: torch.Tensor) -> str:

@@ -24,7 +24,7 @@ def record_getitem(recorder: Recorder, tensor: torch.Tensor, index: object) -> V
     return recorder.insert("aten::index", [NamedValue(view), NamedValue(_index_list(recorder, tensors))])
 
 
-def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: object, value: object) -> None:
+def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: Any, value: object) -> None:
     """Record ``tensor[index] = value``."""
     view, tensors = _view(recorder, tensor, index)
     if not tensors and not isinstance(value, torch.Tensor):
@@ -36,12 +36,25 @@ def record_setitem(recorder: Recorder, tensor: torch.Tensor, index: object, valu
         }
         filled = NamedValue(recorder.insert("aten::tensor", [value], keywords))
     else:
-        filled = recorder.argument(value)
+        filled = _without_leading_ones(recorder, value, tensor[index].dim())
     if tensors:
         indices = NamedValue(_index_list(recorder, tensors))
         recorder.insert("aten::index_put_", [NamedValue(view), indices, filled])
     else:
         recorder.insert("aten::copy_", [NamedValue(view), filled])
+
+
+def _without_leading_ones(recorder: Recorder, value: torch.Tensor, rank: int) -> NamedValue:
+    """``value`` with at most ``rank`` dimensions: Python takes more of them where the first are of size one, which
+    the operators do not."""
+    given = recorder.argument(value)
+    for _ in range(min(value.dim() - rank, _leading_ones(value))):
+        given = NamedValue(recorder.insert("aten::squeeze", [given, 0]))
+    return given
+
+
+def _leading_ones(value: torch.Tensor) -> int:
+    return next((dim for dim, size in enumerate(value.shape) if size != 1), value.dim())
 
 
 def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Value, list[Value | None]]:

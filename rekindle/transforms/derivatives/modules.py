@@ -38,7 +38,7 @@ def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str,
         DifferentiationError: ``forward`` does more with the module than reading its attributes.
     """
     method = module.forward
-    graph = method.graph.copy()
+    graph = method._record.graph.copy()
     inline_with_plain_indices(graph)
     run_passes(graph, (DeadCodeElimination(),))
     paths = lower_graph(graph)

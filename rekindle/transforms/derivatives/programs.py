@@ -62,7 +62,7 @@ def program_of(function: Any) -> Program:
             raise _not_a_function(function) from error
         raise
     if isinstance(compiled, Function):
-        graph = compiled.graph.copy()
+        graph = compiled._record.graph.copy()
         inline_with_plain_indices(graph)
         program = Program(compiled.qualified_name, graph, compiled.schema.arguments)
     elif isinstance(compiled, ScriptModule):

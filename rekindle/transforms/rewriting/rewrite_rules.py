@@ -159,9 +159,9 @@ def underlying_graph(target: Any) -> Graph:
     if isinstance(target, Graph):
         return target
     if isinstance(target, (Function, Method)):
-        return target.graph
+        return target._record.graph
     if isinstance(target, ScriptModule):
-        found: Graph = target.forward.graph
+        found: Graph = target.forward._record.graph
         return found
     raise GraphError(f"a {type(target).__qualname__} has no graph; compile it first: rekindle.script(…)")
 

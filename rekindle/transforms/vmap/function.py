@@ -70,7 +70,7 @@ def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomnes
         raise BatchingError(f"randomness is 'error', 'same' or 'different', not {randomness!r}")
     compiled = script(func)
     if isinstance(compiled, Function):
-        name, graph, arguments = compiled.name, compiled.graph.copy(), compiled.schema.arguments
+        name, graph, arguments = compiled.name, compiled._record.graph.copy(), compiled.schema.arguments
         inline_with_plain_indices(graph)
     elif isinstance(compiled, ScriptModule):
         name, graph, arguments, in_dims = _of_module(compiled, in_dims)

@@ -1,0 +1,139 @@
+"""The classes of ``torch.jit`` while the drop-in is installed, and what is compiled through it.
+
+Compiled functions and modules are this package's own. Where code reads their graphs, those that were compiled through
+``torch.jit``'s names give views with ``torch.jit``'s names (:mod:`rekindle.api.drop_in.graph_views`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from rekindle.api.drop_in.graph_views.passes import inline_with_scopes
+from rekindle.api.drop_in.graph_views.views import GraphView, graph_of
+from rekindle.errors import NotScriptableError
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.verifier import verify
+from rekindle.program.function import Function, Method
+from rekindle.program.modules.module import ScriptModule
+from rekindle.program.sources.compilation_unit import CompilationUnit, caller_resolver
+
+
+class _ShowsViews:
+    """Functions and methods whose graphs are views."""
+
+    __slots__ = ()
+
+    _record: GraphFunction
+
+    @property
+    def graph(self) -> GraphView:
+        """The graph, in which calls of other functions are calls."""
+        return GraphView(self._record.graph)
+
+    @property
+    def inlined_graph(self) -> GraphView:
+        """A copy of the graph with every call inlined. Its nodes know the modules that they run in."""
+        graph = self._record.graph.copy()
+        inline_with_scopes(graph)
+        return GraphView(graph)
+
+    def graph_for(self, /, *args: Any, **kwargs: Any) -> GraphView:
+        """The graph that a call with these arguments runs. It is not called."""
+        return GraphView(super().graph_for(*args, **kwargs))  # type: ignore[misc]
+
+
+class ScriptMethodShim(_ShowsViews, Method):  # type: ignore[misc]
+    """``torch.jit.ScriptMethod``: methods of modules that were compiled through the drop-in."""
+
+    __slots__ = ()
+
+
+class _StandsForModules(type):
+    """The class of a class that stands for ``torch.jit.ScriptModule``: what ``torch.jit`` compiled before is still an
+    instance of it. Classes that users derive are classes like any other."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        if cls is not ScriptModuleShim:
+            return type.__instancecheck__(cls, instance)
+        return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        if cls is not ScriptModuleShim:
+            return type.__subclasscheck__(cls, subclass)
+        return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
+
+
+class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
+    """``torch.jit.ScriptModule``: compiled modules, whoever compiled them."""
+
+    _rekindle_method_class = ScriptMethodShim
+
+
+class _StandsForFunctions(type):
+    """The class of the class that stands for ``torch.jit.ScriptFunction``."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, (Function, torch.jit.ScriptFunction))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return issubclass(subclass, (Function, torch.jit.ScriptFunction))
+
+
+class ScriptFunctionShim(_ShowsViews, Function, metaclass=_StandsForFunctions):  # type: ignore[misc]
+    """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
+
+
+class CompilationUnitShim(CompilationUnit):
+    """``torch.jit.CompilationUnit``: names are those that the caller sees, or one ``_frames_up``. A resolution callback
+    is not supported."""
+
+    _function_class = ScriptFunctionShim
+
+    def __init__(self, lang: str | None = None, _frames_up: int = 0) -> None:
+        super().__init__()
+        if lang is not None:
+            self._define(lang, caller_resolver(_frames_up + 1))
+
+    def define(self, lang: str, rcb: None = None, _frames_up: int = 0) -> None:
+        check_no_callback(rcb)
+        self._define(lang, caller_resolver(_frames_up + 1))
+
+    def create_function(self, name: str, graph: GraphView | Graph) -> Function:
+        """Add a function that runs a copy of a graph.
+
+        Raises:
+            VerificationError: the graph is not valid.
+            CompileError: the name is taken.
+        """
+        copied = graph_of(graph).copy()
+        verify(copied)
+        return super().create_function(name, copied)
+
+
+def check_no_callback(callback: object) -> None:
+    """Raise if a resolution callback is given.
+
+    Raises:
+        NotScriptableError: it is.
+    """
+    if callback is not None:
+        raise NotScriptableError(
+            "a resolution callback (_rcb) is not supported: names are looked up where Python would",
+            hint="leave _rcb out",
+        )
+
+
+def through_drop_in(compiled: Any) -> Any:
+    """A function or module that was compiled under ``torch.jit``'s names: its graphs are views."""
+    if type(compiled) is not ScriptFunctionShim and isinstance(compiled, Function):
+        function = ScriptFunctionShim.__new__(ScriptFunctionShim)
+        function.__dict__.update(compiled.__dict__)
+        return function
+    if isinstance(compiled, ScriptModule):
+        for part in compiled.modules():
+            if isinstance(part, ScriptModule):
+                part.__dict__["_rekindle_method_class"] = ScriptMethodShim
+    return compiled

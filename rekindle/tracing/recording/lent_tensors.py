@@ -1,0 +1,100 @@
+"""Lend the caller's tensors to a run, and take them back as they were.
+
+Code may ask whether an argument is a tensor that it knows (``x is self.cached``, a parameter in a registry), so a run
+gets the caller's own tensors. While they are lent they have a storage of their own: what the code writes to them is
+not seen outside, and is gone afterwards.
+
+Some tensors cannot be given back as they were: results of operators that autograd records, views, subclasses, sparse
+and quantized tensors. Of these the run gets copies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Final
+
+import torch
+
+_OWN_CLASSES: Final = (torch.Tensor, torch.nn.Parameter)
+
+
+@dataclass(slots=True)
+class _Lent:
+    """A tensor that is lent, with what it was before."""
+
+    tensor: torch.Tensor
+    data: torch.Tensor
+    """Shares the storage that the tensor had."""
+    grad: torch.Tensor | None
+    requires_grad: bool
+    version: int
+
+
+@dataclass(slots=True)
+class LentTensors:
+    """The tensors of one run. Within ``with``, :meth:`lend` gives what the run gets; at the end all is given back."""
+
+    is_kept: Callable[[torch.Tensor], bool] = lambda tensor: False
+    """Whether a tensor is not to be lent, but copied: it has another meaning in the run."""
+    _lent: list[_Lent] = field(default_factory=list)
+    _given: dict[int, tuple[torch.Tensor, torch.Tensor]] = field(default_factory=dict)
+    """The tensors by their ids, each with what the run got for it."""
+
+    def lend(self, tensor: torch.Tensor) -> torch.Tensor:
+        """What the run gets for ``tensor``: itself, or a copy. For a tensor that it has already it gets another view of
+        it, so that the two are two arguments."""
+        before = self._given.get(id(tensor))
+        if before is not None:
+            with torch.enable_grad():
+                return torch.ops.aten.alias.default(before[1])  # type: ignore[no-any-return]
+        given = self._own(tensor) if _can_be_lent(tensor) and not self.is_kept(tensor) else _copy(tensor)
+        self._given[id(tensor)] = tensor, given
+        return given
+
+    def _own(self, tensor: torch.Tensor) -> torch.Tensor:
+        self._lent.append(_Lent(tensor, tensor.data, tensor.grad, tensor.requires_grad, tensor._version))
+        tensor.data = _copy(tensor).detach()
+        return tensor
+
+    def __enter__(self) -> LentTensors:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for each in self._lent:
+            tensor = each.tensor
+            if tensor.grad_fn is not None:
+                tensor.detach_()
+            tensor.data = each.data
+            tensor.requires_grad_(each.requires_grad)
+            if tensor.grad is not each.grad:
+                tensor.grad = each.grad
+            torch._C._autograd._unsafe_set_version_counter((tensor,), (each.version,))
+
+
+def _can_be_lent(tensor: torch.Tensor) -> bool:
+    return (
+        type(tensor) in _OWN_CLASSES
+        and tensor.layout is torch.strided
+        and tensor.is_leaf
+        and not tensor._is_view()
+        and not tensor.is_inference()
+        and not (tensor.is_quantized or tensor.is_conj() or tensor.is_neg())
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    )
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A tensor of the same values in a storage of its own."""
+    with torch.no_grad():
+        if tensor.layout is torch.strided and not tensor.is_quantized and not (tensor.is_conj() or tensor.is_neg()):
+            # As a view of a storage of its own, which may hold more than the tensor shows.
+            whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+            whole.set_(tensor.untyped_storage().clone())
+            made = whole.as_strided(tensor.size(), tensor.stride(), tensor.storage_offset())
+        else:
+            made = tensor.detach().clone()
+    return made.requires_grad_(tensor.requires_grad)
