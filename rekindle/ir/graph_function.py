@@ -55,6 +55,8 @@ class GraphFunction(_Referable):
     calls with other arguments cannot compile the function anew."""
     is_from_archive: bool = False
     """Whether it is part of a program from an archive, which takes what TorchScript takes."""
+    takes_tensors_as_numbers: bool = False
+    """Whether Python may pass a Tensor of one element for a number: compiled through the drop-in."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)

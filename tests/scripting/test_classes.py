@@ -667,6 +667,52 @@ def test_variables_of_init():
 
 
 @dataclass
+class OwnEquality:
+    key: int
+    note: int
+
+    def __eq__(self, other: "OwnEquality") -> bool:  # type: ignore[override]
+        return self.key == other.key
+
+
+@dataclass
+class OwnInit:
+    size: int
+
+    def __init__(self, size: int):
+        self.size = size + 10
+
+
+def test_methods_that_a_dataclass_writes_itself():
+    def same(a: int, b: int) -> tuple[bool, int]:
+        return OwnEquality(a, 1) == OwnEquality(b, 2), OwnInit(a).size
+
+    assert rekindle.script(same)(3, 3) == same(3, 3) == (True, 13)
+    assert rekindle.script(same)(3, 4) == same(3, 4)
+
+
+@dataclass(order=True)
+class Measured:
+    x: float
+    norm: Optional[torch.Tensor]
+    y: torch.Tensor
+
+
+def test_dataclasses_of_tensors_are_compared():
+    """The comparisons are bools, as those of tuples are; Python gives the Tensor that decides."""
+
+    def compare(a: torch.Tensor, b: torch.Tensor):
+        p, q = Measured(1.0, a, b), Measured(1.0, a, b + 1)
+        none = Measured(1.0, None, b)
+        return p < q, p <= q, p > q, p >= q, p == q, p == p, none == none, none == p
+
+    nan = torch.tensor([float("nan"), 1.0])
+    for a in (torch.ones(()), nan):  # a Tensor is equal to itself, without a comparison
+        assert rekindle.script(compare)(a, torch.ones(1)) == (True, True, False, False, False, True, True, False)
+        assert [bool(item) for item in compare(a, torch.ones(1))] == [*rekindle.script(compare)(a, torch.ones(1))]
+
+
+@dataclass
 class Maybe:
     items: Optional[List[int]] = field(default_factory=list)
 

@@ -1,6 +1,7 @@
 """Modules of all shapes, scripted and compared with eager."""
 
 import math
+import types
 from enum import Enum
 from typing import Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
@@ -782,3 +783,23 @@ def test_a_changed_class_of_a_part_is_seen():
     x = torch.ones(2)
     assert torch.equal(before(x), torch.full((2,), 6.0))
     assert torch.equal(after(x), torch.full((2,), 2.0))
+
+
+def test_methods_left_to_python_that_a_module_has_of_its_own():
+    class Named(nn.Module):
+        @torch.jit.ignore
+        def label(self) -> str:
+            return "of the class"
+
+        def forward(self) -> str:
+            return self.label()
+
+    @torch.jit.ignore
+    def label(self) -> str:
+        return "of the module"
+
+    changed = Named()
+    changed.label = types.MethodType(label, changed)
+    ours, plain = rekindle.script(changed), rekindle.script(Named())
+    assert ours() == ours.label() == changed() == "of the module"
+    assert plain() == plain.label() == "of the class"

@@ -43,7 +43,7 @@ from rekindle.runtime.calls.conversion import (
     takes_conversion,
     to_python as to_python,
 )
-from rekindle.runtime.calls.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
+from rekindle.runtime.calls.number_conversion import DROP_IN_RULES, PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
 from rekindle.runtime.calls.type_checks import exact_class
 from rekindle.runtime.interpreter.instructions import copy_constant
 
@@ -62,7 +62,8 @@ def binder_of(record: GraphFunction) -> Binder:
     found = record.binder
     if not isinstance(found, Binder):
         schema = record.schema  # compiling the function tells where it is from
-        rules = TORCHSCRIPT_RULES if record.is_from_archive else PYTHON_RULES
+        by_origin = DROP_IN_RULES if record.takes_tensors_as_numbers else PYTHON_RULES
+        rules = TORCHSCRIPT_RULES if record.is_from_archive else by_origin
         writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
         found = record.binder = Binder(schema, rules, writes_to)
     return found

@@ -355,7 +355,7 @@ def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any
     facts = concrete.facts
     if name in facts.functions:
         return facts.functions[name]
-    found = find_member(python_class, name)
+    found = facts.methods.get(name) or find_member(python_class, name)
     if is_left_to_python(found) and isinstance(found, types.FunctionType):
         return types.MethodType(found, module)
     if found is None or name in vars(torch.nn.Module):
