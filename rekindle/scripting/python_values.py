@@ -20,6 +20,7 @@ from rekindle.frontend.calls.python_signatures import fitted_to
 from rekindle.frontend.python.higher_order import PartialValue
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.functions import sugared_arguments
+from rekindle.frontend.sugared_values.slices import constant_slice
 from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
@@ -60,6 +61,8 @@ def sugared_value(
     if isinstance(obj, (*SIMPLE_CONSTANTS, tuple, list, enum.Enum)):
         constant = constant_value(obj, range, graph)
         return UnusableValue(obj, name) if constant is None else SimpleValue(constant)
+    if isinstance(obj, slice):
+        return constant_slice(obj, range, graph) or UnusableValue(obj, name)
     if isinstance(obj, types.ModuleType):
         return PythonModuleValue(obj, resolver)
     if isinstance(obj, Function):

@@ -671,7 +671,7 @@ class OwnEquality:
     key: int
     note: int
 
-    def __eq__(self, other: "OwnEquality") -> bool:  # type: ignore[override]
+    def __eq__(self, other: OwnEquality) -> bool:  # type: ignore[override]
         return self.key == other.key
 
 

@@ -13,6 +13,7 @@ from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.frontend.calls.iterated_arguments import with_iterated
 from rekindle.frontend.containers.set_values import shown
 from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.slices import SliceClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
@@ -380,6 +381,7 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
     "sorted": _operator("aten::sorted"),
     "id": _operator("prim::id"),
     "rangelist": _operator("prim::rangelist"),
+    "slice": SliceClass(),
 }
 """What Python's own names mean."""
 

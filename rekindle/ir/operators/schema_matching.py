@@ -16,7 +16,7 @@ Conversions:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -24,9 +24,10 @@ from typing import Final
 from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.container_literals import can_be_made_as, make_as
-from rekindle.ir.operators.named_value import NamedValue as NamedValue
+from rekindle.ir.operators.named_value import InputBuilder, NamedValue as NamedValue
 from rekindle.ir.operators.none_checking import NoneCheckingCall, can_check, has_lacking_items
 from rekindle.ir.operators.registry import is_foreign
+from rekindle.ir.operators.repetition import repeat
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
@@ -69,9 +70,6 @@ def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None 
     if isinstance(item, Value):
         return NamedValue(item, range=range, name=name)
     return NamedValue(constant=item, range=range, name=name)
-
-
-InputBuilder = Callable[[Graph, SourceRange], Value]
 
 
 @dataclass(slots=True)
@@ -342,8 +340,21 @@ def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, co
 # -------------------------------------------------------------------------------------------- matching
 
 
-_INPUT: Final = "input"
-"""What Python's functions call the argument that is called self in the schemas of their operators."""
+_PYTHON_NAMES: Final = {
+    "self": ("input", "x", "a", "x1"),
+    "other": ("x2",),
+    "dim": ("axis",),
+    "keepdim": ("keepdims",),
+}
+"""What Python's functions call arguments of operators besides: ``torch.sum(input=x, axis=0)``, as NumPy calls them."""
+
+
+def _python_name(name: str, schema: FunctionSchema, given: Mapping[str | None, NamedValue]) -> str | None:
+    """Return another name of an operator's argument under which a call passes it; None where there is none."""
+    if not schema.name.startswith("aten::"):
+        return None
+    others = (other for other in _PYTHON_NAMES.get(name, ()) if other in given)
+    return next((other for other in others if schema.argument_index(other) is None), None)
 
 
 def try_match_schema(
@@ -378,8 +389,8 @@ def try_match_schema(
             used += 1
         elif formal.name in by_name:
             actual = by_name.pop(formal.name)
-        elif formal.name == "self" and _INPUT in by_name and schema.name.startswith("aten::"):
-            actual = by_name.pop(_INPUT)
+        elif by_name and (other := _python_name(formal.name, schema, by_name)) is not None:
+            actual = by_name.pop(other)
         elif formal.has_default:
             actual = NamedValue(constant=formal.default)
         else:
@@ -486,7 +497,7 @@ def _plan_argument(
 
 def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conversions: bool) -> InputBuilder:
     if formal.size is not None:
-        repeated = _repeat(formal, actual)
+        repeated = repeat(formal, actual)
         if repeated is not None:
             return repeated
     type: Type | None = formal.type
@@ -542,21 +553,6 @@ def _default_fits(value: object, type: Type) -> bool:
 def _typed_constant(actual: NamedValue, type: Type) -> InputBuilder:
     def build(graph: Graph, range: SourceRange) -> Value:
         return graph.insert_constant(actual.constant, without_none(type), range)
-
-    return build
-
-
-def _repeat(formal: Argument, actual: NamedValue) -> InputBuilder | None:
-    """The builder of ``[x, x]`` for an ``int[2]`` that is given one int; None where something else was given."""
-    wanted = without_none(formal.type)
-    assert formal.size is not None
-    if not isinstance(wanted, ListType) or actual.type != wanted.element:
-        return None
-    size, type = formal.size, wanted
-
-    def build(graph: Graph, range: SourceRange) -> Value:
-        items = [actual.materialize(graph)] * size
-        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
 
     return build
 

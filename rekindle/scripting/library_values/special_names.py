@@ -147,7 +147,20 @@ def _special() -> dict[int, SugaredValue]:
             table[id(python)] = value
     for name, function in _library().items():
         table[id(function)] = SpecialForm(name)
-    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed", "map", "filter", "set", "frozenset"):
+    for name in (
+        "list",
+        "dict",
+        "tuple",
+        "range",
+        "zip",
+        "enumerate",
+        "reversed",
+        "map",
+        "filter",
+        "set",
+        "frozenset",
+        "slice",
+    ):
         table[id(getattr(builtins, name))] = GLOBALS[name]
     return table
 
