@@ -385,6 +385,10 @@ class EnumClassValue(ClassValue):
             )
         return SimpleValue(graph.insert_constant(member, enum_type(self.enum, range), range))
 
+    @property
+    def known_length(self) -> int:
+        return len(self.enum)
+
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         """The members, as a list."""
         type = enum_type(self.enum, range)

@@ -62,3 +62,10 @@ def test_a_name_twice() -> None:
 
     with pytest.raises(CompileError):
         rekindle.script(twice)
+
+
+def test_a_device_in_a_string_does_not_make_floats_of_ints() -> None:
+    def made(n: int):
+        return torch.tensor(4, device="cpu"), torch.tensor(n, device="cpu"), torch.as_tensor(n, device="cpu")
+
+    assert [item.dtype for item in rekindle.script(made)(3)] == [torch.int64] * 3

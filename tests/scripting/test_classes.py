@@ -761,3 +761,25 @@ def test_values_in_the_body_of_a_class_are_saved() -> None:
         loaded = load(file)
         for values in ([1.5, 2.0], []):
             assert repr(compiled(values)) == repr(loaded(values)) == repr(metered(values))
+
+
+def test_a_local_class_is_known_to_its_static_methods_while_it_is_decorated():
+    @rekindle.script
+    class Pair:
+        def __init__(self, a: int, b: int):
+            self.a = a
+            self.b = b
+
+        @staticmethod
+        def first_of(pairs: List["Pair"]) -> "Pair":
+            return Pair(pairs[0].a, pairs[0].b)
+
+        @staticmethod
+        def of(a: int, b: int) -> "Pair":
+            return Pair.first_of([Pair(a, b)])
+
+    def made(a: int, b: int) -> tuple[int, int]:
+        pair = Pair.of(a, b)
+        return pair.a, pair.b
+
+    assert rekindle.script(made)(1, 2) == made(1, 2)

@@ -1,5 +1,6 @@
 """Modules of all shapes, scripted and compared with eager."""
 
+import enum
 import math
 import types
 from enum import Enum
@@ -803,3 +804,16 @@ def test_methods_left_to_python_that_a_module_has_of_its_own():
     ours, plain = rekindle.script(changed), rekindle.script(Named())
     assert ours() == ours.label() == changed() == "of the module"
     assert plain() == plain.label() == "of the class"
+
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 2
+    ALSO_HIGH = 2
+
+
+def test_the_number_of_members_of_an_enum():
+    def counted() -> int:
+        return len(Level)
+
+    assert rekindle.script(counted)() == counted() == 2

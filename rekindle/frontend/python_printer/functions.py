@@ -13,7 +13,7 @@ from rekindle.frontend.python_printer.names import Names, TypeNames, as_identifi
 from rekindle.frontend.python_printer.tagged_text import TaggedText
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Node, Value
-from rekindle.ir.types import NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
+from rekindle.ir.types import ANY, NUMBER, FunctionType, TupleType, Type, UnionBase, UnionType, is_open_number
 
 _LONG_LINE: Final = 40
 """An expression of so many characters, its indentation included, becomes a variable before it is used in another."""
@@ -210,17 +210,15 @@ class FunctionPrinter:
             self.level += 1
             self._block(block, has_more=bool(node.outputs))
             self._end_block(block)
-            if index == 0 and _say_their_types(node.outputs):
+            says_types = index == 0 and _say_their_types(node.outputs)
+            if says_types or any(map(_is_cast, node.outputs, block.outputs)):
                 # Only a single target can say its type.
                 for output, value in zip(node.outputs, block.outputs, strict=True):
-                    type = f" : {self.type(output.type)}" if isinstance(output.type, UnionBase) else ""
-                    self._line(self.use(output), type, " = ", self.use(value))
-            elif any(map(_is_wider_number, node.outputs, block.outputs)):
-                for output, value in zip(node.outputs, block.outputs, strict=True):
-                    if _is_wider_number(output, value):
-                        self._line(
-                            self.use(output), f" = unchecked_cast({self.type(output.type)}, ", self.use(value), ")"
-                        )
+                    type = self.type(output.type)
+                    if says_types and isinstance(output.type, UnionBase):
+                        self._line(self.use(output), f" : {type} = ", self.use(value))
+                    elif _is_cast(output, value):
+                        self._line(self.use(output), f" = unchecked_cast({type}, ", self.use(value), ")")
                     else:
                         self._line(self.use(output), " = ", self.use(value))
             else:
@@ -329,12 +327,12 @@ class FunctionPrinter:
     }
 
 
-def _is_wider_number(target: Value, value: Value) -> bool:
-    """Return whether a Scalar is given a number of a single type, which no annotation can say; or a tuple of numbers
-    one of narrower types, where each branch would say its own."""
+def _is_cast(target: Value, value: Value) -> bool:
+    """Return whether a branch has to say the type of what it assigns, which no annotation can: an Any, a Scalar that is
+    given a number of a single type, a tuple of numbers that is given one of narrower types."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
-    return target.type == NUMBER and value.type != NUMBER
+    return target.type in (NUMBER, ANY) and value.type != target.type
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:

@@ -579,12 +579,19 @@ def match_schemas(
     rounds = (True,) if len(schemas) == 1 else (False, True)
     for conversions in rounds:
         failures = []
+        with_floats: tuple[int, MatchedSchema] | None = None
         for index, schema in enumerate(schemas):
             try:
-                return index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
+                found = index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
             except SchemaMismatch as why:
                 failures.append((schema, why.message))
                 cause = why.cause if len(schemas) == 1 else cause
+                continue
+            if not conversions or not _takes_int_for_float(schema, args, kwargs, self_value):
+                return found
+            with_floats = with_floats or found  # ``torch.tensor(4, device="cpu")`` holds an int
+        if with_floats is not None:
+            return with_floats
     checked = _may_check(given)
     if checked:
         for conversions in rounds:
@@ -607,6 +614,22 @@ def match_schemas(
     texts = [(schema, _text_of(message)) for schema, message in failures]
     message = _describe_failure(name, texts, args, kwargs, self_value)
     raise SchemaError(message, range, hint=hint, cause=likely or cause)
+
+
+def _takes_int_for_float(
+    schema: FunctionSchema,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+) -> bool:
+    """Return whether the call fits ``schema`` by making a float of an int."""
+    formals = [item for item in schema.arguments if self_value is None or item.name != "self"]
+    by_name = {item.name: item for item in formals}
+    pairs = [*zip(formals, args, strict=False), *((by_name.get(item.name or ""), item) for item in kwargs)]
+    return any(
+        formal is not None and without_none(formal.type) == FLOAT and item.value is not None and item.type == INT
+        for formal, item in pairs
+    )
 
 
 def _may_check(given: Sequence[NamedValue]) -> bool:
