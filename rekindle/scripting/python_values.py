@@ -346,6 +346,9 @@ class ClassValue(StaticValue):
             )
         return sugared_value(found, range, graph, self.resolver, f"{self.cls.__name__}.{name}")
 
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        return hasattr(self.cls, name)
+
     def call(self, call: CallSite) -> SugaredValue:
         if issubclass(self.cls, torch.nn.Module):
             raise NotScriptableError(

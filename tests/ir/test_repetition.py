@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch._jit_internal import BroadcastingList2, BroadcastingList3
 from torch.nn.common_types import _size_2_t
 
 import rekindle
@@ -69,3 +70,14 @@ def test_a_device_in_a_string_does_not_make_floats_of_ints() -> None:
         return torch.tensor(4, device="cpu"), torch.tensor(n, device="cpu"), torch.as_tensor(n, device="cpu")
 
     assert [item.dtype for item in rekindle.script(made)(3)] == [torch.int64] * 3
+
+
+def test_python_passes_one_number_for_a_list() -> None:
+    def sizes(x: BroadcastingList2[int], y: Optional[BroadcastingList3[float]] = None):
+        return x, y
+
+    ours, theirs = rekindle.script(sizes), torch.jit.script(sizes)
+    for args in ((3,), ([1, 2], 1.5), ((1, 2), (1.0, 2.0, 3.0)), (1, None)):
+        assert ours(*args) == theirs(*args)
+    with pytest.raises(TypeError):
+        ours("no")

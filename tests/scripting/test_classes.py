@@ -771,11 +771,11 @@ def test_a_local_class_is_known_to_its_static_methods_while_it_is_decorated():
             self.b = b
 
         @staticmethod
-        def first_of(pairs: List["Pair"]) -> "Pair":
+        def first_of(pairs: List[Pair]) -> Pair:
             return Pair(pairs[0].a, pairs[0].b)
 
         @staticmethod
-        def of(a: int, b: int) -> "Pair":
+        def of(a: int, b: int) -> Pair:
             return Pair.first_of([Pair(a, b)])
 
     def made(a: int, b: int) -> tuple[int, int]:

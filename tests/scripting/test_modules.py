@@ -2,6 +2,7 @@
 
 import enum
 import math
+import re
 import types
 from enum import Enum
 from typing import Dict, Final, List, NamedTuple, Optional, Tuple, Union
@@ -817,3 +818,58 @@ def test_the_number_of_members_of_an_enum():
         return len(Level)
 
     assert rekindle.script(counted)() == counted() == 2
+
+
+class Shape:
+    def __init__(self) -> None:
+        self.sides = 1
+
+    def count(self) -> int:
+        return self.sides
+
+
+class Square(Shape):
+    def __init__(self) -> None:
+        self.sides = 4
+
+    def count(self) -> int:
+        return self.sides * 10
+
+
+class OfShapes(nn.Module):
+    one: Shape
+    more: List[Shape]
+    maybe: Optional[Shape]
+
+    def __init__(self, *shapes) -> None:
+        super().__init__()
+        self.one, *self.more = shapes
+        self.maybe = self.one
+
+    def forward(self) -> Tuple[int, int, int]:
+        maybe = self.maybe
+        return self.one.count(), sum([each.count() for each in self.more]), 0 if maybe is None else maybe.count()
+
+
+@pytest.mark.parametrize("classes", [(Shape, Shape), (Square, Square), (Square, Shape, Shape)])
+def test_attributes_hold_objects_of_derived_classes(classes):
+    """The methods are those of the objects, not of the class that the attribute declares."""
+    module = OfShapes(*(cls() for cls in classes))
+    assert rekindle.script(module)() == module()
+
+
+def test_lists_hold_objects_of_one_class():
+    with pytest.raises(NotScriptableError) as caught:
+        rekindle.script(OfShapes(Shape(), Shape(), Square()))
+    assert re.sub(r"___torch_mangle_\d+\.", "", str(caught.value)) == (
+        "attribute 'more' of 'OfShapes' takes List[__torch__.tests.scripting.test_modules.Shape], but got a list, in "
+        "which [1] is a Square instead of __torch__.tests.scripting.test_modules.Shape\n"
+        "Hint: correct the declaration of its type"
+    )
+
+
+def test_hasattr_of_a_class():
+    def asked() -> Tuple[bool, bool]:
+        return hasattr(Shape, "count"), hasattr(Shape, "area")
+
+    assert rekindle.script(asked)() == asked() == (True, False)

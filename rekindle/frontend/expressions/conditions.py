@@ -32,8 +32,10 @@ from rekindle.ir.types import (
     NONE,
     NUMBER,
     STRING,
+    AwaitType,
     ClassType,
     DictType,
+    FutureType,
     ListType,
     NoneType,
     TensorType,
@@ -368,14 +370,22 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
 
 
 def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
-    """The class of ``collections.abc`` or ``numbers`` that ``classes`` names; None where it is another."""
+    """Return the class that ``classes`` names, if it is one of ``collections.abc`` or ``numbers``, or of what comes
+    later; else None."""
     if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
         return None
     try:
         cls = emitter.emit_sugared(classes).python_class(classes.range)
     except CompileError:
         return None
-    return cls if cls is not None and cls.__module__ in ("collections.abc", "numbers") else None
+    if cls is None:
+        return None
+    is_later = cls.__name__ in _LATER and cls.__module__.partition(".")[0] in ("torch", "rekindle")
+    return cls if is_later or cls.__module__ in ("collections.abc", "numbers") else None
+
+
+_LATER: Final[dict[str, builtins.type[Type]]] = {"Await": AwaitType, "_Await": AwaitType, "Future": FutureType}
+"""Classes of results that come later, of whatever type, by their names in PyTorch and here."""
 
 
 def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
@@ -551,6 +561,9 @@ _PYTHON_CLASSES: Final[dict[str, builtins.type]] = {
 
 def _is_of_kind(part: Type, kind: builtins.type) -> bool | None:
     """Whether values of type ``part`` are instances of an abstract class; None where that is not known."""
+    later = _LATER.get(kind.__name__)
+    if later is not None:
+        return None if part == ANY else isinstance(part, later)
     cls = _PYTHON_CLASSES.get(part.kind)
     return None if cls is None else issubclass(cls, kind)
 

@@ -43,6 +43,7 @@ from rekindle.frontend.sugared_values.special_forms import (
     CaughtException,
     ExceptionClass,
     ExceptionInstance,
+    InertContext,
     MagicMethod,
 )
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
@@ -507,9 +508,13 @@ def _emit_with(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_with_item(emitter: Emitter, item: WithItem, entered: list[tuple[Value, SourceRange]]) -> Value:
-    context = emitter.emit_expression(item.context)
-    result = enter(emitter, context, item.context)
-    entered.append((context, item.context.range))
+    found = emitter.emit_sugared(item.context)
+    if isinstance(found, InertContext):
+        result = emitter.graph.insert_constant(None, range=item.context.range)
+    else:
+        context = found.as_value(item.context.range, emitter.graph)
+        result = enter(emitter, context, item.context)
+        entered.append((context, item.context.range))
     if item.target is not None:
         assign(emitter, item.target, SimpleValue(result), item.context.range)
     return result

@@ -159,6 +159,21 @@ class StrCast(Cast):
         super().__init__(STRING, "aten::str")
 
 
+class InertContext(StaticValue):
+    """A class of context managers, and an object of it, that do nothing: the body of the with statement is compiled as
+    any other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"'{self.name}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        return self
+
+
 class PrintValue(StaticValue):
     """``print(…)``"""
 

@@ -6,10 +6,11 @@ import inspect
 import types
 from typing import Any
 
-from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.errors import CompileError, SourceRange, UnsupportedError
 from rekindle.frontend.signatures import declare_schema
 from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -32,10 +33,10 @@ class PythonFunctionValue(SugaredValue):
         return f"the Python function '{self.function.__name__}'"
 
     def call(self, call: CallSite) -> SugaredValue:
+        if modifier_of(self.function) is Modifier.UNUSED:
+            return SimpleValue(self._raise(call.range, call.graph, self._declared_result()))
         schema = signature_schema(self.function, self.resolver, is_method=self.self_value is not None)
         result = schema.returns[0].type if schema.returns else TENSOR
-        if modifier_of(self.function) is Modifier.UNUSED:
-            return SimpleValue(self._raise(call.range, call.graph, result))
         args = call.args
         if self.self_value is not None:
             args = [NamedValue(self.self_value, range=call.range), *args]
@@ -54,6 +55,15 @@ class PythonFunctionValue(SugaredValue):
         node.attributes["name"] = self.function.__name__
         node.attributes["function"] = ConstantObject(self.function)
         return SimpleValue(call.graph.insert_node(node).output)
+
+    def _declared_result(self) -> Type:
+        """Return the type that an unused function declares to return: a Tensor where that means nothing here. What it
+        takes is not looked at."""
+        expr = function_def(self.function, signature_only=True).return_type
+        try:
+            return TENSOR if expr is None else parse_type_expression(expr, self.resolver)
+        except CompileError:
+            return TENSOR
 
     def _raise(self, range: SourceRange, graph: Graph, result: Type) -> Value:
         message = f"the function '{self.function.__name__}' is marked as unused, but was called"

@@ -1,10 +1,11 @@
-"""Constructors of tensors from before dtypes: ``torch.FloatTensor([1, 2])``, ``torch.LongTensor(2, 3)``, ``torch.Tensor(4)``.
+"""Constructors of tensors from before dtypes: ``torch.FloatTensor([1, 2])``, ``torch.LongTensor(2, 3)``.
 
-Data become ``torch.tensor(data, dtype=…)``. Sizes become ``torch.empty(sizes, dtype=…)``, and nothing ``torch.empty(0)``.
+Data become ``torch.tensor(data, dtype=…)``. Sizes become ``torch.empty(sizes, dtype=…)``, none ``torch.empty(0)``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import torch
@@ -65,12 +66,12 @@ def _is_data(type: Type) -> bool:
     return isinstance(type, TupleType)
 
 
-def _call(kind: str, call: CallSite, args: list[NamedValue], keywords: list[NamedValue]) -> SugaredValue:
+def _call(kind: str, call: CallSite, args: Sequence[NamedValue], keywords: Sequence[NamedValue]) -> SugaredValue:
     return BuiltinFunction(kind).call(CallSite(call.range, call.graph, args, keywords))
 
 
 def _value_of_class(cls: type, range: SourceRange) -> SugaredValue | None:
-    is_legacy = cls is torch.Tensor or getattr(torch, cls.__name__, None) is cls and cls.__name__ in _DTYPES
+    is_legacy = cls is torch.Tensor or (getattr(torch, cls.__name__, None) is cls and cls.__name__ in _DTYPES)
     return LegacyConstructor(cls, PythonResolver()) if is_legacy else None
 
 
