@@ -11,7 +11,9 @@ from rekindle.errors import (
     CompileError,
     InternalError,
     SourceRange,
+    bug_while,
     compiling,
+    is_bug,
     known_failure,
     remember_failure,
 )
@@ -171,8 +173,10 @@ class GraphFunction(_Referable):
             if again.record is not self:
                 raise
             return False
-        except BaseException:
+        except BaseException as error:
             self._state = "undefined"
+            if is_bug(error):
+                raise bug_while(error, f"in the compilation of '{self.name}'") from error
             raise
         finally:
             being_defined.pop()

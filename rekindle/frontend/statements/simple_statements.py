@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import (
+    Diagnostics,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+    bug_while,
+    is_bug,
+)
 from rekindle.frontend.archive_resolver import ForkedFunction
 from rekindle.frontend.containers.counters import forgets_missing
 from rekindle.frontend.containers.variable_length_tuples import text_of_value
@@ -135,6 +143,8 @@ def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, plac
     """Go on after a statement that could not be compiled. What it was to assign is given up, too."""
     if _raises_as_python(emitter, statement, error, place):
         return
+    if is_bug(error) and not emitter.diagnostics.has_failed:
+        raise bug_while(error, f"in the compilation of this statement:\n{statement.range.highlight()}") from error
     emit = _STATEMENTS.get(statement.tree.kind)
     if emit is None or statement.tree.kind in _COMPOUND:
         recover(emitter, error, place)
