@@ -31,6 +31,7 @@ from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
+from rekindle.ops.tensor.torchbind_objects import WRAPPER
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import resolver as _resolver
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
@@ -44,6 +45,7 @@ from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, const
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject, is_known
 from rekindle.scripting.library_values.special_names import SPECIAL
+from rekindle.scripting.library_values.torchbind_classes import TorchBindClass
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
 
@@ -61,6 +63,8 @@ def sugared_value(
     if isinstance(obj, (*SIMPLE_CONSTANTS, tuple, list, enum.Enum)):
         constant = constant_value(obj, range, graph)
         return UnusableValue(obj, name) if constant is None else SimpleValue(constant)
+    if isinstance(obj, WRAPPER):
+        return TorchBindClass(obj)
     if isinstance(obj, slice):
         return constant_slice(obj, range, graph) or UnusableValue(obj, name)
     if isinstance(obj, types.ModuleType):
