@@ -128,3 +128,19 @@ def test_the_body_of_an_ignoring_context_is_compiled():
             return c
 
     assert rekindle.script(Marked())() == Marked()() == 11
+
+
+def test_an_ignored_function_that_is_called_for_its_effect_may_return_none():
+    seen = []
+
+    class Logs(nn.Module):
+        @torch.jit.ignore
+        def log(self, a: int):
+            seen.append(a)
+
+        def forward(self) -> int:
+            self.log(4)
+            return 9
+
+    assert rekindle.script(Logs())() == 9
+    assert seen == [4]

@@ -873,3 +873,29 @@ def test_hasattr_of_a_class():
         return hasattr(Shape, "count"), hasattr(Shape, "area")
 
     assert rekindle.script(asked)() == asked() == (True, False)
+
+
+class Counted(nn.ModuleList):
+    def __len__(self) -> int:
+        return 2
+
+
+def test_a_list_of_modules_has_its_own_length():
+    class HasList(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.items = Counted([nn.ReLU()])
+
+        def forward(self) -> int:
+            return len(self.items)
+
+    assert rekindle.script(HasList())() == HasList()() == 2
+
+
+def test_an_empty_dict_from_an_empty_list():
+    def made() -> Tuple[Dict[str, int], Dict[str, torch.Tensor]]:
+        numbers: Dict[str, int] = dict([])
+        numbers["a"] = 1
+        return numbers, dict([])
+
+    assert rekindle.script(made)() == made() == ({"a": 1}, {})

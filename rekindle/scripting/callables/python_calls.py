@@ -51,6 +51,8 @@ class PythonFunctionValue(SugaredValue):
                 call.range,
                 hint="pass sorted(s)",
             )
+        if call.targets == 0 and function_def(self.function, signature_only=True).return_type is None:
+            result = ANY  # nothing reads it, and functions that are called for their effects return None
         node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
         node.attributes["name"] = self.function.__name__
         node.attributes["function"] = ConstantObject(self.function)
