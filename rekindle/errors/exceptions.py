@@ -74,7 +74,8 @@ class CompileError(RekindleError, RuntimeError):
             elif frame.reason:
                 parts.append(f"'{frame.name}' is compiled because {frame.reason}")
         if hint:
-            parts.append(f"Hint: {hint}")
+            package = None if self.range is None else self.range.source.package
+            parts.append(f"Hint: {hint}" if package is None else f"Hint for the authors of '{package}': {hint}")
         return "\n".join(parts)
 
 

@@ -16,6 +16,7 @@ from rekindle.errors import (
     InternalError,
     ProgramErrors,
     Source,
+    SourceRange,
     TypeMismatchError,
     UndefinedNameError,
 )
@@ -128,3 +129,15 @@ def test_the_same_problem_in_many_places_is_told_once(tmp_path: Path) -> None:
     file = tmp_path / "many.py"
     assert f"The same in 5 other places: {file}:4, {file}:5, {file}:6, and 2 more" in str(caught.value)
     assert "2. undefined name: the name 'elsewhere' is not defined" in str(caught.value)
+
+
+def test_hints_for_files_of_packages_address_their_authors() -> None:
+    text = "def f(x):\n    return y\n"
+    for file, hint in {
+        "/usr/lib/python3.11/site-packages/somewhere/net.py": "Hint for the authors of 'somewhere': give it a value",
+        "/usr/lib/python3/dist-packages/single.py": "Hint for the authors of 'single': give it a value",
+        "/home/me/site-packages": "Hint: give it a value",
+        "mine.py": "Hint: give it a value",
+    }.items():
+        error = UndefinedNameError("no y", SourceRange(Source(text, file), 21, 22), hint="give it a value")
+        assert str(error).splitlines()[-1] == hint
