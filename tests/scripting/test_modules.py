@@ -5,7 +5,7 @@ import math
 import re
 import types
 from enum import Enum
-from typing import Dict, Final, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -899,3 +899,43 @@ def test_an_empty_dict_from_an_empty_list():
         return numbers, dict([])
 
     assert rekindle.script(made)() == made() == ({"a": 1}, {})
+
+
+class KeepsItsState(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.saved: bool = False
+        self.loaded: bool = False
+
+    def forward(self, x):
+        return x * self.scale
+
+    @torch.jit.export
+    def _save_to_state_dict(self, destination: Dict[str, torch.Tensor], prefix: str, keep_vars: bool) -> None:
+        self.saved = True
+        destination[prefix + "mine"] = torch.full((1,), 3.0)
+
+    @torch.jit.export
+    def _load_from_state_dict(
+        self,
+        state_dict: Dict[str, torch.Tensor],
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: List[str],
+        unexpected_keys: List[str],
+        error_msgs: List[str],
+    ) -> None:
+        self.loaded = bool(state_dict[prefix + "mine"] == 3)
+
+
+def test_exported_methods_keep_the_state():
+    for module in (nn.Sequential(KeepsItsState()), rekindle.script(nn.Sequential(KeepsItsState()))):
+        part = module[0]
+        assert not part.saved
+        state = module.state_dict()
+        assert part.saved
+        assert [*state] == ["0.mine"]
+        module.load_state_dict(state, strict=False)
+        assert part.loaded

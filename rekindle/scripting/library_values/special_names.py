@@ -136,7 +136,7 @@ def _special() -> dict[int, SugaredValue]:
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
         id(torch.Size): SpecialForm("Size"),
-        id(vars(torch.jit)["_IgnoreContextManager"]): InertContext("_IgnoreContextManager"),
+        id(torch._jit_internal._IgnoreContextManager): InertContext("_IgnoreContextManager"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
