@@ -452,7 +452,7 @@ class ScriptModule(torch.nn.Module, Savable):
         """What ``state_dict()`` asks each module for; the module's own compiled method, where it exports one."""
         own = self._exported("_save_to_state_dict")
         if own is None:
-            super()._save_to_state_dict(*args)  # type: ignore[no-untyped-call]
+            super()._save_to_state_dict(*args)
         else:
             own(*args)
 
@@ -460,7 +460,7 @@ class ScriptModule(torch.nn.Module, Savable):
         """What ``load_state_dict()`` gives each module; the module's own compiled method, where it exports one."""
         own = self._exported("_load_from_state_dict")
         if own is None:
-            super()._load_from_state_dict(*args)  # type: ignore[no-untyped-call]
+            super()._load_from_state_dict(*args)
         else:
             own(*args)
 
