@@ -706,6 +706,11 @@ def test_dataclasses_of_tensors_are_compared():
         none = Measured(1.0, None, b)
         return p < q, p <= q, p > q, p >= q, p == q, p == p, none == none, none == p
 
+    def of_numbers(x: float):
+        p, q = Measured(x, None, torch.ones(1)), Measured(x, None, torch.ones(1))
+        return p == p, p <= p, p < p, p == q
+
+    assert rekindle.script(of_numbers)(float("nan")) == (True, True, False, False)
     nan = torch.tensor([float("nan"), 1.0])
     for a in (torch.ones(()), nan):  # a Tensor is equal to itself, without a comparison
         assert rekindle.script(compare)(a, torch.ones(1)) == (True, True, False, False, False, True, True, False)

@@ -939,3 +939,19 @@ def test_exported_methods_keep_the_state():
         assert [*state] == ["0.mine"]
         module.load_state_dict(state, strict=False)
         assert part.loaded
+
+
+class Rank(enum.IntEnum):
+    FIRST = 1
+
+
+class Text(str, enum.Enum):
+    A = "a"
+
+
+def test_members_of_enums_that_are_ints_or_strings():
+    def asked():
+        ints = isinstance(Rank.FIRST, int), isinstance(Text.A, int), isinstance(Level.LOW, int)
+        return *ints, isinstance(Rank.FIRST, str), isinstance(Text.A, str), isinstance(Text.A, (int, str))
+
+    assert rekindle.script(asked)() == asked() == (True, False, False, False, True, True)

@@ -35,6 +35,7 @@ from rekindle.ir.types import (
     AwaitType,
     ClassType,
     DictType,
+    EnumType,
     FutureType,
     ListType,
     NoneType,
@@ -520,7 +521,13 @@ def _certainly(part: Type, types: list[Type]) -> bool:
         return False  # whatever the type says, which of the classes in torch.return_types it is shows at run time
     if any(part.is_subtype_of(type) or _inherits(part, type) for type in types):
         return True
+    if isinstance(part, EnumType) and part.python_class is not None:  # an IntEnum is an int
+        classes = tuple(_NUMBERS_AND_TEXT[type.kind] for type in types if type.kind in _NUMBERS_AND_TEXT)
+        return issubclass(part.python_class, classes)
     return part == BOOL and any(type.kind == "IntType" for type in types)
+
+
+_NUMBERS_AND_TEXT: Final[dict[str, builtins.type]] = {"IntType": int, "FloatType": float, "StringType": str}
 
 
 def _is_open_tuple(type: Type) -> bool:

@@ -52,6 +52,10 @@ def is_frozen(cls: Any) -> bool:
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
+_OF_EQUALS: Final = ("__eq__", "__le__", "__ge__")
+"""The comparisons that are true of equal objects."""
+
+
 def generated_methods(cls: Any) -> list[str]:
     """Return the names of the methods that ``@dataclass`` made and that programs can have. ``__init__`` and ``__eq__``
     that the class writes itself stay as they are."""
@@ -162,8 +166,9 @@ def _assignment(item: Any) -> list[str]:
 
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
-    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says."""
-    lines: list[str] = []
+    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says. An object
+    is equal to itself, whatever it holds."""
+    lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:
             continue
@@ -178,7 +183,7 @@ def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
             lines += [f"elif not ({_equal(declared[field], mine, others)}): {_unequal(name, mine, others)}"]
         else:
             lines += [f"if not ({_equal(declared.get(field), mine, others)}): {_unequal(name, mine, others)}"]
-    lines.append(f"return {name in ('__eq__', '__le__', '__ge__')}")
+    lines.append(f"return {name in _OF_EQUALS}")
     return f"def {name}(self, other) -> bool:\n" + "".join(f"    {line}\n" for line in lines)
 
 
