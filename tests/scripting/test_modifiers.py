@@ -144,3 +144,26 @@ def test_an_ignored_function_that_is_called_for_its_effect_may_return_none():
 
     assert rekindle.script(Logs())() == 9
     assert seen == [4]
+
+
+class Describes:
+    def __init__(self) -> None:
+        self.count = 7
+
+    @torch.jit.ignore
+    def __call__(self, *args) -> str:
+        return f"{type(args[0]).__name__} {self.count}"
+
+    @torch.jit.ignore
+    def more(self, x: int, y: float = 2.0) -> float:
+        return x + y + self.count
+
+
+describes = Describes()
+
+
+def test_ignored_methods_of_objects_that_only_python_knows():
+    def calls(x: torch.Tensor) -> Tuple[str, float, float]:
+        return describes(x), describes.more(3), describes.more(y=1.0, x=1)
+
+    assert rekindle.script(calls)(torch.ones(1)) == calls(torch.ones(1)) == ("Tensor 7", 12.0, 9.0)

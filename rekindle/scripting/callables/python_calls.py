@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from dataclasses import replace
 from typing import Any
 
 from rekindle.errors import CompileError, SourceRange, UnsupportedError
@@ -21,12 +22,16 @@ from rekindle.syntax.python_ast import function_def
 
 
 class PythonFunctionValue(SugaredValue):
-    """A Python function that is not compiled. With ``self_value`` it is a method of that object."""
+    """A Python function that is not compiled. With ``self_value`` it is a method of that object, with ``owner`` one of a
+    Python object, which programs do not see."""
 
-    def __init__(self, function: Any, resolver: Resolver, self_value: Value | None = None) -> None:
+    def __init__(
+        self, function: Any, resolver: Resolver, self_value: Value | None = None, owner: object = None
+    ) -> None:
         self.function = function
         self.resolver = resolver
         self.self_value = self_value
+        self.owner = owner
 
     @property
     def description(self) -> str:
@@ -35,7 +40,10 @@ class PythonFunctionValue(SugaredValue):
     def call(self, call: CallSite) -> SugaredValue:
         if modifier_of(self.function) is Modifier.UNUSED:
             return SimpleValue(self._raise(call.range, call.graph, self._declared_result()))
-        schema = signature_schema(self.function, self.resolver, is_method=self.self_value is not None)
+        is_method = self.self_value is not None or self.owner is not None
+        schema = signature_schema(self.function, self.resolver, is_method=is_method)
+        if self.owner is not None:
+            schema = replace(schema, arguments=schema.arguments[1:])
         result = schema.returns[0].type if schema.returns else TENSOR
         args = call.args
         if self.self_value is not None:
@@ -55,7 +63,9 @@ class PythonFunctionValue(SugaredValue):
             result = ANY  # nothing reads it, and functions that are called for their effects return None
         node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
         node.attributes["name"] = self.function.__name__
-        node.attributes["function"] = ConstantObject(self.function)
+        node.attributes["function"] = ConstantObject(
+            self.function if self.owner is None else types.MethodType(self.function, self.owner)
+        )
         return SimpleValue(call.graph.insert_node(node).output)
 
     def _declared_result(self) -> Type:
