@@ -955,3 +955,11 @@ def test_members_of_enums_that_are_ints_or_strings():
         return *ints, isinstance(Rank.FIRST, str), isinstance(Text.A, str), isinstance(Text.A, (int, str))
 
     assert rekindle.script(asked)() == asked() == (True, False, False, False, True, True)
+
+
+def test_a_member_of_an_enum_among_others():
+    def asked(level: Level) -> Tuple[bool, bool, bool]:
+        return level in (Level.LOW, Level.HIGH), level in (Level.HIGH,), level not in (Level.LOW,)
+
+    for level in Level:
+        assert rekindle.script(asked)(level) == asked(level)

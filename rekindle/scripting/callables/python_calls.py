@@ -22,7 +22,7 @@ from rekindle.syntax.python_ast import function_def
 
 
 class PythonFunctionValue(SugaredValue):
-    """A Python function that is not compiled. With ``self_value`` it is a method of that object, with ``owner`` one of a
+    """A Python function that is not compiled. With ``self_value`` it is a method of that object, with ``owner`` of a
     Python object, which programs do not see."""
 
     def __init__(
