@@ -497,3 +497,23 @@ def test_isinstance_of_what_comes_later():
         return *kinds, torch.jit._awaitable_wait(awaited) + torch.jit.wait(future)
 
     assert rekindle.script(asked)(1) == (True, True, False, 4)
+
+
+def test_isinstance_of_what_may_be_anything():
+    def asked(x: Any) -> tuple[bool, bool, bool]:
+        return (
+            isinstance(x, torch.jit.Future),
+            isinstance(x, torch.jit._Await),
+            isinstance(x, torch.futures.Future[int]),
+        )
+
+    ours = rekindle.script(asked)
+    done, other = Future[int](), Future[str]()
+    done.set_result(3)
+    other.set_result("x")
+    assert ours(done) == (True, False, True)
+    assert ours(other) == (True, False, False)
+    assert ours(rekindle.awaitable_nowait(3)) == (False, True, False)
+    assert ours(3) == (False, False, False)
+    with pytest.raises(TypeError, match=r"whether this is a Future\[int\] shows when it is done; wait for it first"):
+        ours(Future[int]())

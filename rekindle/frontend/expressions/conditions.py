@@ -346,7 +346,8 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
         answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
         if len(answers) == 1 and None not in answers:
             return static_condition(emitter, call.range, answers == {True})
-    types = _members(class_info(emitter, classes))
+    later = None if abstract is None else _LATER.get(abstract.__name__)
+    types: list[Type] = _members(class_info(emitter, classes)) if later is None else [later(ANY)]
     if isinstance(sugared, FunctionValue) or not types:
         return static_condition(emitter, call.range, False)
     value = sugared.as_value(object.range, emitter.graph)
@@ -385,7 +386,11 @@ def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
     return cls if is_later or cls.__module__ in ("collections.abc", "numbers") else None
 
 
-_LATER: Final[dict[str, builtins.type[Type]]] = {"Await": AwaitType, "_Await": AwaitType, "Future": FutureType}
+_LATER: Final[dict[str, builtins.type[AwaitType] | builtins.type[FutureType]]] = {
+    "Await": AwaitType,
+    "_Await": AwaitType,
+    "Future": FutureType,
+}
 """Classes of results that come later, of whatever type, by their names in PyTorch and here."""
 
 

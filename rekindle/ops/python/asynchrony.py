@@ -12,6 +12,8 @@ from torch import Tensor
 
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.operators.registry import AliasAnalysisKind
+from rekindle.ir.types import AwaitType
+from rekindle.ops.python.values import LATER
 from rekindle.ops.registration.declare import declare, implements
 
 T = TypeVar("T")
@@ -115,6 +117,9 @@ class Await(Generic[T]):
 
     def __repr__(self) -> str:
         return "<Await: done>" if self.is_nowait() else "<Await: not computed>"
+
+
+LATER[AwaitType.kind].append(Await)
 
 
 class Call(Generic[T]):
