@@ -37,6 +37,8 @@ from rekindle.errors.exceptions import (
     UndefinedNameError as UndefinedNameError,
     UnsupportedError as UnsupportedError,
     VerificationError as VerificationError,
+    bug_while as bug_while,
+    is_bug as is_bug,
 )
 from rekindle.errors.exporting import (
     DraftWarning as DraftWarning,

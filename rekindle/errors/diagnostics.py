@@ -7,7 +7,7 @@ adds these to its own in turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -17,6 +17,9 @@ from rekindle.errors.source import SourceRange
 
 MAX_REPORTED: Final = 20
 """As many problems are told in full; of the others only how many there are."""
+
+MAX_ALIKE: Final = 3
+"""As many problems that say the same are told each; more are told as one."""
 
 MAX_LINES: Final = 3
 """As many lines of one message are told beside others: a call that fits no overload shows all candidates."""
@@ -40,13 +43,41 @@ class ProgramErrors(CompileError):
         return self._errors
 
     def __str__(self) -> str:
-        count = len(self._errors)
-        parts = [f"{count} problems keep this from being compiled."]
-        for number, error in enumerate(self._errors[:MAX_REPORTED], 1):
-            parts.append(f"{number}. {error.cause}{_line(error.range)}: {_describe(error)}")
+        groups = _by_message(self._errors)
+        count, places = len(groups), len(self._errors)
+        where = "" if count == places else f", in {places} places,"
+        parts = [f"{_problems(count)}{where} {'keeps' if count == 1 else 'keep'} this from being compiled."]
+        for number, (error, *others) in enumerate(groups[:MAX_REPORTED], 1):
+            parts.append(f"{number}. {error.cause}{_line(error.range)}: {_describe(error)}{_places(others)}")
         if count > MAX_REPORTED:
             parts.append(f"… and {count - MAX_REPORTED} more: 'errors' of this exception holds them all.")
         return "\n\n".join(parts)
+
+
+def _problems(count: int) -> str:
+    return f"{count} {'problem' if count == 1 else 'problems'}"
+
+
+def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
+    """Group errors that say the same of many places, as of a class that is missing."""
+    found: dict[object, list[CompileError]] = {}
+    for error in errors:
+        found.setdefault((type(error), error.message, error.hint), []).append(error)
+    alike = {id(error): group for group in found.values() if len(group) > MAX_ALIKE for error in group}
+    return [alike.get(id(error), [error]) for error in errors if id(error) not in alike or alike[id(error)][0] is error]
+
+
+def _places(errors: Sequence[CompileError]) -> str:
+    """Where else the same is wrong; empty where nowhere."""
+    ranges = [error.range for error in errors if error.range is not None and error.range.is_known]
+    shown = [f"{range.source.filename or 'the text'}:{range.line}" for range in ranges[:MAX_LINES]]
+    more = len(errors) - len(shown)
+    listed = ", ".join([*shown, *([f"and {more} more"] if more else [])])
+    return f"\nThe same in {_count_of_places(len(errors))}: {listed}" if errors else ""
+
+
+def _count_of_places(count: int) -> str:
+    return "another place" if count == 1 else f"{count} other places"
 
 
 def _describe(error: CompileError) -> str:

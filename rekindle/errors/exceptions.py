@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import platform
+import sys
+import traceback
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rekindle.errors.causes import Cause, Edit
 from rekindle.errors.frames import CompilationFrame, current_frames
@@ -71,7 +74,8 @@ class CompileError(RekindleError, RuntimeError):
             elif frame.reason:
                 parts.append(f"'{frame.name}' is compiled because {frame.reason}")
         if hint:
-            parts.append(f"Hint: {hint}")
+            package = None if self.range is None else self.range.source.package
+            parts.append(f"Hint: {hint}" if package is None else f"Hint for the authors of '{package}': {hint}")
         return "\n".join(parts)
 
 
@@ -166,3 +170,22 @@ class InternalError(RekindleError):
             f"{message}\nThis is a bug in rekindle. Please report it with the program that you compiled and this "
             "message."
         )
+
+
+_BUGS: Final = (AssertionError, AttributeError, LookupError, NameError, NotImplementedError, TypeError, ValueError)
+
+
+def is_bug(error: BaseException) -> bool:
+    """Return whether an exception shows a bug of this package: its own code raised one of Python's for programmers."""
+    if not isinstance(error, _BUGS) or isinstance(error, RekindleError) or error.__traceback__ is None:
+        return False
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "rekindle"
+
+
+def bug_while(error: BaseException, doing: str) -> InternalError:
+    """Return what tells a user of a bug: what was done, the exception, and the versions that a report needs."""
+    loaded = ((name, getattr(sys.modules.get(name), "__version__", "unknown")) for name in ("rekindle", "torch"))
+    versions = ", ".join(f"{name} {number}" for name, number in (*loaded, ("Python", platform.python_version())))
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    return InternalError(f"rekindle failed with {what}\n{doing}\n({versions})")

@@ -6,6 +6,7 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Final
 
 LIBRARY: Final = "<rekindle library>"
@@ -46,6 +47,15 @@ class Source:
     def is_library(self) -> bool:
         """Whether this is a text of the package's own."""
         return self.filename == LIBRARY
+
+    @property
+    def package(self) -> str | None:
+        """The installed package that the file belongs to, whose users cannot change it; None for other files."""
+        folders = PurePath(self.filename or "").parts
+        for name in ("site-packages", "dist-packages"):
+            if name in folders[:-1]:
+                return folders[folders.index(name) + 1].removesuffix(".py")
+        return None
 
     @property
     def line_starts(self) -> Sequence[int]:

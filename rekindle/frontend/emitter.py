@@ -176,13 +176,13 @@ class Emitter:
         """
         key = id(expr.tree)
         if key not in self.shared:
-            return self._as_scalar(self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph))
+            return self.as_scalar(self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph))
         found = self.shared[key]
         if found is None:
             found = self.shared[key] = self.emit_sugared(expr, 1, hint).as_value(expr.range, self.graph)
         return found
 
-    def _as_scalar(self, value: Value) -> Value:
+    def as_scalar(self, value: Value) -> Value:
         """Return a number that may be a bool, beside others, as a Scalar, which operators take."""
         if not isinstance(value.type, UnionType) or not self.graph.follows_python or not may_be_bool(value.type):
             return value

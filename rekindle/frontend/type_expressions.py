@@ -68,7 +68,7 @@ SIMPLE_TYPES: Final[dict[str, Type]] = {
 
 # Several of these are spelled as bare names by convention; a program may import them under another name, which the
 # resolver knows.
-_PREFIXES: Final = ("typing.", "rekindle.", "torch.jit.", "torch.futures.", "torch._jit_internal.", "t.", "_t.")
+_PREFIXES: Final = ("typing.", "rekindle.", "jit.", "torch.jit.", "torch.futures.", "torch._jit_internal.", "t.", "_t.")
 
 _Maker = Callable[[Sequence[Type]], Type]
 

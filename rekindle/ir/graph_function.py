@@ -11,7 +11,9 @@ from rekindle.errors import (
     CompileError,
     InternalError,
     SourceRange,
+    bug_while,
     compiling,
+    is_bug,
     known_failure,
     remember_failure,
 )
@@ -55,6 +57,8 @@ class GraphFunction(_Referable):
     calls with other arguments cannot compile the function anew."""
     is_from_archive: bool = False
     """Whether it is part of a program from an archive, which takes what TorchScript takes."""
+    takes_tensors_as_numbers: bool = False
+    """Whether Python may pass a Tensor of one element for a number: compiled through the drop-in."""
     is_recursive: bool = False
     """Whether it calls itself, directly or through others: calls of it stay calls."""
     relies_on: set[tuple[ClassType | GraphFunction, str]] = field(default_factory=set, repr=False)
@@ -169,8 +173,10 @@ class GraphFunction(_Referable):
             if again.record is not self:
                 raise
             return False
-        except BaseException:
+        except BaseException as error:
             self._state = "undefined"
+            if is_bug(error):
+                raise bug_while(error, f"in the compilation of '{self.name}'") from error
             raise
         finally:
             being_defined.pop()

@@ -57,7 +57,7 @@ def awaitable(func: Callable[..., T], *args: Any, **kwargs: Any) -> Await[T]:
     called. The call sees its arguments as they are when it is made, and the modes of PyTorch that are set then. One
     that raises is made anew at the next wait. A result that nobody waits for is not computed.
     """
-    return Await(Call(partial(func, *args, **kwargs)))
+    return Await(Call(partial(func, **kwargs) if kwargs else func, args))
 
 
 def awaitable_wait(awaitable: Await[T]) -> T:

@@ -54,6 +54,7 @@ from rekindle.ir.types import (
     union,
 )
 from rekindle.ops.python.asynchrony import Await
+from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_of_wrapper
 from rekindle.program.names import qualified_name
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.syntax.parser import parse_expression
@@ -125,6 +126,8 @@ def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Res
         return find_type(annotation.__forward_arg__, range, resolver)
     if isinstance(annotation, Type):
         return annotation
+    if isinstance(annotation, WRAPPER):
+        return class_of_wrapper(annotation)
     origin = get_origin(annotation)
     if origin is not None:
         with _reading(annotation, range):

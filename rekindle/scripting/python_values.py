@@ -20,6 +20,7 @@ from rekindle.frontend.calls.python_signatures import fitted_to
 from rekindle.frontend.python.higher_order import PartialValue
 from rekindle.frontend.sugared_values.base import CallSite, Keywords, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.functions import sugared_arguments
+from rekindle.frontend.sugared_values.slices import constant_slice
 from rekindle.frontend.sugared_values.special_forms import GLOBALS, ExceptionClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, FunctionValue, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Graph, Value
@@ -30,6 +31,7 @@ from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
+from rekindle.ops.tensor.torchbind_objects import WRAPPER
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import resolver as _resolver
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
@@ -43,6 +45,7 @@ from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, const
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject, is_known
 from rekindle.scripting.library_values.special_names import SPECIAL
+from rekindle.scripting.library_values.torchbind_classes import TorchBindClass
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
 
@@ -60,6 +63,10 @@ def sugared_value(
     if isinstance(obj, (*SIMPLE_CONSTANTS, tuple, list, enum.Enum)):
         constant = constant_value(obj, range, graph)
         return UnusableValue(obj, name) if constant is None else SimpleValue(constant)
+    if isinstance(obj, WRAPPER):
+        return TorchBindClass(obj)
+    if isinstance(obj, slice):
+        return constant_slice(obj, range, graph) or UnusableValue(obj, name)
     if isinstance(obj, types.ModuleType):
         return PythonModuleValue(obj, resolver)
     if isinstance(obj, Function):
@@ -343,6 +350,9 @@ class ClassValue(StaticValue):
             )
         return sugared_value(found, range, graph, self.resolver, f"{self.cls.__name__}.{name}")
 
+    def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
+        return hasattr(self.cls, name)
+
     def call(self, call: CallSite) -> SugaredValue:
         if issubclass(self.cls, torch.nn.Module):
             raise NotScriptableError(
@@ -381,6 +391,10 @@ class EnumClassValue(ClassValue):
                 hint=f"its members are {', '.join(self.enum.__members__)}",
             )
         return SimpleValue(graph.insert_constant(member, enum_type(self.enum, range), range))
+
+    @property
+    def known_length(self) -> int:
+        return len(self.enum)
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
         """The members, as a list."""

@@ -6,6 +6,7 @@ import __future__
 import ast
 import importlib
 import types
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, get_args
 
@@ -52,7 +53,8 @@ class PythonResolver:
         names: Mapping[str, Any] | None = None,
     ) -> PythonResolver:
         """The names that the code of ``function`` sees: closed-over variables, then globals; then ``names``."""
-        scopes = (closure_of(function), function.__globals__, classes_in_annotations(function), names or {})
+        known = (classes_in_annotations(function), names or {}, _owner_of(function))
+        scopes = (closure_of(function), function.__globals__, *known)
         found = cls(*scopes, forms=forms)
         found.qualname = function.__qualname__
         return found
@@ -143,6 +145,21 @@ class PythonResolver:
         """What a class within a function means: Python makes it when the function is compiled."""
         cls = self.local_class(statement)
         return self.sugared(cls, statement.range, graph, statement.name)
+
+
+_owners: Final[weakref.WeakKeyDictionary[types.FunctionType, weakref.ref[type]]] = weakref.WeakKeyDictionary()
+
+
+def note_owner(function: types.FunctionType, cls: type) -> None:
+    """Have a function in the body of a class see that class. A class that is local to a function has no name yet while
+    its decorators run."""
+    _owners[function] = weakref.ref(cls)
+
+
+def _owner_of(function: types.FunctionType) -> dict[str, type]:
+    held = _owners.get(function)
+    cls = None if held is None else held()
+    return {} if cls is None else {cls.__name__: cls}
 
 
 def _part_of(package: Any, name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,8 +27,10 @@ from rekindle.ir.types import (
     ClassType,
     DictType,
     ListType,
+    OptionalType,
     TupleType,
     Type,
+    optional,
     unify_all,
 )
 from rekindle.ops.tensor.torchbind_objects import class_of_library_object
@@ -88,6 +90,29 @@ def infer(value: object) -> Type | NotInferable:
             "so that it is no part of the module; use nn.ModuleList or nn.ModuleDict"
         )
     return _object(value)
+
+
+def of_own_class(declared: Type, value: object) -> Type:
+    """Return ``declared`` with the classes of the objects in ``value`` in place of classes that they derive from: code
+    is compiled for the methods that Python would call. A container holds objects of one class."""
+    if value is None:
+        return declared
+    if isinstance(declared, OptionalType):
+        return optional(of_own_class(declared.element, value))
+    if isinstance(declared, ListType) and isinstance(value, (list, tuple)):
+        return declared.with_contained([_of_own_classes(declared.element, value)])
+    if isinstance(declared, DictType) and isinstance(value, dict):
+        return declared.with_contained([declared.key, _of_own_classes(declared.value, list(value.values()))])
+    base = declared.python_class if isinstance(declared, ClassType) else None
+    if base is None or type(value) is base or not isinstance(value, base):
+        return declared
+    found = _object(value)
+    return declared if isinstance(found, NotInferable) else found
+
+
+def _of_own_classes(declared: Type, values: Sequence[object]) -> Type:
+    found = {of_own_class(declared, value) for value in values}
+    return found.pop() if len(found) == 1 else declared
 
 
 def _object(value: object) -> Type | NotInferable:

@@ -79,15 +79,18 @@ def _annotated(param: Param, annotation: Expr) -> Param:
     return Param.create(param.range, param.name, annotation, param.default, param.kwarg_only)
 
 
-def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr | None]:
-    """The types of the parameters, None for ``(...)``, which leaves them to comments of their own; and the result's,
-    None where there is no arrow."""
+def _parse_signature(comment: Token) -> tuple[list[Expr | None] | None, Expr | None]:
+    """Return the types of the parameters, None for ``(...)``, which leaves them to comments of their own; and the
+    result's, None where there is no arrow. ``*args`` and ``**kwargs`` have the types that calls pass: theirs are
+    None."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     parser = ExpressionParser(lexer)
     lexer.expect("(")
-    types: list[Expr] = []
+    types: list[Expr | None] = []
     while lexer.cur.kind != ")":
-        types.append(parser.expression())
+        is_variadic = lexer.next_if("*") is not None or lexer.next_if("**") is not None
+        type = parser.expression()
+        types.append(None if is_variadic else type)
         if not lexer.next_if(","):
             break
     lexer.expect(")")
@@ -95,16 +98,21 @@ def _parse_signature(comment: Token) -> tuple[list[Expr] | None, Expr | None]:
     if lexer.cur.kind != EOF:
         lexer.expect("->")
         result = parser.whole()
-    if len(types) == 1 and types[0].tree.kind == Dots.KIND:
+    if len(types) == 1 and types[0] is not None and types[0].tree.kind == Dots.KIND:
         return None, result
     return types, result
 
 
-def _distribute(params: list[Param], types: list[Expr], comment: Token) -> list[Param]:
+def _distribute(params: list[Param], types: list[Expr | None], comment: Token) -> list[Param]:
     """One type for each parameter; a method may leave out the first, which is the object itself."""
+    if len(types) > len(params):  # a signature without those that take any number of arguments
+        types = [type for type in types if type is not None]
     first = len(params) - len(types)
     if first == 0 or (first == 1 and params[0].name.name in ("self", "cls")):
-        return params[:first] + [_annotated(p, t) for p, t in zip(params[first:], types, strict=True)]
+        return params[:first] + [
+            param if type is None else _annotated(param, type)
+            for param, type in zip(params[first:], types, strict=True)
+        ]
     raise ParseError(
         f"The number of types in this comment, {len(types)}, is not that of the parameters, {len(params)}.",
         comment.range,

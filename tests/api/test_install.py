@@ -457,3 +457,40 @@ def test_units_see_the_names_of_their_callers() -> None:
         assert other.g(5) == 15
         with pytest.raises(rekindle.RekindleError, match="a resolution callback"):
             other.define("def h(x: int) -> int:\n    return x\n", rcb=lambda name: None)
+
+
+def test_tensors_of_one_element_are_numbers() -> None:
+    """As in torch.jit, where nothing is lost: it would cut a float off, and lose a gradient."""
+
+    def scaled(x: torch.Tensor, n: int, factor: float, sizes: list[int], flag: bool) -> tuple[torch.Tensor, int]:
+        return x * factor if flag else x, n + sizes[0]
+
+    numbers = (torch.tensor(3), torch.tensor([0.5]), [torch.tensor(2)], torch.tensor(True))
+    stock = torch.jit.script(scaled)
+    with rekindle.installed():
+        ours = torch.jit.script(scaled)
+    x = torch.ones(2)
+    assert ours(x, *numbers)[1] == stock(x, *numbers)[1] == 5
+    assert torch.equal(ours(x, *numbers)[0], stock(x, *numbers)[0])
+    grad = torch.tensor(0.5, requires_grad=True)
+    with torch.no_grad():
+        assert torch.equal(ours(x, 1, grad, [2], True)[0], x / 2)
+    refused = {
+        "the Tensor requires grad, and no gradient flows through a float; declare a Tensor, or pass .item() if no "
+        "gradient is wanted": (1, grad, [2], True),
+        "an int does not hold what this Tensor may hold; convert it, or declare a Tensor": (
+            *(torch.tensor(3.7), 0.5, [2], True),
+        ),
+    }
+    for hint, args in refused.items():
+        with pytest.raises(TypeError) as caught:
+            ours(x, *args)
+        assert str(caught.value).endswith(f"Hint: {hint}")
+
+
+def test_tensors_are_no_numbers_without_the_drop_in() -> None:
+    def more(n: int) -> int:
+        return n + 1
+
+    with pytest.raises(TypeError, match="a Tensor is not converted to an int"):
+        rekindle.script(more)(torch.tensor(3))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import rekindle
@@ -14,9 +16,11 @@ from rekindle.errors import (
     InternalError,
     ProgramErrors,
     Source,
+    SourceRange,
     TypeMismatchError,
     UndefinedNameError,
 )
+from tests.errors.test_wrong_programs import load
 
 SOURCE = Source("def f(x):\n    return y\n", "program.py")
 
@@ -111,3 +115,29 @@ def test_what_fails_fails_again() -> None:
     assert texts[0] == texts[1]
     with pytest.raises(UndefinedNameError, match="'nope'"):
         rekindle.script(broken)
+
+
+def test_the_same_problem_in_many_places_is_told_once(tmp_path: Path) -> None:
+    body = "".join(f"    a{number} = x + nowhere\n" for number in range(6))
+    module = load("many", f"\ndef f(x):\n{body}    b = elsewhere\n    return b\n", tmp_path)
+    with pytest.raises(CompileError) as caught:
+        rekindle.script(module.f)
+    assert len(caught.value.errors) == 7
+    first, _, problem, *_ = str(caught.value).splitlines()
+    assert first == "2 problems, in 7 places, keep this from being compiled."
+    assert problem == "1. undefined name: the name 'nowhere' is not defined"
+    file = tmp_path / "many.py"
+    assert f"The same in 5 other places: {file}:4, {file}:5, {file}:6, and 2 more" in str(caught.value)
+    assert "2. undefined name: the name 'elsewhere' is not defined" in str(caught.value)
+
+
+def test_hints_for_files_of_packages_address_their_authors() -> None:
+    text = "def f(x):\n    return y\n"
+    for file, hint in {
+        "/usr/lib/python3.11/site-packages/somewhere/net.py": "Hint for the authors of 'somewhere': give it a value",
+        "/usr/lib/python3/dist-packages/single.py": "Hint for the authors of 'single': give it a value",
+        "/home/me/site-packages": "Hint: give it a value",
+        "mine.py": "Hint: give it a value",
+    }.items():
+        error = UndefinedNameError("no y", SourceRange(Source(text, file), 21, 22), hint="give it a value")
+        assert str(error).splitlines()[-1] == hint

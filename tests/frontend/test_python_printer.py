@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -103,3 +105,20 @@ def test_the_text_operators_of_archives_have_the_names_that_archives_have() -> N
     printer.print_function(GraphFunction("f", graph, parse_schema("f(float x) -> (str, str, str)")))
     assert 'print(x)\n  a = str(x)\n  b = torch.format("{}", x)' in printer.text
     assert 'c = torch.percentFormat("{}", x)' in printer.text
+
+
+def test_branches_that_assign_an_any_say_so() -> None:
+    class Either(torch.nn.Module):
+        def forward(self, flag: bool) -> Any:
+            found: Any = "text" if flag else {"a": 1}
+            return found
+
+    module = rekindle.script(Either())
+    held = io.BytesIO()
+    rekindle.save(module, held)
+    held.seek(0)
+    loaded = rekindle.load(held)
+    held.seek(0)
+    theirs = torch.jit.load(held)
+    for flag in (True, False):
+        assert module(flag) == loaded(flag) == theirs(flag) == Either()(flag)

@@ -69,3 +69,32 @@ def test_saving_says_what_it_cannot_say() -> None:
     told = str(caught.value)
     assert "the program calls the Python function 'Rounded.apply', which cannot be written as source" in told
     assert told.endswith("Hint: its gradient is Python's; for an archive, write what forward does as a function")
+
+
+class Scaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x: torch.Tensor, factor: float) -> torch.Tensor:
+        if not torch.jit.is_scripting():
+            ctx.save_for_backward(x)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3, None
+
+
+def test_forward_may_be_called_itself():
+    """As torchaudio's filters do: it is a function like any other, and the gradient that of its operators."""
+
+    def scaled(x: torch.Tensor) -> torch.Tensor:
+        if torch.jit.is_scripting():
+            return Scaled.forward(torch.empty(0), x, 3.0)
+        return Scaled.apply(x, 3.0)
+
+    results = []
+    for function in (rekindle.script(scaled), scaled):
+        x = torch.ones(2, requires_grad=True)
+        result = function(x)
+        result.sum().backward()
+        results.append((result.tolist(), x.grad.tolist()))
+    assert results[0] == results[1]

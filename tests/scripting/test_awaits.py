@@ -460,3 +460,60 @@ def test_whoever_stood_before_it_computes_where_the_other_gave_up() -> None:
     assert state.resume() is None
     waiting.give_up()
     assert state.resume() == 8
+
+
+def test_an_await_tells_its_call():
+    def more(x: int, by: int = 1) -> int:
+        return x + by
+
+    awaited = rekindle.awaitable(more, 13, by=2)
+    assert awaited.fn()(*awaited.args()) == rekindle.awaitable_wait(awaited) == 15
+    assert awaited.args() == (13,)
+    known = rekindle.awaitable_nowait(33)
+    assert known.is_nowait()
+    assert known.fn()(*known.args()) == 33
+
+
+def test_private_attributes_are_those_of_the_result():
+    class Held:
+        def __init__(self) -> None:
+            self._x = 3
+
+    assert rekindle.awaitable(Held)._x == 3
+
+
+def test_isinstance_of_what_comes_later():
+    def delayed(x: int) -> int:
+        return x + 1
+
+    def asked(x: int) -> tuple[bool, bool, bool, int]:
+        awaited = torch.jit._awaitable(delayed, x)
+        future = torch.jit.fork(delayed, x)
+        kinds = (
+            isinstance(awaited, torch.jit._Await),
+            isinstance(future, torch.jit.Future),
+            isinstance(x, torch.jit._Await),
+        )
+        return *kinds, torch.jit._awaitable_wait(awaited) + torch.jit.wait(future)
+
+    assert rekindle.script(asked)(1) == (True, True, False, 4)
+
+
+def test_isinstance_of_what_may_be_anything():
+    def asked(x: Any) -> tuple[bool, bool, bool]:
+        return (
+            isinstance(x, torch.jit.Future),
+            isinstance(x, torch.jit._Await),
+            isinstance(x, torch.futures.Future[int]),
+        )
+
+    ours = rekindle.script(asked)
+    done, other = Future[int](), Future[str]()
+    done.set_result(3)
+    other.set_result("x")
+    assert ours(done) == (True, False, True)
+    assert ours(other) == (True, False, False)
+    assert ours(rekindle.awaitable_nowait(3)) == (False, True, False)
+    assert ours(3) == (False, False, False)
+    with pytest.raises(TypeError, match=r"whether this is a Future\[int\] shows when it is done; wait for it first"):
+        ours(Future[int]())

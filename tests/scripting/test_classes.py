@@ -667,6 +667,57 @@ def test_variables_of_init():
 
 
 @dataclass
+class OwnEquality:
+    key: int
+    note: int
+
+    def __eq__(self, other: OwnEquality) -> bool:  # type: ignore[override]
+        return self.key == other.key
+
+
+@dataclass
+class OwnInit:
+    size: int
+
+    def __init__(self, size: int):
+        self.size = size + 10
+
+
+def test_methods_that_a_dataclass_writes_itself():
+    def same(a: int, b: int) -> tuple[bool, int]:
+        return OwnEquality(a, 1) == OwnEquality(b, 2), OwnInit(a).size
+
+    assert rekindle.script(same)(3, 3) == same(3, 3) == (True, 13)
+    assert rekindle.script(same)(3, 4) == same(3, 4)
+
+
+@dataclass(order=True)
+class Measured:
+    x: float
+    norm: Optional[torch.Tensor]
+    y: torch.Tensor
+
+
+def test_dataclasses_of_tensors_are_compared():
+    """The comparisons are bools, as those of tuples are; Python gives the Tensor that decides."""
+
+    def compare(a: torch.Tensor, b: torch.Tensor):
+        p, q = Measured(1.0, a, b), Measured(1.0, a, b + 1)
+        none = Measured(1.0, None, b)
+        return p < q, p <= q, p > q, p >= q, p == q, p == p, none == none, none == p
+
+    def of_numbers(x: float):
+        p, q = Measured(x, None, torch.ones(1)), Measured(x, None, torch.ones(1))
+        return p == p, p <= p, p < p, p == q
+
+    assert rekindle.script(of_numbers)(float("nan")) == (True, True, False, False)
+    nan = torch.tensor([float("nan"), 1.0])
+    for a in (torch.ones(()), nan):  # a Tensor is equal to itself, without a comparison
+        assert rekindle.script(compare)(a, torch.ones(1)) == (True, True, False, False, False, True, True, False)
+        assert [bool(item) for item in compare(a, torch.ones(1))] == [*rekindle.script(compare)(a, torch.ones(1))]
+
+
+@dataclass
 class Maybe:
     items: Optional[List[int]] = field(default_factory=list)
 
@@ -715,3 +766,25 @@ def test_values_in_the_body_of_a_class_are_saved() -> None:
         loaded = load(file)
         for values in ([1.5, 2.0], []):
             assert repr(compiled(values)) == repr(loaded(values)) == repr(metered(values))
+
+
+def test_a_local_class_is_known_to_its_static_methods_while_it_is_decorated():
+    @rekindle.script
+    class Pair:
+        def __init__(self, a: int, b: int):
+            self.a = a
+            self.b = b
+
+        @staticmethod
+        def first_of(pairs: List[Pair]) -> Pair:
+            return Pair(pairs[0].a, pairs[0].b)
+
+        @staticmethod
+        def of(a: int, b: int) -> Pair:
+            return Pair.first_of([Pair(a, b)])
+
+    def made(a: int, b: int) -> tuple[int, int]:
+        pair = Pair.of(a, b)
+        return pair.a, pair.b
+
+    assert rekindle.script(made)(1, 2) == made(1, 2)

@@ -406,3 +406,15 @@ def annotated(n: int) -> Tuple[List[int], Optional[str]]:
 
 def test_annotate():
     assert rekindle.script(annotated)(2) == ([0, 1], None) == annotated(2)
+
+
+def counted(x, *args):
+    # type: (int, *int) -> int
+    return x + len(args)
+
+
+def test_types_in_comments_of_variable_arguments():
+    def calls(n: int) -> Tuple[int, int]:
+        return counted(n), counted(n, 1, 2)
+
+    assert rekindle.script(calls)(3) == calls(3) == (3, 5)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.errors import MissingLibraryError, UndefinedNameError
+from rekindle.errors import MissingLibraryError, UndefinedNameError, UnsupportedError
 from tests.archive.archives import members_of, with_members
 from tests.support.messages import message_of
 
@@ -100,3 +100,38 @@ def test_static_quantisation() -> None:
     archive = scripted.save_to_buffer()
     assert torch.equal(rekindle.load(archive)(x), quantised(x))
     assert torch.equal(torch.jit.load(io.BytesIO(archive))(x), quantised(x))
+
+
+Weights = torch.classes.quantized.LinearPackedParamsBase
+Compilation = torch.classes._nnapi.Compilation
+
+
+def test_classes_are_annotations() -> None:
+    def unpacked(weights: Weights, more: list[Weights]) -> Tensor:
+        return torch.ops.quantized.linear_unpack(weights)[0].dequantize() + len(more)
+
+    def named(weights: torch.classes.quantized.LinearPackedParamsBase) -> bool:
+        return isinstance(weights, Weights)
+
+    packed = Packed().packed
+    scripted = rekindle.script(unpacked)
+    assert torch.equal(scripted(packed, [packed]), unpacked(packed, [packed]))
+    assert rekindle.script(named)(packed)
+    with pytest.raises(TypeError, match=r"takes __torch__\.torch\.classes\.quantized\.LinearPackedParamsBase"):
+        scripted(Compilation(), [])
+
+
+def test_objects_are_made() -> None:
+    def made() -> Compilation:
+        return Compilation()
+
+    assert isinstance(rekindle.script(made)(), torch.ScriptObject)
+
+
+def test_arguments_by_name_are_refused() -> None:
+    def made() -> Compilation:
+        return Compilation(x=1)
+
+    assert message_of(UnsupportedError, lambda: rekindle.script(made)).splitlines()[0] == (
+        "the class 'torch.classes._nnapi.Compilation' takes no arguments by name in a program"
+    )

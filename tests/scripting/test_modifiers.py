@@ -1,9 +1,11 @@
 """Marks on functions, in torch.jit's spelling and in ours."""
 
+import typing
 from typing import Dict, List, Optional, Tuple, Union
 
 import pytest
 import torch
+from torch import nn
 
 import rekindle
 from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
@@ -89,3 +91,79 @@ def test_isinstance_looks_at_elements(value, type, expected):
 
 def test_attribute_shows_what_it_holds():
     assert repr(rekindle.Attribute([], List[int])) == "Attribute([], typing.List[int])"
+
+
+class TakesAnything(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_simple: bool = True
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.is_simple:
+            return x
+        return self.unknown(x, [1])
+
+    @torch.jit.unused
+    def unknown(self, x: "Nowhere", y: typing.Iterable[int], **kwargs) -> torch.Tensor:  # noqa: F821
+        return x
+
+
+def test_what_an_unused_function_takes_is_not_looked_at():
+    scripted = rekindle.script(TakesAnything())
+    assert torch.equal(scripted(torch.ones(2)), torch.ones(2))
+    scripted.is_simple = False
+    with pytest.raises(NotImplementedError, match="the function 'unknown' is marked as unused, but was called"):
+        scripted(torch.ones(2))
+
+
+def test_the_body_of_an_ignoring_context_is_compiled():
+    class Marked(nn.Module):
+        def forward(self) -> int:
+            a: int = 4
+            b: int = 5
+            c: int = 0
+            with torch.jit._IgnoreContextManager(a="inp:int", b="inp:int", c="out:int"):
+                items = [2 for i in range(a) if i > 2]
+                c = items[0] + a + b
+            return c
+
+    assert rekindle.script(Marked())() == Marked()() == 11
+
+
+def test_an_ignored_function_that_is_called_for_its_effect_may_return_none():
+    seen = []
+
+    class Logs(nn.Module):
+        @torch.jit.ignore
+        def log(self, a: int):
+            seen.append(a)
+
+        def forward(self) -> int:
+            self.log(4)
+            return 9
+
+    assert rekindle.script(Logs())() == 9
+    assert seen == [4]
+
+
+class Describes:
+    def __init__(self) -> None:
+        self.count = 7
+
+    @torch.jit.ignore
+    def __call__(self, *args) -> str:
+        return f"{type(args[0]).__name__} {self.count}"
+
+    @torch.jit.ignore
+    def more(self, x: int, y: float = 2.0) -> float:
+        return x + y + self.count
+
+
+describes = Describes()
+
+
+def test_ignored_methods_of_objects_that_only_python_knows():
+    def calls(x: torch.Tensor) -> Tuple[str, float, float]:
+        return describes(x), describes.more(3), describes.more(y=1.0, x=1)
+
+    assert rekindle.script(calls)(torch.ones(1)) == calls(torch.ones(1)) == ("Tensor 7", 12.0, 9.0)

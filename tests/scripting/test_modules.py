@@ -1,8 +1,11 @@
 """Modules of all shapes, scripted and compared with eager."""
 
+import enum
 import math
+import re
+import types
 from enum import Enum
-from typing import Dict, Final, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -782,3 +785,181 @@ def test_a_changed_class_of_a_part_is_seen():
     x = torch.ones(2)
     assert torch.equal(before(x), torch.full((2,), 6.0))
     assert torch.equal(after(x), torch.full((2,), 2.0))
+
+
+def test_methods_left_to_python_that_a_module_has_of_its_own():
+    class Named(nn.Module):
+        @torch.jit.ignore
+        def label(self) -> str:
+            return "of the class"
+
+        def forward(self) -> str:
+            return self.label()
+
+    @torch.jit.ignore
+    def label(self) -> str:
+        return "of the module"
+
+    changed = Named()
+    changed.label = types.MethodType(label, changed)
+    ours, plain = rekindle.script(changed), rekindle.script(Named())
+    assert ours() == ours.label() == changed() == "of the module"
+    assert plain() == plain.label() == "of the class"
+
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 2
+    ALSO_HIGH = 2
+
+
+def test_the_number_of_members_of_an_enum():
+    def counted() -> int:
+        return len(Level)
+
+    assert rekindle.script(counted)() == counted() == 2
+
+
+class Shape:
+    def __init__(self) -> None:
+        self.sides = 1
+
+    def count(self) -> int:
+        return self.sides
+
+
+class Square(Shape):
+    def __init__(self) -> None:
+        self.sides = 4
+
+    def count(self) -> int:
+        return self.sides * 10
+
+
+class OfShapes(nn.Module):
+    one: Shape
+    more: List[Shape]
+    maybe: Optional[Shape]
+
+    def __init__(self, *shapes) -> None:
+        super().__init__()
+        self.one, *self.more = shapes
+        self.maybe = self.one
+
+    def forward(self) -> Tuple[int, int, int]:
+        maybe = self.maybe
+        return self.one.count(), sum([each.count() for each in self.more]), 0 if maybe is None else maybe.count()
+
+
+@pytest.mark.parametrize("classes", [(Shape, Shape), (Square, Square), (Square, Shape, Shape)])
+def test_attributes_hold_objects_of_derived_classes(classes):
+    """The methods are those of the objects, not of the class that the attribute declares."""
+    module = OfShapes(*(cls() for cls in classes))
+    assert rekindle.script(module)() == module()
+
+
+def test_lists_hold_objects_of_one_class():
+    with pytest.raises(NotScriptableError) as caught:
+        rekindle.script(OfShapes(Shape(), Shape(), Square()))
+    assert re.sub(r"___torch_mangle_\d+\.", "", str(caught.value)) == (
+        "attribute 'more' of 'OfShapes' takes List[__torch__.tests.scripting.test_modules.Shape], but got a list, in "
+        "which [1] is a Square instead of __torch__.tests.scripting.test_modules.Shape\n"
+        "Hint: correct the declaration of its type"
+    )
+
+
+def test_hasattr_of_a_class():
+    def asked() -> Tuple[bool, bool]:
+        return hasattr(Shape, "count"), hasattr(Shape, "area")
+
+    assert rekindle.script(asked)() == asked() == (True, False)
+
+
+class Counted(nn.ModuleList):
+    def __len__(self) -> int:
+        return 2
+
+
+def test_a_list_of_modules_has_its_own_length():
+    class HasList(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.items = Counted([nn.ReLU()])
+
+        def forward(self) -> int:
+            return len(self.items)
+
+    assert rekindle.script(HasList())() == HasList()() == 2
+
+
+def test_an_empty_dict_from_an_empty_list():
+    def made() -> Tuple[Dict[str, int], Dict[str, torch.Tensor]]:
+        numbers: Dict[str, int] = dict([])
+        numbers["a"] = 1
+        return numbers, dict([])
+
+    assert rekindle.script(made)() == made() == ({"a": 1}, {})
+
+
+class KeepsItsState(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.saved: bool = False
+        self.loaded: bool = False
+
+    def forward(self, x):
+        return x * self.scale
+
+    @torch.jit.export
+    def _save_to_state_dict(self, destination: Dict[str, torch.Tensor], prefix: str, keep_vars: bool) -> None:
+        self.saved = True
+        destination[prefix + "mine"] = torch.full((1,), 3.0)
+
+    @torch.jit.export
+    def _load_from_state_dict(
+        self,
+        state_dict: Dict[str, torch.Tensor],
+        prefix: str,
+        local_metadata: Any,
+        strict: bool,
+        missing_keys: List[str],
+        unexpected_keys: List[str],
+        error_msgs: List[str],
+    ) -> None:
+        self.loaded = bool(state_dict[prefix + "mine"] == 3)
+
+
+def test_exported_methods_keep_the_state():
+    for module in (nn.Sequential(KeepsItsState()), rekindle.script(nn.Sequential(KeepsItsState()))):
+        part = module[0]
+        assert not part.saved
+        state = module.state_dict()
+        assert part.saved
+        assert [*state] == ["0.mine"]
+        module.load_state_dict(state, strict=False)
+        assert part.loaded
+
+
+class Rank(enum.IntEnum):
+    FIRST = 1
+
+
+class Text(str, enum.Enum):
+    A = "a"
+
+
+def test_members_of_enums_that_are_ints_or_strings():
+    def asked():
+        ints = isinstance(Rank.FIRST, int), isinstance(Text.A, int), isinstance(Level.LOW, int)
+        return *ints, isinstance(Rank.FIRST, str), isinstance(Text.A, str), isinstance(Text.A, (int, str))
+
+    assert rekindle.script(asked)() == asked() == (True, False, False, False, True, True)
+
+
+def test_a_member_of_an_enum_among_others():
+    def asked(level: Level) -> Tuple[bool, bool, bool]:
+        return level in (Level.LOW, Level.HIGH), level in (Level.HIGH,), level not in (Level.LOW,)
+
+    for level in Level:
+        assert rekindle.script(asked)(level) == asked(level)

@@ -32,6 +32,7 @@ from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import (
     INT,
     NONE,
+    STRING,
     TENSOR,
     AwaitType,
     DictType,
@@ -213,7 +214,10 @@ def emit_dict_call(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredV
         )
     if inputs:
         source = emitter.emit_sugared(inputs[0])
-        if isinstance(source, SimpleValue) and isinstance(source.value.type, DictType):
+        if isinstance(source, SimpleValue) and source.value.node.kind == "prim::EmptyListLiteral":
+            wanted = without_none(hint) if hint is not None else DictType(STRING, TENSOR)
+            made = emitter.insert_node("prim::DictConstruct", call.range, [], [wanted]).output
+        elif isinstance(source, SimpleValue) and isinstance(source.value.type, DictType):
             made = call_builtin(emitter, "aten::dict", call.range, source.value)
         else:
             made = dict_of(emitter, call.range, source, hint)

@@ -32,8 +32,11 @@ from rekindle.ir.types import (
     NONE,
     NUMBER,
     STRING,
+    AwaitType,
     ClassType,
     DictType,
+    EnumType,
+    FutureType,
     ListType,
     NoneType,
     TensorType,
@@ -343,7 +346,8 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
         answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
         if len(answers) == 1 and None not in answers:
             return static_condition(emitter, call.range, answers == {True})
-    types = _members(class_info(emitter, classes))
+    later = None if abstract is None else _LATER.get(abstract.__name__)
+    types: list[Type] = _members(class_info(emitter, classes)) if later is None else [later(ANY)]
     if isinstance(sugared, FunctionValue) or not types:
         return static_condition(emitter, call.range, False)
     value = sugared.as_value(object.range, emitter.graph)
@@ -368,14 +372,26 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
 
 
 def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
-    """The class of ``collections.abc`` or ``numbers`` that ``classes`` names; None where it is another."""
+    """Return the class that ``classes`` names, if it is one of ``collections.abc`` or ``numbers``, or of what comes
+    later; else None."""
     if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
         return None
     try:
         cls = emitter.emit_sugared(classes).python_class(classes.range)
     except CompileError:
         return None
-    return cls if cls is not None and cls.__module__ in ("collections.abc", "numbers") else None
+    if cls is None:
+        return None
+    is_later = cls.__name__ in _LATER and cls.__module__.partition(".")[0] in ("torch", "rekindle")
+    return cls if is_later or cls.__module__ in ("collections.abc", "numbers") else None
+
+
+_LATER: Final[dict[str, builtins.type[AwaitType] | builtins.type[FutureType]]] = {
+    "Await": AwaitType,
+    "_Await": AwaitType,
+    "Future": FutureType,
+}
+"""Classes of results that come later, of whatever type, by their names in PyTorch and here."""
 
 
 def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
@@ -510,7 +526,13 @@ def _certainly(part: Type, types: list[Type]) -> bool:
         return False  # whatever the type says, which of the classes in torch.return_types it is shows at run time
     if any(part.is_subtype_of(type) or _inherits(part, type) for type in types):
         return True
+    if isinstance(part, EnumType) and part.python_class is not None:  # an IntEnum is an int
+        classes = tuple(_NUMBERS_AND_TEXT[type.kind] for type in types if type.kind in _NUMBERS_AND_TEXT)
+        return issubclass(part.python_class, classes)
     return part == BOOL and any(type.kind == "IntType" for type in types)
+
+
+_NUMBERS_AND_TEXT: Final[dict[str, builtins.type]] = {"IntType": int, "FloatType": float, "StringType": str}
 
 
 def _is_open_tuple(type: Type) -> bool:
@@ -551,6 +573,9 @@ _PYTHON_CLASSES: Final[dict[str, builtins.type]] = {
 
 def _is_of_kind(part: Type, kind: builtins.type) -> bool | None:
     """Whether values of type ``part`` are instances of an abstract class; None where that is not known."""
+    later = _LATER.get(kind.__name__)
+    if later is not None:
+        return None if part == ANY else isinstance(part, later)
     cls = _PYTHON_CLASSES.get(part.kind)
     return None if cls is None else issubclass(cls, kind)
 

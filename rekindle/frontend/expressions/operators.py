@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Final
 
 from rekindle.errors import SourceRange
@@ -18,6 +19,7 @@ from rekindle.ir.types import (
     NONE,
     ClassType,
     DictType,
+    EnumType,
     ListType,
     NoneType,
     StringType,
@@ -55,6 +57,8 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         return compare_tuples(emitter, lambda op, a, b: binary(emitter, op, a, b, expr), operator, lhs, rhs, expr.range)
     if operator == "%" and isinstance(lhs.type, StringType):
         kind = "aten::percentFormat"
+    if operator == "in" and (among := _among_members(emitter, lhs, rhs, expr.range)) is not None:
+        return among
     for emit in emitter.language.operators:
         found = emit(emitter, operator, lhs, rhs, expr)
         if found is not None:
@@ -66,6 +70,18 @@ def binary(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: BinOp)
         arguments.reverse()
     target = MagicMethod(method, BuiltinFunction(kind))
     return target.call(CallSite(expr.range, emitter.graph, arguments)).as_value(expr.range, emitter.graph)
+
+
+def _among_members(emitter: Emitter, item: Value, container: Value, range: SourceRange) -> Value | None:
+    """Emit ``item in (Color.RED, Color.GREEN)`` as comparisons, since no operator looks for members of enums; return
+    None for other containers."""
+    kinds = set(container.type.elements) if isinstance(container.type, TupleType) else set()
+    if kinds != {item.type} or not isinstance(item.type, EnumType):
+        return None
+    first, *others = (
+        emitter.insert("aten::eq", range, item, member) for member in unpack_tuple(emitter.graph, container, range)
+    )
+    return reduce(lambda found, equal: emitter.insert("aten::__or__", range, found, equal), others, first)
 
 
 def as_one_list(emitter: Emitter, lhs: Value, rhs: Value, range: SourceRange) -> tuple[Value, Value]:

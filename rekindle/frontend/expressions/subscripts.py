@@ -19,6 +19,7 @@ from rekindle.frontend.inference.usage_inference import infer_item, learn_number
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.statements.error_recovery import names_in
 from rekindle.frontend.sugared_values.base import CallSite, SugaredValue
+from rekindle.frontend.sugared_values.slices import PARTS, SliceValue
 from rekindle.frontend.sugared_values.special_forms import MagicMethod
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, SugaredTuple
 from rekindle.ir.graph import Value
@@ -46,7 +47,7 @@ from rekindle.ir.types import (
     without_none,
 )
 from rekindle.syntax.tree import Tree
-from rekindle.syntax.views import Apply, Const, Expr, Select, SliceExpr, Starred, Subscript, TupleLiteral, Var
+from rekindle.syntax.views import Apply, Const, Expr, Ident, Select, SliceExpr, Starred, Subscript, TupleLiteral, Var
 
 _SCALARS = (INT, FLOAT, COMPLEX, BOOL, NUMBER)
 
@@ -163,7 +164,10 @@ def _item_of(
         )
     if indices[0].tree.kind == SliceExpr.KIND:
         return _slice(emitter, expr.range, base, subscript.value.range, SliceExpr(indices[0].tree))
-    index = as_position(emitter, emitter.emit_expression(indices[0]), None if value is None else value.type)
+    found = _emit_index(emitter, indices[0])
+    if isinstance(found, SliceExpr):
+        return _slice(emitter, expr.range, base, subscript.value.range, found)
+    index = as_position(emitter, found, None if value is None else value.type)
     if value is not None and isinstance(value.type, DictType):
         infer_item(emitter, subscript.value, index)
     if value is not None and isinstance(value.type, TupleType):
@@ -218,6 +222,20 @@ def _plain_slice(emitter: Emitter, index: Expr) -> Expr:
     given = [None if part.tree.kind == "none" else part for part in call.inputs]
     start, stop, step = [None, *given, None] if len(given) == 1 else [*given, None][:3]
     return SliceExpr.create(index.range, start, stop, step)
+
+
+def _emit_index(emitter: Emitter, index: Expr) -> Value | SliceExpr:
+    """Emit an index. One that names a slice object ``s`` is ``s.start : s.stop : s.step``."""
+    if index.tree.kind not in (Var.KIND, Select.KIND) or id(index.tree) in emitter.shared:
+        return emitter.emit_expression(index)
+    found = emitter.emit_sugared(index)
+    if not isinstance(found, SliceValue):
+        return emitter.as_scalar(found.as_value(index.range, emitter.graph))
+    parts = [
+        Select.create(index.range, index, Ident.create(index.range, part)) if part in found.bounds else None
+        for part in PARTS
+    ]
+    return SliceExpr.create(index.range, *parts)
 
 
 def _tuple_of(emitter: Emitter, indices: Sequence[Expr], range: SourceRange) -> Value:
@@ -360,7 +378,9 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
 def _one_index(emitter: Emitter, expr: Expr, dim: int) -> _Index:
     if expr.tree.kind == SliceExpr.KIND:
         return _Index(expr, dim, None)
-    value = emitter.emit_expression(expr)
+    value = _emit_index(emitter, expr)
+    if isinstance(value, SliceExpr):
+        return _Index(value, dim, None)
     if isinstance(value.type, ListType):
         # Eager indexes with a list as with the tensor of its elements; bools are a mask.
         dtype = torch.bool if value.type.element == BOOL else torch.int64
@@ -405,7 +425,12 @@ def _assign_to(emitter: Emitter, range: SourceRange, target: Subscript, base: Va
             target.range,
             hint="assign the elements in a loop",
         )
-    index = as_position(emitter, emitter.emit_expression(indices[0]), base.type)
+    found = _emit_index(emitter, indices[0])
+    if isinstance(found, SliceExpr):
+        sliced = Subscript.create(target.range, target.value, [Expr(found.tree)])
+        _assign_to(emitter, range, sliced, base, value)
+        return
+    index = as_position(emitter, found, base.type)
     if isinstance(base.type, DictType):
         infer_item(emitter, target.value, index, value)
     learn_numbers(emitter, target.value, value.type)

@@ -55,7 +55,7 @@ from rekindle.ir.types import (
     unshaped,
     without_none,
 )
-from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, StringLiteral
+from rekindle.syntax.views import Apply, BinOp, Expr, GeneratorExpr, ListComp, Select, StringLiteral, Var
 
 
 def emit_builtin(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | None:
@@ -395,7 +395,13 @@ def _length(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue | 
     known = length_known(emitter, call)
     if known is not None:
         return known
-    value = emitter.emit_expression(item)
+    if item.tree.kind in (Var.KIND, Select.KIND) and id(item.tree) not in emitter.shared:
+        found = emitter.emit_sugared(item)
+        if found.known_length is not None:
+            return SimpleValue(emitter.literal(found.known_length, call.range))
+        value = emitter.as_scalar(found.as_value(item.range, emitter.graph))
+    else:
+        value = emitter.emit_expression(item)
     return _of_emitted(emitter, call, emitter.present(value, call.range, "object of type 'NoneType' has no len()"))
 
 

@@ -210,17 +210,15 @@ class FunctionPrinter:
             self.level += 1
             self._block(block, has_more=bool(node.outputs))
             self._end_block(block)
-            if index == 0 and _say_their_types(node.outputs):
+            says_types = index == 0 and _say_their_types(node.outputs)
+            if says_types or any(map(_is_cast, node.outputs, block.outputs)):
                 # Only a single target can say its type.
                 for output, value in zip(node.outputs, block.outputs, strict=True):
-                    type = f" : {self.type(output.type)}" if isinstance(output.type, UnionBase) else ""
-                    self._line(self.use(output), type, " = ", self.use(value))
-            elif any(map(_needs_cast, node.outputs, block.outputs)):
-                for output, value in zip(node.outputs, block.outputs, strict=True):
-                    if _needs_cast(output, value):
-                        self._line(
-                            self.use(output), f" = unchecked_cast({self.type(output.type)}, ", self.use(value), ")"
-                        )
+                    type = self.type(output.type)
+                    if says_types and isinstance(output.type, UnionBase):
+                        self._line(self.use(output), f" : {type} = ", self.use(value))
+                    elif _is_cast(output, value):
+                        self._line(self.use(output), f" = unchecked_cast({type}, ", self.use(value), ")")
                     else:
                         self._line(self.use(output), " = ", self.use(value))
             else:
@@ -329,10 +327,9 @@ class FunctionPrinter:
     }
 
 
-def _needs_cast(target: Value, value: Value) -> bool:
-    """Return whether a value needs a cast to the type of its target: a number that becomes a Scalar, which no
-    annotation can say; a tuple of narrower numbers, and anything that becomes an Any, where each branch would say its
-    own type."""
+def _is_cast(target: Value, value: Value) -> bool:
+    """Return whether a branch has to say the type of what it assigns, which no annotation can: an Any, a Scalar that is
+    given a number of a single type, a tuple of numbers that is given one of narrower types."""
     if isinstance(target.type, TupleType):
         return value.type != target.type and any(map(is_open_number, target.type.elements))
     return target.type in (NUMBER, ANY) and value.type != target.type

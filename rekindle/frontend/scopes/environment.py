@@ -32,6 +32,7 @@ from rekindle.frontend.statements.error_recovery import assigned_names, deleted_
 from rekindle.frontend.sugared_values.base import ERROR_VALUE, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
 from rekindle.ir.graph import AttributeValue, Block, Graph, Value
+from rekindle.ir.operators.declared_bools import as_declared_bool
 from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
 from rekindle.ir.types import (
     BOOL,
@@ -388,6 +389,7 @@ class Environment:
             self.frame.annotated.add(name)
             self.frame.origins.pop(name, None)
             if number_members(annotated) is not None or number_beside_tensor(simple.type) is not None:
+                simple = as_declared_bool(self.graph, simple, annotated, range)
                 simple = convert_value(self.graph, simple, annotated, range)
         if annotated is not None and not simple.type.is_subtype_of(annotated):
             raise TypeMismatchError(
@@ -430,6 +432,8 @@ class Environment:
                 f"'{spelled}' is declared outside of this block and cannot be annotated again", range
             )
         expected = unshaped(expected)
+        if self.frame.is_annotated(name):
+            simple = as_declared_bool(self.graph, simple, expected, range)
         may_change = self._may_change_number(name, annotated) and (_is_value(expected) or _is_value(simple.type))
         number = join_assigned(expected, unshaped(simple.type)) if may_change else None
         if number is not None and (number != expected or simple.type != expected):

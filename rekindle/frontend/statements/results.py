@@ -8,6 +8,7 @@ from rekindle.errors import SourceRange, TypeMismatchError
 from rekindle.frontend.emitter import Emitter
 from rekindle.frontend.inference.usage_inference import learn_type
 from rekindle.ir.node import Value
+from rekindle.ir.operators.declared_bools import as_declared_bool
 from rekindle.ir.operators.schema_matching import convert_value
 from rekindle.ir.types import (
     NONE,
@@ -27,6 +28,7 @@ def as_declared(emitter: Emitter, value: Value, declared: Type, statement: Retur
     """What is returned, as the function declares it."""
     if number_beside_tensor(value.type) is not None and without_none(declared) == TENSOR:
         value = emitter.present(value, statement.range, _other_result(value.type, declared))
+    value = as_declared_bool(emitter.graph, value, declared, statement.range)
     if not (value.type == NONE and declared == TENSOR):
         value = convert_value(emitter.graph, value, declared, statement.range)
     if not value.type.is_subtype_of(declared) and present(value.type).is_subtype_of(declared):

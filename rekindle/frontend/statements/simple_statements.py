@@ -6,7 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError, UndefinedNameError, UnsupportedError
+from rekindle.errors import (
+    Diagnostics,
+    SourceRange,
+    TypeMismatchError,
+    UndefinedNameError,
+    UnsupportedError,
+    bug_while,
+    is_bug,
+)
 from rekindle.frontend.archive_resolver import ForkedFunction
 from rekindle.frontend.containers.counters import forgets_missing
 from rekindle.frontend.containers.variable_length_tuples import text_of_value
@@ -43,6 +51,7 @@ from rekindle.frontend.sugared_values.special_forms import (
     CaughtException,
     ExceptionClass,
     ExceptionInstance,
+    InertContext,
     MagicMethod,
 )
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
@@ -134,6 +143,8 @@ def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, plac
     """Go on after a statement that could not be compiled. What it was to assign is given up, too."""
     if _raises_as_python(emitter, statement, error, place):
         return
+    if is_bug(error) and not emitter.diagnostics.has_failed:
+        raise bug_while(error, f"in the compilation of this statement:\n{statement.range.highlight()}") from error
     emit = _STATEMENTS.get(statement.tree.kind)
     if emit is None or statement.tree.kind in _COMPOUND:
         recover(emitter, error, place)
@@ -507,9 +518,13 @@ def _emit_with(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_with_item(emitter: Emitter, item: WithItem, entered: list[tuple[Value, SourceRange]]) -> Value:
-    context = emitter.emit_expression(item.context)
-    result = enter(emitter, context, item.context)
-    entered.append((context, item.context.range))
+    found = emitter.emit_sugared(item.context)
+    if isinstance(found, InertContext):
+        result = emitter.graph.insert_constant(None, range=item.context.range)
+    else:
+        context = found.as_value(item.context.range, emitter.graph)
+        result = enter(emitter, context, item.context)
+        entered.append((context, item.context.range))
     if item.target is not None:
         assign(emitter, item.target, SimpleValue(result), item.context.range)
     return result

@@ -164,6 +164,11 @@ class SugaredValue:
         """Whether a loop over this is unrolled: the elements are of different types."""
         return False
 
+    @property
+    def known_length(self) -> int | None:
+        """What ``len`` gives for this, where it is no value of the graph and the compiler knows; else None."""
+        return None
+
     def length(self, range: SourceRange, graph: Graph) -> Value:
         raise UnsupportedError(f"{self.description} has no length", range)
 

@@ -13,6 +13,7 @@ from rekindle.frontend.calls.builtin_calls import insert_builtin_call
 from rekindle.frontend.calls.iterated_arguments import with_iterated
 from rekindle.frontend.containers.set_values import shown
 from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
+from rekindle.frontend.sugared_values.slices import SliceClass
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
@@ -156,6 +157,21 @@ class StrCast(Cast):
 
     def __init__(self) -> None:
         super().__init__(STRING, "aten::str")
+
+
+class InertContext(StaticValue):
+    """A class of context managers, and an object of it, that do nothing: the body of the with statement is compiled as
+    any other."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @property
+    def description(self) -> str:
+        return f"'{self.name}'"
+
+    def call(self, call: CallSite) -> SugaredValue:
+        return self
 
 
 class PrintValue(StaticValue):
@@ -380,6 +396,7 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
     "sorted": _operator("aten::sorted"),
     "id": _operator("prim::id"),
     "rangelist": _operator("prim::rangelist"),
+    "slice": SliceClass(),
 }
 """What Python's own names mean."""
 

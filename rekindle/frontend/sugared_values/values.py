@@ -39,6 +39,7 @@ from rekindle.frontend.sugared_values.base import CallSite, FlattenedValue, Stat
 from rekindle.frontend.sugared_values.tensor_attributes import PYTHON_METHODS, TENSOR_CASTS, TENSOR_PROPERTIES
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.declared_bools import as_declared_bool
 from rekindle.ir.operators.registry import Operator
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, convert_value, match_schemas, unpack_tuple
@@ -204,6 +205,7 @@ class SimpleValue(SugaredValue):
             if not type.attributes[name].is_assumed or shows_elements(value, expected):
                 widen_attribute(type, name, value.type)
                 expected = type.attributes[name].type
+        value = as_declared_bool(graph, value, expected, range)
         converted = convert_value(graph, value, expected, range)
         if not converted.type.is_subtype_of(expected):
             raise TypeMismatchError(

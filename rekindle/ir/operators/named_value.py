@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from rekindle.errors import UNKNOWN_RANGE, SourceRange
 from rekindle.ir.attributes import infer_type
@@ -11,6 +12,9 @@ from rekindle.ir.types.base import NONE, Type
 
 if TYPE_CHECKING:
     from rekindle.ir.graph import Graph, Value
+
+InputBuilder: TypeAlias = "Callable[[Graph, SourceRange], Value]"
+"""Makes an input of a node at the graph's insertion point."""
 
 
 @dataclass(slots=True)

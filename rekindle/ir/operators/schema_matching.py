@@ -16,7 +16,7 @@ Conversions:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -24,9 +24,10 @@ from typing import Final
 from rekindle.errors import UNKNOWN_RANGE, Cause, SchemaError, SourceRange
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.container_literals import can_be_made_as, make_as
-from rekindle.ir.operators.named_value import NamedValue as NamedValue
+from rekindle.ir.operators.named_value import InputBuilder, NamedValue as NamedValue
 from rekindle.ir.operators.none_checking import NoneCheckingCall, can_check, has_lacking_items
 from rekindle.ir.operators.registry import is_foreign
+from rekindle.ir.operators.repetition import repeat
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import (
     ANY,
@@ -69,9 +70,6 @@ def argument(item: object, range: SourceRange = UNKNOWN_RANGE, name: str | None 
     if isinstance(item, Value):
         return NamedValue(item, range=range, name=name)
     return NamedValue(constant=item, range=range, name=name)
-
-
-InputBuilder = Callable[[Graph, SourceRange], Value]
 
 
 @dataclass(slots=True)
@@ -342,8 +340,21 @@ def convert_value(graph: Graph, value: Value, type: Type, range: SourceRange, co
 # -------------------------------------------------------------------------------------------- matching
 
 
-_INPUT: Final = "input"
-"""What Python's functions call the argument that is called self in the schemas of their operators."""
+_PYTHON_NAMES: Final = {
+    "self": ("input", "x", "a", "x1"),
+    "other": ("x2",),
+    "dim": ("axis",),
+    "keepdim": ("keepdims",),
+}
+"""What Python's functions call arguments of operators besides: ``torch.sum(input=x, axis=0)``, as NumPy calls them."""
+
+
+def _python_name(name: str, schema: FunctionSchema, given: Mapping[str | None, NamedValue]) -> str | None:
+    """Return another name of an operator's argument under which a call passes it; None where there is none."""
+    if not schema.name.startswith("aten::"):
+        return None
+    others = (other for other in _PYTHON_NAMES.get(name, ()) if other in given)
+    return next((other for other in others if schema.argument_index(other) is None), None)
 
 
 def try_match_schema(
@@ -378,8 +389,8 @@ def try_match_schema(
             used += 1
         elif formal.name in by_name:
             actual = by_name.pop(formal.name)
-        elif formal.name == "self" and _INPUT in by_name and schema.name.startswith("aten::"):
-            actual = by_name.pop(_INPUT)
+        elif by_name and (other := _python_name(formal.name, schema, by_name)) is not None:
+            actual = by_name.pop(other)
         elif formal.has_default:
             actual = NamedValue(constant=formal.default)
         else:
@@ -486,7 +497,7 @@ def _plan_argument(
 
 def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conversions: bool) -> InputBuilder:
     if formal.size is not None:
-        repeated = _repeat(formal, actual)
+        repeated = repeat(formal, actual)
         if repeated is not None:
             return repeated
     type: Type | None = formal.type
@@ -546,21 +557,6 @@ def _typed_constant(actual: NamedValue, type: Type) -> InputBuilder:
     return build
 
 
-def _repeat(formal: Argument, actual: NamedValue) -> InputBuilder | None:
-    """The builder of ``[x, x]`` for an ``int[2]`` that is given one int; None where something else was given."""
-    wanted = without_none(formal.type)
-    assert formal.size is not None
-    if not isinstance(wanted, ListType) or actual.type != wanted.element:
-        return None
-    size, type = formal.size, wanted
-
-    def build(graph: Graph, range: SourceRange) -> Value:
-        items = [actual.materialize(graph)] * size
-        return graph.insert_node(graph.create("prim::ListConstruct", items, types=[type], range=range)).output
-
-    return build
-
-
 # ------------------------------------------------------------------------------------------- overloads
 
 
@@ -583,17 +579,19 @@ def match_schemas(
     rounds = (True,) if len(schemas) == 1 else (False, True)
     for conversions in rounds:
         failures = []
-        if conversions and len(rounds) > 1 and self_value is None and any(item.type == STRING for item in given):
-            for index, schema in enumerate(schemas):
-                if _fits_but_for_devices(schema, args, kwargs):
-                    with contextlib.suppress(SchemaMismatch):
-                        return index, try_match_schema(schema, args, kwargs)
+        with_floats: tuple[int, MatchedSchema] | None = None
         for index, schema in enumerate(schemas):
             try:
-                return index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
+                found = index, try_match_schema(schema, args, kwargs, self_value, conversions=conversions)
             except SchemaMismatch as why:
                 failures.append((schema, why.message))
                 cause = why.cause if len(schemas) == 1 else cause
+                continue
+            if not conversions or not _takes_int_for_float(schema, args, kwargs, self_value):
+                return found
+            with_floats = with_floats or found  # ``torch.tensor(4, device="cpu")`` holds an int
+        if with_floats is not None:
+            return with_floats
     checked = _may_check(given)
     if checked:
         for conversions in rounds:
@@ -618,17 +616,19 @@ def match_schemas(
     raise SchemaError(message, range, hint=hint, cause=likely or cause)
 
 
-def _fits_but_for_devices(schema: FunctionSchema, args: Sequence[NamedValue], kwargs: Sequence[NamedValue]) -> bool:
-    """Whether a call fits as its arguments are, if strings become devices. Such an overload comes before one that takes
-    an int for a float: ``torch.tensor(4, device="cpu")`` is a tensor of ints."""
-    formals = {argument.name: argument.type for argument in schema.arguments}
-    positional = [argument.type for argument in schema.arguments if not argument.kwarg_only]
-    if len(args) > len(positional) or any(item.name not in formals for item in kwargs):
-        return False
-    pairs = [*zip(args, positional, strict=False), *((item, formals[item.name or ""]) for item in kwargs)]
-    return all(
-        item.type.is_subtype_of(formal) or (item.type == STRING and without_none(formal) == DEVICE)
-        for item, formal in pairs
+def _takes_int_for_float(
+    schema: FunctionSchema,
+    args: Sequence[NamedValue],
+    kwargs: Sequence[NamedValue],
+    self_value: NamedValue | None,
+) -> bool:
+    """Return whether the call fits ``schema`` by making a float of an int."""
+    formals = [item for item in schema.arguments if self_value is None or item.name != "self"]
+    by_name = {item.name: item for item in formals}
+    pairs = [*zip(formals, args, strict=False), *((by_name.get(item.name or ""), item) for item in kwargs)]
+    return any(
+        formal is not None and without_none(formal.type) == FLOAT and item.value is not None and item.type == INT
+        for formal, item in pairs
     )
 
 

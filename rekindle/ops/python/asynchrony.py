@@ -12,6 +12,8 @@ from torch import Tensor
 
 from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir.operators.registry import AliasAnalysisKind
+from rekindle.ir.types import AwaitType
+from rekindle.ops.python.values import LATER
 from rekindle.ops.registration.declare import declare, implements
 
 T = TypeVar("T")
@@ -28,11 +30,12 @@ class Await(Generic[T]):
     An error is not kept: whoever waits next computes anew.
     """
 
-    __slots__ = ("__weakref__", "_call", "_callbacks", "_is_running", "_lock", "_value")
+    __slots__ = ("__weakref__", "_call", "_callbacks", "_given", "_is_running", "_lock", "_value")
 
     def __init__(self, call: Call[T] | None, value: T | None = None) -> None:
         self._lock = threading.Lock()
         self._call = call
+        self._given = call
         self._value = value
         self._is_running = False
         self._callbacks: list[Callable[[Any], object]] = []
@@ -45,6 +48,14 @@ class Await(Generic[T]):
     def is_nowait(self) -> bool:
         """Whether the result is there."""
         return self._call is None
+
+    def fn(self) -> Callable[..., T]:
+        """Return what is called with :meth:`args` for the result."""
+        return (lambda value: value) if self._given is None else self._given.run
+
+    def args(self) -> tuple[Any, ...]:
+        """Return the arguments by position; of an Await whose result was given, that result."""
+        return (self._value,) if self._given is None else tuple(self._given.arguments)
 
     def wait(self) -> T:
         """The result, computed now if it has not been. An error of the computation is raised each time."""
@@ -100,7 +111,7 @@ class Await(Generic[T]):
 
     def __getattr__(self, name: str) -> Any:
         """In Python an Await may be used as its result."""
-        if name.startswith("_"):
+        if name.startswith("__"):
             raise AttributeError(f"'Await' has no attribute '{name}'")
         return getattr(self.wait(), name)
 
@@ -108,19 +119,22 @@ class Await(Generic[T]):
         return "<Await: done>" if self.is_nowait() else "<Await: not computed>"
 
 
+LATER[AwaitType.kind].append(Await)
+
+
 class Call(Generic[T]):
     """A call that is made later."""
 
-    __slots__ = ("_run", "arguments", "function")
+    __slots__ = ("arguments", "function", "run")
 
     def __init__(self, run: Callable[..., T], arguments: Sequence[Any] = (), function: Any = None) -> None:
-        self._run = run
+        self.run = run
         self.arguments = arguments
         self.function = function
         """The record of the function, where it is a compiled one: an interpreter then runs it itself."""
 
     def __call__(self) -> T:
-        return self._run(*self.arguments)
+        return self.run(*self.arguments)
 
 
 declare(

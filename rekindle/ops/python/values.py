@@ -30,6 +30,7 @@ from rekindle.ir.types import (
     ANY_ENUM,
     ANY_LIST,
     ANY_TUPLE,
+    AwaitType,
     BoolType,
     ClassType,
     ComplexType,
@@ -37,6 +38,7 @@ from rekindle.ir.types import (
     DictType,
     EnumType,
     FloatType,
+    FutureType,
     GeneratorType,
     InterfaceType,
     IntType,
@@ -192,7 +194,24 @@ def _is_object(value: object, type: Type) -> bool:
     return value is not None and not isinstance(value, simple)
 
 
+LATER: Final[dict[str, list[type]]] = {FutureType.kind: [torch.futures.Future], AwaitType.kind: []}
+"""The classes of futures and awaits, by the kinds of their types. The modules that define them add them."""
+
+
+def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
+    """Whether the value is a future or an await. Of one that is not done, nothing tells what it will hold."""
+    if not any(isinstance(value, cls) for cls in LATER[type.kind]):
+        return False
+    return type.element == ANY or not _is_there(value) or value_matches(value.wait(), type.element)
+
+
+def _is_there(value: Any) -> bool:
+    return bool(value.is_nowait() if hasattr(value, "is_nowait") else value.done())
+
+
 _TESTS: Final[dict[str, Test]] = {
+    FutureType.kind: _is_later,
+    AwaitType.kind: _is_later,
     ANY.kind: lambda value, type: True,
     VarType.kind: lambda value, type: True,
     NoneType.kind: lambda value, type: value is None,
@@ -221,5 +240,12 @@ _TESTS: Final[dict[str, Test]] = {
 
 
 def is_instance(value: object, type: Type) -> bool:
-    """Python's ``isinstance`` for a type of the IR: as :func:`value_matches`, but True is an int too."""
+    """Python's ``isinstance`` for a type of the IR: as :func:`value_matches`, but True is an int too.
+
+    Raises:
+        TypeError: it asks what a future holds that is not done.
+    """
+    if isinstance(type, (FutureType, AwaitType)) and type.element != ANY and _is_later(value, type):
+        if not _is_there(value):
+            raise TypeError(f"whether this is a {type.annotation} shows when it is done; wait for it first")
     return value_matches(value, type) or (isinstance(value, bool) and isinstance(type, IntType))

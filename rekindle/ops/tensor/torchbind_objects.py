@@ -5,6 +5,7 @@ Their methods have schemas, which an object tells. Those of PyTorch's own classe
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, Final
 
@@ -72,3 +73,27 @@ def _schema(text: str) -> FunctionSchema:
     schema = parse_schema(text)
     first, *others = schema.arguments
     return replace(schema, arguments=(replace(first, name="self"), *others))
+
+
+_NAME: Final = re.compile(r"__torch__\.torch\.classes\.\w+\.\w+")
+
+
+WRAPPER: Final[type] = vars(torch)["ScriptClass"]
+"""What ``torch.classes.space.Name`` is an object of."""
+
+
+def class_of_wrapper(wrapper: Any) -> ClassType:
+    """Return the class that ``torch.classes.space.Name`` is a wrapper of.
+
+    The wrapper does not tell its name, but the error of a call that fits no constructor does: nothing is made.
+
+    Raises:
+        ValueError: the error does not tell it either.
+    """
+    try:
+        wrapper(rekindle_asks_for_the_name=None)
+    except Exception as error:
+        found = _NAME.search(str(error))
+        if found is not None:
+            return custom_class(found[0])
+    raise ValueError(f"the name of the class {wrapper!r} is not known")

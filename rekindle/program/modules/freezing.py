@@ -268,7 +268,10 @@ class _Freezer:
         for key, graph in self.graphs.items():
             old, type = self.records[key], self.types[key[0]]
             made = GraphFunction(
-                f"{type.name}.{old.basename}", docstring=old.docstring, is_from_archive=old.is_from_archive
+                f"{type.name}.{old.basename}",
+                docstring=old.docstring,
+                is_from_archive=old.is_from_archive,
+                takes_tensors_as_numbers=old.takes_tensors_as_numbers,
             )
             own = replace(old.schema.arguments[0], type=type)
             made.define(graph, replace(old.schema, arguments=(own, *old.schema.arguments[1:])))

@@ -101,7 +101,10 @@ class _Changed:
         graph.self_value.type = self.type
         self._change(graph)
         made = GraphFunction(
-            f"{self.type.name}.{record.basename}", docstring=record.docstring, is_from_archive=record.is_from_archive
+            f"{self.type.name}.{record.basename}",
+            docstring=record.docstring,
+            is_from_archive=record.is_from_archive,
+            takes_tensors_as_numbers=record.takes_tensors_as_numbers,
         )
         own = replace(record.schema.arguments[0], type=self.type)
         made.define(graph, replace(record.schema, arguments=(own, *record.schema.arguments[1:])))

@@ -450,6 +450,26 @@ class ScriptModule(torch.nn.Module, Savable):
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
         return self
 
+    def _save_to_state_dict(self, *args: Any) -> None:
+        """What ``state_dict()`` asks each module for; the module's own compiled method, where it exports one."""
+        own = self._exported("_save_to_state_dict")
+        if own is None:
+            super()._save_to_state_dict(*args)
+        else:
+            own(*args)
+
+    def _load_from_state_dict(self, *args: Any) -> None:
+        """What ``load_state_dict()`` gives each module; the module's own compiled method, where it exports one."""
+        own = self._exported("_load_from_state_dict")
+        if own is None:
+            super()._load_from_state_dict(*args)
+        else:
+            own(*args)
+
+    def _exported(self, name: str) -> Method | None:
+        record = self._rekindle_type.methods.get(name) if self._is_compiled else None
+        return None if record is None else Method(self, record)
+
     def _replace_in_containers(self, pairs: Iterable[tuple[Any, Any]]) -> None:
         """Put new parameters and buffers in place of the old ones in the lists, dicts and tuples among the module's own
         attributes too, as in the ``_flat_weights`` of an LSTM: they are the same tensors in another place."""

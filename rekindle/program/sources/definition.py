@@ -35,6 +35,7 @@ from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED
+from rekindle.runtime.settings import SETTINGS
 from rekindle.syntax.views import Def, Param
 
 
@@ -63,6 +64,7 @@ def define_function(
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     record.is_from_archive = isinstance(resolver, ArchiveResolver)
+    record.takes_tensors_as_numbers = SETTINGS.tensors_as_numbers
     state = _type_of_state(record, definition, self_binding)
     signature = read_signature(
         definition,

@@ -43,7 +43,13 @@ from rekindle.runtime.calls.conversion import (
     takes_conversion,
     to_python as to_python,
 )
-from rekindle.runtime.calls.number_conversion import PYTHON_RULES, TORCHSCRIPT_RULES, NumberRules
+from rekindle.runtime.calls.number_conversion import (
+    DROP_IN_RULES,
+    PYTHON_RULES,
+    TORCHSCRIPT_RULES,
+    Converter,
+    NumberRules,
+)
 from rekindle.runtime.calls.type_checks import exact_class
 from rekindle.runtime.interpreter.instructions import copy_constant
 
@@ -62,7 +68,8 @@ def binder_of(record: GraphFunction) -> Binder:
     found = record.binder
     if not isinstance(found, Binder):
         schema = record.schema  # compiling the function tells where it is from
-        rules = TORCHSCRIPT_RULES if record.is_from_archive else PYTHON_RULES
+        by_origin = DROP_IN_RULES if record.takes_tensors_as_numbers else PYTHON_RULES
+        rules = TORCHSCRIPT_RULES if record.is_from_archive else by_origin
         writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
         found = record.binder = Binder(schema, rules, writes_to)
     return found
@@ -98,7 +105,7 @@ class Binder:
         self.schema = schema
         self._writes_to = writes_to
         """Whether the function may write to an argument, by its index. If so, it takes no converted copy."""
-        self._converters = [converter_for(argument.type, numbers) for argument in schema.arguments]
+        self._converters = [_converter_of(argument, numbers) for argument in schema.arguments]
         self._copies_defaults = numbers is TORCHSCRIPT_RULES
         self._result = schema.returns[0].type if len(schema.returns) == 1 else NONE
         self._gives_as_is = not differs_in_python(self._result)
@@ -232,6 +239,20 @@ class Binder:
 
     def _text(self, problem: str) -> str:
         return f"{self.schema.name.rsplit('.', 1)[-1]}() {problem}\nSignature: {signature(self.schema)}"
+
+
+def _converter_of(argument: Argument, numbers: NumberRules) -> Converter:
+    """Return what converts values for ``argument``. One number stands for a list where the argument is declared to
+    broadcast it: ``BroadcastingList2[int]``."""
+    whole, wanted, size = converter_for(argument.type, numbers), without_none(argument.type), argument.size
+    if size is None or not isinstance(wanted, ListType):
+        return whole
+    element = converter_for(wanted.element, numbers)
+
+    def convert(value: Any) -> Any:
+        return whole(value) if numbers.number(value) is None else [element(value)] * size
+
+    return convert
 
 
 def _copied(given: object, taken: object) -> tuple[object, object] | None:

@@ -49,7 +49,14 @@ from rekindle.ir.types import (
 )
 from rekindle.ops.python.values import ScriptObject, fields_of, named_tuple_class, new_named_tuple, new_object
 from rekindle.ops.tensor.torchbind_objects import class_of_library_object
-from rekindle.runtime.calls.number_conversion import PYTHON_RULES, Converter, NoMatch as NoMatch, NumberRules
+from rekindle.runtime.calls.number_conversion import (
+    DROP_IN_RULES,
+    PYTHON_RULES,
+    TORCHSCRIPT_RULES,
+    Converter,
+    NoMatch as NoMatch,
+    NumberRules,
+)
 from rekindle.runtime.calls.type_checks import TypeCheck, exact_class, is_checkable, type_check
 
 
@@ -123,7 +130,7 @@ def _any(type: Type, numbers: NumberRules) -> Converter:
             return number_of(value)
         return value
 
-    return _pass if numbers is PYTHON_RULES else convert
+    return convert if numbers is TORCHSCRIPT_RULES else _pass
 
 
 def _tensor(type: TensorType, numbers: NumberRules) -> Converter:
@@ -182,7 +189,7 @@ def _within(convert: Converter, value: Any, path: str) -> Any:
 
 def _list(type: ListType, numbers: NumberRules) -> Converter:
     element, exact = converter_for(type.element, numbers), {exact_class(type.element)}
-    no_lists = (*_NO_LISTS, set, frozenset) if numbers is PYTHON_RULES else _NO_LISTS
+    no_lists = _NO_LISTS if numbers is TORCHSCRIPT_RULES else (*_NO_LISTS, set, frozenset)
 
     def convert(value: Any) -> Any:
         if isinstance(value, list):
@@ -348,6 +355,8 @@ NOT_ASSIGNED = object()
 def _class(type: ClassType, numbers: NumberRules) -> Converter:
     """Modules and what programs make are what they say. Of an object of a Python class, and of all that it leads to,
     the attributes are looked at: Python may have put anything there. An object of a derived class may do anything."""
+    if numbers is DROP_IN_RULES:
+        numbers = PYTHON_RULES  # what is converted there is converted for good: the object stays the user's
     slots: dict[ClassType, list[tuple[str, Any, Converter]]] = {}
 
     def convert(value: Any) -> Any:

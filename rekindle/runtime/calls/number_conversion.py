@@ -4,6 +4,10 @@ A program compiled from Python takes a number where the declared type holds it e
 a bool for an int, 0 or 1 for a bool, a NumPy scalar for a number of its kind. It takes no Tensor: Python would compute
 with the Tensor, with its dtype and its gradient.
 
+A program compiled through the drop-in takes a Tensor of one element too, as ``torch.jit`` does, where the number that
+it holds fits: not a float for an int, which ``torch.jit`` cuts off, and not a Tensor through which a gradient would
+flow.
+
 A program from an archive takes what TorchScript takes there: ints are rounded to floats, everything with a truth value
 is a bool, and Tensors of one element are numbers, unless they require grad.
 """
@@ -41,6 +45,10 @@ class NoMatch(Exception):
         if self.type.kind not in _NUMBERS:
             return None
         if isinstance(value, torch.Tensor) and value.numel() == 1:
+            if value.dtype.is_floating_point and wanted in ("int", "bool") and not value.requires_grad:
+                return (
+                    f"{_with_article(wanted)} does not hold what this Tensor may hold; convert it, or declare a Tensor"
+                )
             if value.requires_grad:
                 why = f"the Tensor requires grad, and no gradient flows through {_with_article(wanted)}"
                 return f"{why}; declare a Tensor, or pass .item() if no gradient is wanted"
@@ -180,5 +188,19 @@ class _TorchScriptRules(NumberRules):
         return convert
 
 
+def _in_tensor(value: Any) -> Any:
+    """Return the number in a Tensor of one element through which no gradient flows; other values as they are."""
+    if not isinstance(value, torch.Tensor) or value.numel() != 1 or (value.requires_grad and torch.is_grad_enabled()):
+        return value
+    return value.item()
+
+
+class _DropInRules(NumberRules):
+    """What fits a declared number in a program compiled through the drop-in."""
+
+    number = staticmethod(lambda value: plain_number(_in_tensor(value)))
+
+
 PYTHON_RULES: Final = NumberRules()
+DROP_IN_RULES: Final = _DropInRules()
 TORCHSCRIPT_RULES: Final = _TorchScriptRules()

@@ -19,7 +19,9 @@ from typing import Any, Final, Generic, TypeVar
 import torch
 
 from rekindle.errors import RekindleError
+from rekindle.ir.types import FutureType
 from rekindle.ops.python import asynchrony
+from rekindle.ops.python.values import LATER
 from rekindle.runtime.calls.tracebacks import foreign_frames
 
 T = TypeVar("T")
@@ -162,6 +164,7 @@ def block_until_done(future: Any) -> None:
 
 
 asynchrony.block_until_done.provide(block_until_done)
+LATER[FutureType.kind].append(Future)
 
 
 class _ThisThread(threading.local):

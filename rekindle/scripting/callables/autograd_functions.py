@@ -185,10 +185,6 @@ class FunctionClass(StaticValue):
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
         if name == "apply":
             return AppliedFunction(self.cls, self.resolver)
-        if name in ("forward", "backward", "setup_context", "jvp", "vmap"):
-            raise UnsupportedError(
-                f"'{name}' of {self.description} cannot be called in a program", range, hint="call its apply"
-            )
         return PythonObject(self.cls, self.cls.__name__, self.resolver).attribute(range, graph, name)
 
     def call(self, call: CallSite) -> SugaredValue:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import types
+from dataclasses import replace
 from typing import Any
 
-from rekindle.errors import SourceRange, UnsupportedError
+from rekindle.errors import CompileError, SourceRange, UnsupportedError
 from rekindle.frontend.signatures import declare_schema
 from rekindle.frontend.sugared_values.base import CallSite, Resolver, SugaredValue
 from rekindle.frontend.sugared_values.values import SimpleValue
+from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema import Argument, FunctionSchema
@@ -20,22 +22,29 @@ from rekindle.syntax.python_ast import function_def
 
 
 class PythonFunctionValue(SugaredValue):
-    """A Python function that is not compiled. With ``self_value`` it is a method of that object."""
+    """A Python function that is not compiled. With ``self_value`` it is a method of that object, with ``owner`` of a
+    Python object, which programs do not see."""
 
-    def __init__(self, function: Any, resolver: Resolver, self_value: Value | None = None) -> None:
+    def __init__(
+        self, function: Any, resolver: Resolver, self_value: Value | None = None, owner: object = None
+    ) -> None:
         self.function = function
         self.resolver = resolver
         self.self_value = self_value
+        self.owner = owner
 
     @property
     def description(self) -> str:
         return f"the Python function '{self.function.__name__}'"
 
     def call(self, call: CallSite) -> SugaredValue:
-        schema = signature_schema(self.function, self.resolver, is_method=self.self_value is not None)
-        result = schema.returns[0].type if schema.returns else TENSOR
         if modifier_of(self.function) is Modifier.UNUSED:
-            return SimpleValue(self._raise(call.range, call.graph, result))
+            return SimpleValue(self._raise(call.range, call.graph, self._declared_result()))
+        is_method = self.self_value is not None or self.owner is not None
+        schema = signature_schema(self.function, self.resolver, is_method=is_method)
+        if self.owner is not None:
+            schema = replace(schema, arguments=schema.arguments[1:])
+        result = schema.returns[0].type if schema.returns else TENSOR
         args = call.args
         if self.self_value is not None:
             args = [NamedValue(self.self_value, range=call.range), *args]
@@ -50,10 +59,23 @@ class PythonFunctionValue(SugaredValue):
                 call.range,
                 hint="pass sorted(s)",
             )
+        if call.targets == 0 and function_def(self.function, signature_only=True).return_type is None:
+            result = ANY  # nothing reads it, and functions that are called for their effects return None
         node = call.graph.create("prim::PythonOp", inputs, types=[result], range=call.range)
         node.attributes["name"] = self.function.__name__
-        node.attributes["function"] = ConstantObject(self.function)
+        node.attributes["function"] = ConstantObject(
+            self.function if self.owner is None else types.MethodType(self.function, self.owner)
+        )
         return SimpleValue(call.graph.insert_node(node).output)
+
+    def _declared_result(self) -> Type:
+        """Return the type that an unused function declares to return: a Tensor where that means nothing here. What it
+        takes is not looked at."""
+        expr = function_def(self.function, signature_only=True).return_type
+        try:
+            return TENSOR if expr is None else parse_type_expression(expr, self.resolver)
+        except CompileError:
+            return TENSOR
 
     def _raise(self, range: SourceRange, graph: Graph, result: Type) -> Value:
         message = f"the function '{self.function.__name__}' is marked as unused, but was called"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from typing import Any, Final
 
 from rekindle.errors import Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.sugared_values.base import ChainResolver, Resolver
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.types import ClassType, OptionalType, Type, optional
+from rekindle.ir.types import ClassType, OptionalType, TensorType, Type, optional, without_none
 from rekindle.program.sources.definition import define_function
 from rekindle.scripting.constants import plain
 from rekindle.scripting.resolver import PythonResolver
@@ -51,12 +52,26 @@ def is_frozen(cls: Any) -> bool:
 _ORDER = {"__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">="}
 
 
+_OF_EQUALS: Final = ("__eq__", "__le__", "__ge__")
+"""The comparisons that are true of equal objects."""
+
+
 def generated_methods(cls: Any) -> list[str]:
-    """The names of the methods that ``@dataclass`` made and that programs can have."""
+    """Return the names of the methods that ``@dataclass`` made and that programs can have. ``__init__`` and ``__eq__``
+    that the class writes itself stay as they are."""
     settings = cls.__dataclass_params__
-    found = ["__init__"] if settings.init and "__init__" in vars(cls) else []
-    found += ["__eq__"] if settings.eq and "__eq__" in vars(cls) else []
+    found = ["__init__"] if settings.init and _is_generated(cls, "__init__") else []
+    found += ["__eq__"] if settings.eq and _is_generated(cls, "__eq__") else []
     return found + (list(_ORDER) if settings.order else [])
+
+
+def _is_generated(cls: type, name: str) -> bool:
+    """Return whether ``@dataclass`` made the method: it compiles a text, in which each method is a local function of
+    ``__create_fn__``. Python tells that name from 3.11 on."""
+    code = getattr(vars(cls).get(name), "__code__", None)
+    if code is None or code.co_filename != "<string>":
+        return False
+    return "__create_fn__" in getattr(code, "co_qualname", "__create_fn__")
 
 
 def define_generated(
@@ -151,8 +166,9 @@ def _assignment(item: Any) -> list[str]:
 
 
 def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
-    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says."""
-    lines: list[str] = []
+    """Field after field, as Python compares tuples of them. None equals None alone, which no operator says. An object
+    is equal to itself, whatever it holds."""
+    lines = [f"if self is other: return {name in _OF_EQUALS}"]
     for item in dataclasses.fields(cls):
         if not item.compare:
             continue
@@ -164,12 +180,21 @@ def _comparison_text(cls: Any, name: str, declared: dict[str, Type]) -> str:
             unequal = "return False" if name == "__eq__" else f"raise TypeError('{field} is None')"
             lines += [f"if {mine} is None or {others} is None:"]
             lines += [f"    if not ({mine} is None and {others} is None): {unequal}"]
-            lines += [f"elif not {mine} == {others}: {_unequal(name, mine, others)}"]
+            lines += [f"elif not ({_equal(declared[field], mine, others)}): {_unequal(name, mine, others)}"]
         else:
-            lines += [f"if not {mine} == {others}: {_unequal(name, mine, others)}"]
-    lines.append(f"return {name in ('__eq__', '__le__', '__ge__')}")
+            lines += [f"if not ({_equal(declared.get(field), mine, others)}): {_unequal(name, mine, others)}"]
+    lines.append(f"return {name in _OF_EQUALS}")
     return f"def {name}(self, other) -> bool:\n" + "".join(f"    {line}\n" for line in lines)
 
 
+def _equal(type: Type | None, mine: str, others: str) -> str:
+    """Return the text that compares two fields. Before 3.13 Python compares tuples of the fields, to which one Tensor
+    is equal to itself, whatever it holds."""
+    is_tensor = type is not None and isinstance(without_none(type), TensorType)
+    if is_tensor and sys.version_info < (3, 13):
+        return f"{mine} is {others} or {mine} == {others}"
+    return f"{mine} == {others}"
+
+
 def _unequal(name: str, mine: str, others: str) -> str:
-    return "return False" if name == "__eq__" else f"return {mine} {_ORDER[name]} {others}"
+    return "return False" if name == "__eq__" else f"return bool({mine} {_ORDER[name]} {others})"

@@ -68,7 +68,7 @@ from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
 from rekindle.scripting.modules.init_parameters import learn_parameters, shown_parameters
 from rekindle.scripting.python_values import ClassValue
-from rekindle.scripting.resolver import PythonResolver, closure_of
+from rekindle.scripting.resolver import PythonResolver, closure_of, note_owner
 
 _NO_SCRIPT_CLASSES: Final = (
     *(torch.nn.Module, torch.Tensor, BaseException, enum.Enum, type),
@@ -279,6 +279,7 @@ class _Filler:
                     type.generic_methods[name] = partial(self._method_of, name, member, owner)
         elif isinstance(member, staticmethod):
             if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):
+                note_owner(member.__func__, owner)
                 type.static_methods[name] = record_of(member.__func__)
         elif isinstance(member, classmethod):
             if isinstance(member.__func__, FunctionType) and not is_left_to_python(member.__func__):

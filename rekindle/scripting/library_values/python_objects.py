@@ -23,6 +23,8 @@ from rekindle.frontend.sugared_values.values import SugaredTuple
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.types import STRING, ListType, Type
 from rekindle.scripting.annotations import spell_annotation
+from rekindle.scripting.callables.modifiers import is_left_to_python
+from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.library_values.unusable_values import UnusableValue, did_you_mean
 from rekindle.scripting.resolver import PythonResolver
 
@@ -93,6 +95,8 @@ class PythonObject(StaticValue):
         cls = type(self.obj)
         defined = inspect.getattr_static(cls, name, _ABSENT)
         if isinstance(defined, FunctionType) and name not in getattr(self.obj, "__dict__", {}):
+            if is_left_to_python(defined):
+                return PythonFunctionValue(defined, self.resolver.of_function(defined), owner=self.obj)
             return BoundFunction(self.resolver.sugared(defined, range, graph, name), self)
         if name == "__class__":
             return self.resolver.sugared(cls, range, graph, name)

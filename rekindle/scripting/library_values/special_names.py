@@ -19,7 +19,15 @@ import torch.overrides
 
 from rekindle.frontend.python.library import library_function
 from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
-from rekindle.frontend.sugared_values.special_forms import ANNOTATE, AWAITABLE, FORK, GLOBALS, ISINSTANCE, SpecialForm
+from rekindle.frontend.sugared_values.special_forms import (
+    ANNOTATE,
+    AWAITABLE,
+    FORK,
+    GLOBALS,
+    ISINSTANCE,
+    InertContext,
+    SpecialForm,
+)
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.types import INT, ListType
 from rekindle.program import asynchrony
@@ -128,6 +136,7 @@ def _special() -> dict[int, SugaredValue]:
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
         id(torch.Size): SpecialForm("Size"),
+        id(torch._jit_internal._IgnoreContextManager): InertContext("_IgnoreContextManager"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(torch.jit.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
@@ -147,7 +156,20 @@ def _special() -> dict[int, SugaredValue]:
             table[id(python)] = value
     for name, function in _library().items():
         table[id(function)] = SpecialForm(name)
-    for name in ("list", "dict", "tuple", "range", "zip", "enumerate", "reversed", "map", "filter", "set", "frozenset"):
+    for name in (
+        "list",
+        "dict",
+        "tuple",
+        "range",
+        "zip",
+        "enumerate",
+        "reversed",
+        "map",
+        "filter",
+        "set",
+        "frozenset",
+        "slice",
+    ):
         table[id(getattr(builtins, name))] = GLOBALS[name]
     return table
 

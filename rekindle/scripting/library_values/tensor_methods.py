@@ -50,8 +50,8 @@ def _norm() -> SugaredValue:
     return OperatorFirst(BuiltinFunction("aten::norm"), _function(torch.norm))
 
 
-def _as_type(x, dtype: torch.dtype, non_blocking: bool = False):  # type: ignore[no-untyped-def]
-    return x.to(dtype, non_blocking)
+def _type(x, dtype: torch.dtype, non_blocking: bool = False):  # type: ignore[no-untyped-def]
+    return x.to(dtype, non_blocking=non_blocking)
 
 
 def _radd(x, other):  # type: ignore[no-untyped-def]
@@ -117,5 +117,5 @@ _REFLECTED = {
 PYTHON_METHODS.update({name: partial(_function, function) for name, function in _REFLECTED.items()})
 PYTHON_METHODS.update({name: partial(_function, getattr(torch, name)) for name in _NAMES})
 PYTHON_METHODS["norm"] = _norm
-PYTHON_METHODS["type"] = partial(_function, _as_type)
+PYTHON_METHODS["type"] = partial(_function, _type)
 PYTHON_METHODS["to_sparse_coo"] = partial(BuiltinFunction, "aten::to_sparse")

@@ -27,7 +27,7 @@ from rekindle.scripting.library_values.math_functions import math_name
 from rekindle.scripting.library_values.python_objects import is_known
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, ModuleFacts
 from rekindle.scripting.resolver import PythonResolver
-from rekindle.scripting.value_types import NotInferable, infer
+from rekindle.scripting.value_types import NotInferable, infer, of_own_class
 
 _CONTAINERS: Final = (
     (torch.nn.ModuleDict, Container.DICT),
@@ -162,7 +162,7 @@ class _Gatherer:
             declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
         if self._is_traced_tensor(value):
             declared = None
-        found = declared if isinstance(declared, Type) else infer(_value_of(value))
+        found = of_own_class(declared, _value_of(value)) if isinstance(declared, Type) else infer(_value_of(value))
         if declared is None and (found == NONE or not isinstance(found, Type)):
             # What __init__ declares may be wider than what the value is, and code is written for the value.
             found = self._declared_in_init(name) or found

@@ -327,11 +327,12 @@ class ModuleValue(SugaredValue):
         return function_value(function, PythonResolver.of_function(function))
 
     def _from_class(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue | None:
-        """What the class has under ``name``: functions left to Python, static methods, constants."""
+        """Return what the class has under ``name``, or the module in place of a method of its class: functions left to
+        Python, static methods, constants."""
         cls = self.concrete.python_class
         if name == "__class__":
             return ClassValue(cls, _EMPTY)
-        found = find_member(cls, name, _NO_ATTRIBUTE)
+        found = self.facts.methods.get(name) or find_member(cls, name, _NO_ATTRIBUTE)
         if found is _NO_ATTRIBUTE:
             return None
         if isinstance(found, staticmethod):

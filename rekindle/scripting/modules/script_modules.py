@@ -328,8 +328,12 @@ def _define_container_methods(concrete: ConcreteModuleType) -> None:
     for name, text in texts.items():
         own = inspect.getattr_static(facts.python_class, name, None)
         is_torchs = getattr(own, "__module__", "").startswith("torch.nn.modules.container")
-        if name not in concrete.type.methods and (own is None or is_torchs):
+        if name in concrete.type.methods:
+            continue
+        if own is None or is_torchs:
             concrete.type.methods[name] = _from_text(concrete, name, text)
+        else:
+            method_records(concrete, name)  # what the user's class has in its place
 
 
 def _from_text(concrete: ConcreteModuleType, name: str, text: str) -> GraphFunction:
@@ -355,7 +359,7 @@ def python_attribute(module: ScriptModule, python_class: type, name: str) -> Any
     facts = concrete.facts
     if name in facts.functions:
         return facts.functions[name]
-    found = find_member(python_class, name)
+    found = facts.methods.get(name) or find_member(python_class, name)
     if is_left_to_python(found) and isinstance(found, types.FunctionType):
         return types.MethodType(found, module)
     if found is None or name in vars(torch.nn.Module):

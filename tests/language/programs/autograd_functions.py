@@ -177,6 +177,6 @@ def arguments_by_name(x: Tensor) -> Tensor:
     return Scaled.apply(x, factor=2.0)
 
 
-@refused("function.autograd", UnsupportedError, "'forward' of the autograd function 'Rounded' cannot be called")
+@program("function.autograd", (X,), (Y,), torch="refuses")
 def forward_alone(x: Tensor) -> Tensor:
     return Rounded.forward(None, x)
