@@ -205,8 +205,8 @@ class _Lowering:
         nodes = [node for node in self.graph.nodes if node.kind != "prim::Constant"]
         if len(nodes) != 1 or len(nodes[0].inputs) != 2:
             return
-        layout = self.values[nodes[0].output].layout
-        least = _LEFT_TO_ONEDNN.get((nodes[0].kind, self.values[nodes[0].inputs[1]]))
+        layout, option = self.values[nodes[0].output].layout, self.values[nodes[0].inputs[1]]
+        least = _LEFT_TO_ONEDNN.get((nodes[0].kind, option)) if isinstance(option, str) else None
         if least is not None and layout.dtype is torch.float32 and math.prod(layout.sizes) >= least:
             raise Unsupported("an activation of so many elements that oneDNN is faster")
 
@@ -293,6 +293,8 @@ class _Lowering:
             each is bool or (isinstance(each, Layout) and each.dtype is torch.bool) for each in operands
         ):
             raise Unsupported("an operand of truth values")
+        if rule.one_dtype and len({layout.dtype for layout in laid_out}) > 1:
+            raise Unsupported("operands of several dtypes")
         if rule.channels:
             del laid_out[1:]
             if not is_dense(laid_out[0]):
@@ -307,7 +309,8 @@ class _Lowering:
             dtype = torch.bool
         elif rule.result is ResultDtype.GIVEN:
             dtype = self._given_dtype(names, arguments)
-        layout = Layout(sizes, elementwise_strides(sizes, laid_out), dtype)
+        strides = contiguous_strides(sizes) if rule.is_contiguous else elementwise_strides(sizes, laid_out)
+        layout = Layout(sizes, strides, dtype)
         scalar_of(dtype)
         return Pointwise(layout, rule, tuple(arguments), frozenset(conditions), arithmetic_type(scalar_of(common)))
 
@@ -317,6 +320,10 @@ class _Lowering:
         dims, keeps = _row_dims(layout, given.get(rule.dims)), bool(given.get("keepdim"))
         if rule.shape:
             dims = _rows_of_shape(layout, given[rule.shape])
+            if any(
+                isinstance(each, Tensor) and each.layout.sizes != tuple(given[rule.shape]) for each in arguments[1:]
+            ):
+                raise Unsupported("weights of another shape than the rows")
         elif rule.size:
             dims, keeps = _dims_beyond(layout, given[rule.size])
         if any(isinstance(each, Tensor) and each.layout.dtype != layout.dtype for each in arguments):

@@ -223,7 +223,7 @@ def div_mode(b: Builder, self: E, other: E, rounding_mode: str | None) -> E:
     return _floor_div(b, self, other) if rounding_mode == "floor" else b.div(self, other)
 
 
-@elementwise("lerp.Scalar", "lerp.Tensor")
+@elementwise("lerp.Scalar", "lerp.Tensor", one_dtype=True)
 def lerp(b: Builder, self: E, end: E, weight: E) -> E:
     if not self.scalar.is_float:
         raise Unsupported("an interpolation of integers")

@@ -102,7 +102,7 @@ def where(b: Builder, condition: E, self: E, other: E) -> E:
     return b.select(b.truth(condition), self, other)
 
 
-@elementwise("masked_fill.Scalar", "masked_fill.Tensor", result=ResultDtype.SELF, conditions="mask")
+@elementwise("masked_fill.Scalar", "masked_fill.Tensor", result=ResultDtype.SELF, conditions="mask", is_contiguous=True)
 def masked_fill(b: Builder, self: E, mask: E, value: E) -> E:
     if mask.scalar is not BOOL:
         raise Unsupported("a mask of numbers")

@@ -134,6 +134,8 @@ def rms_norm(
     layout, count = input.layout, len(normalized_shape)
     if count == 0 or layout.sizes[-count:] != tuple(normalized_shape):
         raise Unsupported("rows of another shape")
+    if weight is not None and weight.layout.sizes != tuple(normalized_shape):
+        raise Unsupported("weights of another shape than the rows")
     epsilon = torch.finfo(layout.dtype).eps if eps is None else eps
     mean = emit("mean.dim", emit("mul.Tensor", input, input), list(range(-count, 0)), True)
     scaled = emit("mul.Tensor", input, emit("rsqrt", emit("add.Scalar", mean, epsilon)))
@@ -236,7 +238,10 @@ def huber_loss(emit: Emitter, self: Tensor, target: Tensor, reduction: int, delt
 @composite("soft_margin_loss")
 def soft_margin_loss(emit: Emitter, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     ops = _Arithmetic(emit)
-    return ops.reduced(emit("log1p", emit("exp", emit("neg", ops.mul(self, target)))), reduction)
+    product = ops.mul(self, target)
+    if product.layout.sizes != self.layout.sizes:
+        raise Unsupported("targets that are wider than what they are compared with")
+    return ops.reduced(emit("log1p", emit("exp", emit("neg", product))), reduction)
 
 
 @composite("binary_cross_entropy_with_logits")

@@ -55,6 +55,10 @@ class PointwiseOp:
     layout of the result then."""
     refuses_bool: bool = False
     """Whether an operand of truth values is an error, whatever it would be promoted to."""
+    one_dtype: bool = False
+    """Whether tensors of several dtypes are an error."""
+    is_contiguous: bool = False
+    """Whether the result is contiguous however the operands lie in memory."""
     weight: int = 1
     """About how many simple operations it costs."""
 
@@ -78,13 +82,15 @@ def elementwise(
     may_be_self: bool = False,
     refuses_bool: bool = False,
     channels: str = "",
+    one_dtype: bool = False,
+    is_contiguous: bool = False,
 ) -> Callable[[Build], Build]:
     """Register the decorated function for operators, named without ``aten::``; see :class:`PointwiseOp`. Names of
     parameters stand in one text, with spaces between them."""
 
     def decorate(build: Build) -> Build:
         named = (names(wrapped), names(promoting), names(conditions), names(constants))
-        rule = PointwiseOp(build, result, *named, may_be_self, names(channels), refuses_bool)
+        rule = PointwiseOp(build, result, *named, may_be_self, names(channels), refuses_bool, one_dtype, is_contiguous)
         for operator in operators:
             RULES[f"aten::{operator}"] = rule
         return build
