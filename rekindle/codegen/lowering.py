@@ -319,10 +319,9 @@ class _Lowering:
         layout: Layout = arguments[0].layout
         dims, keeps = _row_dims(layout, given.get(rule.dims)), bool(given.get("keepdim"))
         if rule.shape:
-            dims = _rows_of_shape(layout, given[rule.shape])
-            if any(
-                isinstance(each, Tensor) and each.layout.sizes != tuple(given[rule.shape]) for each in arguments[1:]
-            ):
+            shape = given[rule.shape]
+            dims = _rows_of_shape(layout, shape)
+            if any(isinstance(each, Tensor) and each.layout.sizes != tuple(shape) for each in arguments[1:]):
                 raise Unsupported("weights of another shape than the rows")
         elif rule.size:
             dims, keeps = _dims_beyond(layout, given[rule.size])

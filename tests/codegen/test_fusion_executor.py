@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from typing import Any
 
 import pytest
 import torch
@@ -232,3 +233,39 @@ def test_large_activations_that_onednn_computes_faster() -> None:
 
 def exact_gelu(x: torch.Tensor) -> torch.Tensor:
     return torch.nn.functional.gelu(x)
+
+
+@pytest.mark.parametrize(
+    ("source", "make"),
+    [
+        ("torch.lerp(x, y, 0.25)", lambda x: (x, x.double())),
+        ("torch.layer_norm(x, [4], y)", lambda x: (x, x[0, :1])),
+        ("torch.layer_norm(x, [4], y)", lambda x: (x, x[:1])),
+        ("torch.rms_norm(x, [4], y)", lambda x: (x, x[:1])),
+        ("torch.ops.aten.soft_margin_loss(x, y, 0)", lambda x: (x[0], x)),
+    ],
+)
+def test_single_operators_refuse_what_pytorch_refuses(source: str, make: Any) -> None:
+    source = f"def f(x: Tensor, y: Tensor) -> Tensor:\n    return {source}\n"
+    names: dict[str, Any] = {"torch": torch, "Tensor": Tensor}
+    exec(source, names)
+    compiled, inputs = rekindle.CompilationUnit(source).f, make(torch.linspace(-1, 1, 12).view(3, 4))
+    with torch.no_grad():
+        with pytest.raises(RuntimeError) as expected:
+            names["f"](*inputs)
+        for _ in range(4):
+            with pytest.raises(RuntimeError) as found:
+                compiled(*inputs)
+            assert str(expected.value).splitlines()[0] in str(found.value)
+
+
+def test_a_filled_tensor_is_contiguous() -> None:
+    f = rekindle.script(filled)
+    x = torch.randn(4, 3).t()
+    with torch.no_grad():
+        for _ in range(4):
+            assert f(x).stride() == filled(x).stride() == (4, 1)
+
+
+def filled(x: torch.Tensor) -> torch.Tensor:
+    return x.masked_fill(x > 0, 2.0)
