@@ -354,3 +354,21 @@ def test_torch_jit_refuses_these_as_well() -> None:
         with pytest.raises(RuntimeError):
             script_with_torch(Whole(part(before=(hook,))))
     assert issubclass(CompileError, RuntimeError)
+
+
+@pytest.mark.parametrize("register", ["register_full_backward_hook", "register_full_backward_pre_hook"])
+@pytest.mark.parametrize("place", ["0", ""])
+def test_backward_hooks_that_compiled_code_would_not_run(register: str, place: str) -> None:
+    model = nn.Sequential(nn.Linear(2, 2))
+    handle = getattr(model.get_submodule(place), register)(lambda *given: None)
+    name = "Linear" if place else "Sequential"
+    assert message_of(NotScriptableError, lambda: rekindle.script(model)) == (
+        f"the module '{name}' has backward hooks, which compiled code would not run\n"
+        "Hint: remove them before compiling; those of the whole module may be registered on the compiled one"
+    )
+    handle.remove()
+    seen: list[str] = []
+    compiled = rekindle.script(model)
+    compiled.register_full_backward_hook(lambda *given: seen.append("whole"))
+    compiled(torch.ones(1, 2, requires_grad=True)).sum().backward()
+    assert seen == ["whole"]

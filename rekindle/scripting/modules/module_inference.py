@@ -98,12 +98,20 @@ class _Gatherer:
                 self._plain(name, value)
         facts.items = _items(module, facts.container)
         if not self.for_trace:
+            self._check_no_backward_hooks()
             facts.hooks_take_keywords = bool(module._forward_hooks_with_kwargs or module._forward_pre_hooks_with_kwargs)
             facts.hooks = tuple(module._forward_hooks.values())
             facts.pre_hooks = tuple(module._forward_pre_hooks.values())
         else:
             facts.has_traced_hooks = bool(module._forward_hooks or module._forward_pre_hooks)
         return facts
+
+    def _check_no_backward_hooks(self) -> None:
+        if self.module._backward_hooks or self.module._backward_pre_hooks:
+            raise NotScriptableError(
+                f"the module '{self.cls.__name__}' has backward hooks, which compiled code would not run",
+                hint="remove them before compiling; those of the whole module may be registered on the compiled one",
+            )
 
     def _kept(self, table: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         return ((name, value) for name, value in table.items() if name not in self.ignored)
