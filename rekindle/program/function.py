@@ -244,6 +244,8 @@ class Overloaded:
     def _bound(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[GraphFunction, Sequence[Any]]:
         reasons: list[str] = []
         for record in self._records:
+            record.ensure_defined()
+            record.takes_tensors_as_numbers = False  # an overload for Tensors may follow one for numbers
             try:
                 return record, binder_of(record).bind(args if self.owner is None else (self.owner, *args), kwargs)
             except ArgumentError as error:

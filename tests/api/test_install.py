@@ -488,6 +488,25 @@ def test_tensors_of_one_element_are_numbers() -> None:
         assert str(caught.value).endswith(f"Hint: {hint}")
 
 
+@torch.jit._overload  # type: ignore[attr-defined]
+def kind_of(x: int) -> str: ...
+
+
+@torch.jit._overload  # type: ignore[attr-defined]
+def kind_of(x: torch.Tensor) -> str: ...  # noqa: F811
+
+
+def kind_of(x):  # type: ignore[no-untyped-def]  # noqa: F811
+    return "int" if isinstance(x, int) else "Tensor"
+
+
+def test_overloads_tell_tensors_from_numbers() -> None:
+    with rekindle.installed():
+        ours = torch.jit.script(kind_of)
+    assert ours(3) == "int"
+    assert ours(torch.tensor(3)) == "Tensor"
+
+
 def test_tensors_are_no_numbers_without_the_drop_in() -> None:
     def more(n: int) -> int:
         return n + 1
