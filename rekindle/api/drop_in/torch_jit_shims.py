@@ -22,7 +22,7 @@ from rekindle.archive.save import save
 from rekindle.archive.zip_files.container import FileLike
 from rekindle.errors import NotScriptableError
 from rekindle.ops.python.asynchrony import Await
-from rekindle.program import asynchrony
+from rekindle.program import asynchrony, torch_jit
 from rekindle.program.calling import inlined
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
@@ -59,12 +59,12 @@ class _StandsForModules(type):
     def __instancecheck__(cls, instance: object) -> bool:
         if cls is not ScriptModuleShim:
             return type.__instancecheck__(cls, instance)
-        return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
+        return isinstance(instance, (ScriptModule, *torch_jit.SCRIPT_MODULE))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         if cls is not ScriptModuleShim:
             return type.__subclasscheck__(cls, subclass)
-        return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
+        return issubclass(subclass, (ScriptModule, *torch_jit.SCRIPT_MODULE))
 
 
 class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
@@ -75,10 +75,10 @@ class _StandsForFunctions(type):
     """The class of the class that stands for ``torch.jit.ScriptFunction``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, (Function, torch.jit.ScriptFunction))
+        return isinstance(instance, (Function, *torch_jit.SCRIPT_FUNCTION))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, (Function, torch.jit.ScriptFunction))
+        return issubclass(subclass, (Function, *torch_jit.SCRIPT_FUNCTION))
 
 
 class ScriptFunctionShim(Function, metaclass=_StandsForFunctions):
@@ -126,7 +126,7 @@ def script(
         NotScriptableError: it is nothing that can be compiled, or ``_rcb`` is given.
         CompileError: it cannot be compiled, for the reason that the message gives.
     """
-    if isinstance(obj, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+    if isinstance(obj, (*torch_jit.SCRIPT_MODULE, *torch_jit.SCRIPT_FUNCTION)):
         return obj
     _check_no_callback(_rcb)
     if example_inputs:
@@ -155,7 +155,7 @@ def trace(
     Raises:
         TracingError: the run cannot be recorded.
     """
-    if isinstance(func, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+    if isinstance(func, (*torch_jit.SCRIPT_MODULE, *torch_jit.SCRIPT_FUNCTION)):
         return func
     made = record_program(
         func,
@@ -226,7 +226,7 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_nume
     Raises:
         NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
     """
-    if isinstance(mod, torch.jit.ScriptModule):
+    if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("freeze", mod)
     return freezing.freeze(mod, preserved_attrs, optimize_numerics)
 
@@ -235,7 +235,7 @@ def run_frozen_optimizations(
     mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
     """``torch.jit.run_frozen_optimizations``: :func:`rekindle.run_frozen_optimizations`; see :func:`freeze`."""
-    if isinstance(mod, torch.jit.ScriptModule):
+    if isinstance(mod, torch_jit.SCRIPT_MODULE):
         _as_it_is("run_frozen_optimizations", mod)
     else:
         freezing.run_frozen_optimizations(mod, optimize_numerics, preserved_methods)
@@ -243,7 +243,7 @@ def run_frozen_optimizations(
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
     """``torch.jit.optimize_for_inference``: :func:`rekindle.optimize_for_inference`; see :func:`freeze`."""
-    if isinstance(mod, torch.jit.ScriptModule):
+    if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("optimize_for_inference", mod)
     return freezing.optimize_for_inference(mod, other_methods)
 
