@@ -12,7 +12,7 @@ TESTS ?= tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-versions test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-versions test-matrix test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -41,7 +41,6 @@ test-all: setup ## all tests, some twenty minutes on two cores
 # Environments of their own, which see what .venv has: torch is not installed twice.
 PACKAGES := .venv-packages
 MODELS := .venv-models
-VERSIONS := .venv-versions
 TORCH ?= 2.11.0
 
 $(PACKAGES)/.setup-stamp: tests/packages/requirements.txt $(STAMP)
@@ -66,13 +65,13 @@ test-models: $(MODELS)/.setup-stamp ## models of transformers, traced, saved and
 	$(MODELS)/bin/python -m pytest -p no:xdist tests/packages/architecture_tests.py
 
 # An environment for versions other than the pinned ones takes up to 6 GB, and is removed afterwards.
+MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) --share $(or $(SHARES),commit)
+
 test-versions: ## a share of the tests on other versions: make test-versions PYTHON=python3.10 TORCH=2.11.0
-	rm -rf $(VERSIONS)
-	$(PYTHON) -m venv $(VERSIONS)
-	$(VERSIONS)/bin/python -m pip install --quiet --disable-pip-version-check setuptools 'torch==$(TORCH)'
-	$(VERSIONS)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -e '.[test]'
-	REKINDLE_SHARES=$(or $(SHARES),commit) $(VERSIONS)/bin/python -m pytest -n $(JOBS) $(TESTS); \
-		status=$$?; rm -rf $(VERSIONS); exit $$status
+	$(MATRIX) --python $(PYTHON) --torch $(TORCH) $(filter-out tests,$(TESTS))
+
+test-matrix: ## the same on every version of Python on the path and of PyTorch, one after another; writes tests/versions/results.md
+	$(MATRIX) $(filter-out tests,$(TESTS))
 
 test-browser: setup ## the page of rekindle.show in headless Chromium, which has to be on the path; screenshots in build/
 	$(BIN)/python -m pytest -p no:xdist tests/viz/browser_tests.py
@@ -173,5 +172,5 @@ pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.cli.sessions
 
 clean: ## remove what was made, the environment too
-	rm -rf $(VENV) $(PACKAGES) $(MODELS) $(VERSIONS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PACKAGES) $(MODELS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

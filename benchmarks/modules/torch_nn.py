@@ -28,11 +28,10 @@ def _layer(
     **keywords: Any,
 ) -> ModuleCase:
     inputs = normal(on) if isinstance(on, tuple) else on
-    make = getattr(nn, kind)
     return ModuleCase(
         "torch.nn",
         name or kind,
-        lambda: make(*arguments, **keywords),
+        lambda: getattr(nn, kind)(*arguments, **keywords),  # when measured: other releases may lack it
         inputs,
         differentiated=differentiated,
         modes=modes,

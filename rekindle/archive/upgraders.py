@@ -7,6 +7,8 @@ are called; they are written in TorchScript, with the operators of today.
 When an archive was written is known from its format version, and from other marks
 (:mod:`rekindle.archive.producer_version`) where the release changed an operator without a new version. PyTorch itself
 upgrades only the former.
+
+Operators that PyTorch has removed since are functions of the same kind (:mod:`rekindle.archive.removed_operators`).
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ from functools import lru_cache
 from typing import Final
 
 from rekindle.archive.producer_version import Release
+from rekindle.archive.removed_operators import REMOVED_OPERATORS
 from rekindle.frontend.calls.torchscript_builtins import read_functions
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.operators.registry import REGISTRY
 
 
 @dataclass(slots=True, frozen=True)
@@ -241,5 +245,9 @@ def _functions(version: int, older_than: Release | None) -> dict[str, list[Graph
     for upgrade in UPGRADES:
         if upgrade.applies(version, older_than):
             for kind, record in read_functions(upgrade.text, upgrade.namespace):
+                found.setdefault(kind, []).append(record)
+    for text in REMOVED_OPERATORS:
+        for kind, record in read_functions(text):
+            if not REGISTRY.overloads(kind):
                 found.setdefault(kind, []).append(record)
     return found

@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 
 import torch
-from torch import _jit_internal as _marks
 
 from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange
 from rekindle.frontend.sugared_values.base import EmptyResolver, Resolver
@@ -55,6 +54,7 @@ from rekindle.ir.types import (
 )
 from rekindle.ops.python.asynchrony import Await
 from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_of_wrapper
+from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
 from rekindle.runtime.interpreter.futures import Future
 from rekindle.syntax.parser import parse_expression
@@ -206,8 +206,8 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
     frozenset: lambda args: DictType(args[0], BOOL, "frozenset"),
     torch.futures.Future: lambda args: FutureType(args[0]),
     Future: lambda args: FutureType(args[0]),
-    torch.jit.Future: lambda args: FutureType(args[0]),
-    vars(_marks)["_Await"]: lambda args: AwaitType(args[0]),
+    **{each: lambda args: FutureType(args[0]) for each in torch_jit.FUTURE},
+    **{each: lambda args: AwaitType(args[0]) for each in torch_jit.AWAIT},
     Await: lambda args: AwaitType(args[0]),
     Final: lambda args: args[0],
 }

@@ -17,14 +17,11 @@ from rekindle.ir.verifier import verify
 from tests.archive.golden_archives import GoldenArchive, decode, golden_archives, without_names
 from tests.support.equality import assert_same
 from tests.sweeps.cases import seed
-from tests.sweeps.module_db import cases_of, database, load_record
+from tests.sweeps.module_db import cases_of, database, load_record, taken_by_torch, taken_names
 from tests.sweeps.ways import SCRIPT
 
-TAKEN = load_record(SCRIPT)
-"""The cases that can be scripted."""
-MODULES = random.Random(61).sample(
-    sorted(name for name, taken in TAKEN.items() if any("eval" in key for key in taken)), 20
-)
+RECORD = load_record(SCRIPT)
+MODULES = random.Random(61).sample(taken_names(SCRIPT), 20)
 ARCHIVES = random.Random(62).sample(golden_archives(), 30)
 
 
@@ -52,7 +49,9 @@ def check(found: Any, expected: Any, where: str) -> None:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_modules(name: str) -> None:
-    cases = [case for case in cases_of(database()[name]) if case.key.startswith("eval") and case.key in TAKEN[name]]
+    cases = [case for case in cases_of(database()[name]) if case.key.startswith("eval")]
+    taken = taken_by_torch(cases, SCRIPT, RECORD.get(name))
+    cases = [case for case in cases if case.key in taken]
     assert cases
     for case in cases[:3]:
         with warnings.catch_warnings():

@@ -25,6 +25,7 @@ ANSWERS = "the release refused what the operators of today do"
 DTYPES = "torch.tensor of floats gave float64 up to 1.4, and torch.arange of ints gave floats in 1.3"
 ROUNDS = "round() went away from zero at halves up to 1.6"
 BUFFERS = "archives up to 1.5 do not say which attributes are buffers, and torch.jit takes none to be"
+REMOVED = "PyTorch has removed operators that it calls"
 ATTRIBUTES = "the state_dict of the release held every attribute that is a Tensor"
 
 TORCH_JIT_DIFFERS: dict[str, str] = {
@@ -40,6 +41,8 @@ TORCH_JIT_DIFFERS: dict[str, str] = {
     **{f"1.4/{name}": BUFFERS for name in ("convolutions_traced", "quantized_dynamic", "quantized_static")},
     **{f"1.5/{name}": BUFFERS for name in ("convolutions", "perceptron_training", "quantized_dynamic", "storages")},
     **{f"{release}/state_of_own": ATTRIBUTES for release in ("1.4", "1.6", "1.8")},
+    **{f"1.6/{name}": REMOVED for name in ("factorizations", "fourier")},
+    **({} if torch._C._dispatch_has_kernel("aten::qr") else {"2.13/last_factorizations": REMOVED}),
 }
 """Where ``torch.jit.load`` of today's PyTorch does not give what the release gave."""
 

@@ -67,7 +67,7 @@ def names(group: str | None = None) -> list[str]:
     if group in (None, "programs"):
         found += programs()
     if group in (None, "modules"):
-        found += [f"module.{name}" for name, taken in sorted(module_db.load_record(SCRIPT).items()) if taken]
+        found += [f"module.{name}" for name in module_db.taken_names(SCRIPT)]
     if group in (None, "operators"):
         taken = [name for name, entry in sorted(op_db.load_record(SCRIPT).items()) if entry["taken"]]
         found += [f"op.{name}" for name in taken if name not in UNCHECKED]
@@ -86,8 +86,9 @@ def of(name: str) -> Iterator[Subject]:
 
 
 def _modules(name: str) -> Iterator[Subject]:
-    taken = module_db.load_record(SCRIPT)[name]  # what torch.jit compiles
-    cases = [case for case in module_db.cases_of(module_db.database()[name]) if case.key in taken]
+    cases = module_db.cases_of(module_db.database()[name])
+    taken = module_db.taken_by_torch(cases, SCRIPT, module_db.load_record(SCRIPT).get(name))  # what torch.jit compiles
+    cases = [case for case in cases if case.key in taken]
     for case in random.Random(name).sample(cases, min(MODULE_CASES, len(cases))):
         compiled = lambda case=case: rekindle.script(case.make())  # noqa: E731
         without = UNSTEADY.get(f"module.{name}", ())

@@ -263,9 +263,11 @@ def test_tensors(dtype: torch.dtype) -> None:
             for exponent in (-12, -5.5, -1.2, 0, 0.7, 3.3, 4.9, 6, 9.6, 13):
                 tensor = random_tensor(shape, dtype, kind, exponent)
                 expected = torch_constant(tensor)
-                if dtype == torch.float8_e4m3fn:
-                    expected = expected.replace("-nan", "nan")  # before 2.12 PyTorch's NaN of this dtype has a sign
-                assert format_tensor(tensor) == expected, tensor
+                found = format_tensor(tensor)
+                if dtype == torch.float8_e4m3fn and "-nan" in expected:
+                    # Before 2.12, PyTorch's NaN of this dtype has a sign, which makes columns wider.
+                    found, expected = " ".join(found.split()), " ".join(expected.replace("-nan", "nan").split())
+                assert found == expected, tensor
                 checked += 1
     assert checked == len(SHAPES) * 60
 

@@ -12,6 +12,7 @@ import torch
 import rekindle.runtime.executor  # noqa: F401 (with all floors below it that have operators of their own)
 from rekindle.ir.operators.registry import REGISTRY, Operator
 from rekindle.ops.registration.declare import declared_kinds
+from tests.versions.differences import not_yet_in_torchscript
 
 LIST = Path(__file__).parent / "missing_operators.txt"
 OWN = frozenset({"prim::RaiseException.caught", "prim::RaiseException.arguments"})
@@ -123,8 +124,7 @@ def test_declared_kinds_without_a_schema_in_torchscript() -> None:
         # Made by the frontend for what TorchScript lacks, and by passes:
         *("prim::Try", "prim::exception_name", "prim::is_exception"),
         *("prim::NativeRegion", "prim::packed_convolution", "prim::packed_convolution_add", "prim::packed_linear"),
-        # Of a PyTorch that may be newer than this one:
-        *({"aten::_is_tracing"} - set(_torchscript())),
+        *not_yet_in_torchscript(),
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from tests.support.torchscript_names import KNOWN_BY_IDENTITY, is_forbidden
@@ -12,21 +12,15 @@ Code: TypeAlias = Sequence[ast.expr | ast.stmt]
 """All expressions and statements of a file."""
 
 
-def forbidden_references(
-    source: str, *, may_replace: Collection[str] = (), may_wrap: Collection[str] = ()
-) -> list[tuple[int, str]]:
+def forbidden_references(source: str) -> list[tuple[int, str]]:
     """The forbidden names that ``source`` uses as code, each with its line. Strings and comments are not code.
 
     Follows imports and their aliases (``from torch import _C as c``), plain assignments of a dotted name to a name,
     ``getattr`` with a literal name, and ``import_module`` with a literal path. A name means the same in the whole file;
     where it is bound twice, either meaning counts.
-
-    ``may_replace`` are modules whose class the source may change: ``torch.jit.__class__ = X``, and nothing else of
-    them. ``may_wrap`` are names that it may wrap for a while: ``self._wrap(torch.jit, "is_tracing", wrapper)``.
     """
     code = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.expr | ast.stmt)]
     meanings = _meanings(code)
-    replaced = _replaced(code, meanings, may_replace) | _wrapped(code, meanings, may_wrap)
     compared = _compared(code)
     # `torch.jit` within `torch.jit.annotate` is part of a name that may be used, not a use of its own.
     parts = {
@@ -37,7 +31,7 @@ def forbidden_references(
     found = {
         (node.lineno, name)
         for node in code
-        if id(node) not in parts and id(node) not in replaced
+        if id(node) not in parts
         for name in _names_of(node, meanings)
         if is_forbidden(name) and (name not in KNOWN_BY_IDENTITY or id(node) not in compared)
     }
@@ -47,6 +41,13 @@ def forbidden_references(
         for line, name in found
         if not any(other_line == line and other.startswith(f"{name}.") for other_line, other in found)
     )
+
+
+def dotted_names(source: str) -> set[str]:
+    """Return the names with their modules that ``source`` uses as code: ``torch.jit.fork``, ``torch.jit``."""
+    code = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.expr | ast.stmt)]
+    meanings = _meanings(code)
+    return {name for node in code for name in _names_of(node, meanings)}
 
 
 def _compared(code: Code) -> set[int]:
@@ -65,32 +66,6 @@ def _compared(code: Code) -> set[int]:
                 found.update(id(key) for key in keys if key is not None)
             case ast.List(elts=rows) | ast.Tuple(elts=rows):
                 found.update(id(row.elts[0]) for row in rows if isinstance(row, ast.Tuple) and row.elts)
-    return found
-
-
-def _replaced(code: Code, meanings: dict[str, set[str]], modules: Collection[str]) -> set[int]:
-    """The ids of the expressions that make up the target of ``torch.jit.__class__ = …``, for these modules."""
-    found: set[int] = set()
-    for node in code:
-        match node:
-            case ast.Assign(targets=[ast.Attribute(value=module, attr="__class__") as target]):
-                if _dotted(module, meanings) and _dotted(module, meanings) <= set(modules):
-                    found.update(id(part) for part in ast.walk(target))
-    return found
-
-
-def _wrapped(code: Code, meanings: dict[str, set[str]], names: Collection[str]) -> set[int]:
-    """The ids of the expressions that are the module in ``self._wrap(torch.jit, "is_tracing", …)``, for these names."""
-    found: set[int] = set()
-    for node in code:
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id="self"), attr="_wrap"),
-                args=[module, ast.Constant(value=str(name)), ast.Name()],
-            ):
-                wrapped = {f"{base}.{name}" for base in _dotted(module, meanings)}
-                if wrapped and wrapped <= set(names):
-                    found.update(id(part) for part in ast.walk(module))
     return found
 
 

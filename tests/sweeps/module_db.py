@@ -156,12 +156,22 @@ def sweep_entry(name: str, way: Way, record: dict[str, list[str]], *, with_torch
 
 
 def load_record(way: Way) -> dict[str, list[str]]:
-    """What was recorded; nothing where it was recorded with another release of PyTorch."""
+    """What was recorded; nothing where it was recorded with another release of PyTorch, which has other samples."""
+    release, entries = _recorded(way)
+    return entries if release == _version() else {}
+
+
+def taken_names(way: Way) -> list[str]:
+    """The entries of this release's database of which torch.jit takes a case, by the record of whichever release."""
+    return sorted(name for name, taken in _recorded(way)[1].items() if taken and name in database())
+
+
+def _recorded(way: Way) -> tuple[str, dict[str, list[str]]]:
     path = way.record(STEM)
     if not path.exists():
-        return {}
+        return "", {}
     record = json.loads(path.read_text(encoding="utf-8"))
-    return record["entries"] if record["torch"] == _version() else {}
+    return record["torch"], record["entries"]
 
 
 def _version() -> str:

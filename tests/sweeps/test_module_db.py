@@ -7,7 +7,7 @@ import random
 import pytest
 
 from tests.sweeps import report
-from tests.sweeps.module_db import STEM, database, load_record, sweep_entry
+from tests.sweeps.module_db import STEM, database, load_record, sweep_entry, taken_names
 from tests.sweeps.ways import SCRIPT, TRACE, Way
 
 SAMPLES = {SCRIPT.suffix: (20260, 24), TRACE.suffix: (20264, 10)}
@@ -17,9 +17,8 @@ RECORDS = {way.suffix: load_record(way) for way in (SCRIPT, TRACE)}
 
 def sampled(way: Way) -> list[str]:
     """Entries of which torch.jit takes a case, drawn with a fixed seed."""
-    names = sorted(name for name, taken in RECORDS[way.suffix].items() if taken)
     seed, count = SAMPLES[way.suffix]
-    return random.Random(seed).sample(names, count)
+    return random.Random(seed).sample(taken_names(way), count)
 
 
 def check_entry(name: str, way: Way) -> None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from rekindle.api.drop_in.graph_views.passes import inline_with_scopes
 from rekindle.api.drop_in.graph_views.views import GraphView, graph_of
 from rekindle.errors import NotScriptableError
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.verifier import verify
+from rekindle.program import torch_jit
 from rekindle.program.function import Function, Method
 from rekindle.program.modules.module import ScriptModule
 from rekindle.program.sources.compilation_unit import CompilationUnit, caller_resolver
@@ -58,12 +57,12 @@ class _StandsForModules(type):
     def __instancecheck__(cls, instance: object) -> bool:
         if cls is not ScriptModuleShim:
             return type.__instancecheck__(cls, instance)
-        return isinstance(instance, (ScriptModule, torch.jit.ScriptModule))
+        return isinstance(instance, (ScriptModule, *torch_jit.SCRIPT_MODULE))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
         if cls is not ScriptModuleShim:
             return type.__subclasscheck__(cls, subclass)
-        return issubclass(subclass, (ScriptModule, torch.jit.ScriptModule))
+        return issubclass(subclass, (ScriptModule, *torch_jit.SCRIPT_MODULE))
 
 
 class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
@@ -76,10 +75,10 @@ class _StandsForFunctions(type):
     """The class of the class that stands for ``torch.jit.ScriptFunction``."""
 
     def __instancecheck__(cls, instance: object) -> bool:
-        return isinstance(instance, (Function, torch.jit.ScriptFunction))
+        return isinstance(instance, (Function, *torch_jit.SCRIPT_FUNCTION))
 
     def __subclasscheck__(cls, subclass: type) -> bool:
-        return issubclass(subclass, (Function, torch.jit.ScriptFunction))
+        return issubclass(subclass, (Function, *torch_jit.SCRIPT_FUNCTION))
 
 
 class ScriptFunctionShim(_ShowsViews, Function, metaclass=_StandsForFunctions):  # type: ignore[misc]

@@ -21,12 +21,15 @@ from rekindle.api.drop_in import torch_jit_shims
 from rekindle.api.drop_in.graph_views.passes import FUNCTIONS_OF_GRAPHS, for_views
 from rekindle.api.drop_in.torch_jit_shims import SHIMS
 from rekindle.api.drop_in.usage import Usage
+from rekindle.program import torch_jit
 from rekindle.runtime.settings import SETTINGS
 
 _INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "rekindle")
 """The modules, with those within them, that see what was there before."""
 
 _UNSEEN: Final = object()
+_ABSENT: Final = object()
+"""The original of a name that ``torch.jit`` does not have."""
 
 
 class _Taken:
@@ -43,20 +46,25 @@ class _Taken:
 
     def __get__(self, module: ModuleType, owner: type) -> Any:
         found = self._value(module)
-        return self.ours if found is self.original and not _is_insider(sys._getframe(1)) else found
+        if found is self.original and not _is_insider(sys._getframe(1)):
+            return self.ours
+        if found is _ABSENT:
+            raise AttributeError(f"module '{module.__name__}' has no attribute '{self.name}'")
+        return found
 
     def __set__(self, module: ModuleType, value: Any) -> None:
         self._value(module)
         if _is_insider(sys._getframe(1)):
             self.original = value
-        vars(module)[self.name] = self.original if value is self.ours else value
+        value = self.original if value is self.ours else value
+        if value is _ABSENT:
+            vars(module).pop(self.name, None)
+        else:
+            vars(module)[self.name] = value
 
     def _value(self, module: ModuleType) -> Any:
         """What the module has under the name. At first, that is the original."""
-        try:
-            found = vars(module)[self.name]
-        except KeyError:
-            raise AttributeError(f"module '{module.__name__}' has no attribute '{self.name}'") from None
+        found = vars(module).get(self.name, _ABSENT)
         if self.original is _UNSEEN:
             self.original = found
         return found
@@ -67,9 +75,11 @@ def _is_insider(frame: FrameType) -> bool:
     return any(name == insider or name.startswith(f"{insider}.") for insider in _INSIDERS)
 
 
-def _front() -> type[ModuleType]:
-    """A class of modules that answers for the names that are taken."""
-    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, ours) for name, ours in SHIMS.items()})
+def _front(module: ModuleType) -> type[ModuleType]:
+    """Return a class for ``module`` that answers for the names that are taken. ``torch.jit`` has all of them, also
+    where PyTorch has removed its own; the modules within it have those that they had."""
+    names = SHIMS if module is torch_jit.module() else SHIMS.keys() & vars(module).keys()
+    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, SHIMS[name]) for name in names})
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again
@@ -143,12 +153,12 @@ def _put() -> None:
     _state.is_in_place = wanted
     SETTINGS.tensors_as_numbers = wanted
     # The names can be had of these modules too: `from torch.jit._script import ScriptModule`.
-    torch.jit.__class__ = _front() if wanted else ModuleType
-    torch.jit._async.__class__ = _front() if wanted else ModuleType
-    torch.jit._script.__class__ = _front() if wanted else ModuleType
-    torch.jit._serialization.__class__ = _front() if wanted else ModuleType
-    torch.jit._trace.__class__ = _front() if wanted else ModuleType
+    torch_jit.provide()
+    for module in (torch_jit.module(), *torch_jit.parts()):
+        module.__class__ = _front(module) if wanted else ModuleType
     for name in FUNCTIONS_OF_GRAPHS:
+        if not hasattr(torch._C, name):
+            continue
         if wanted:
             _state.functions[name] = getattr(torch._C, name)
             setattr(torch._C, name, for_views(name))

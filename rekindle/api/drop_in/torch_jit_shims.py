@@ -31,7 +31,7 @@ from rekindle.archive.pickles.tensors import MapLocation
 from rekindle.archive.save import save
 from rekindle.archive.zip_files.container import FileLike
 from rekindle.ops.python.asynchrony import Await
-from rekindle.program import asynchrony
+from rekindle.program import asynchrony, torch_jit
 from rekindle.program.calling import inlined
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
@@ -77,7 +77,7 @@ def script(
         NotScriptableError: it is nothing that can be compiled, or ``_rcb`` is given.
         CompileError: it cannot be compiled, for the reason that the message gives.
     """
-    if isinstance(obj, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+    if isinstance(obj, (*torch_jit.SCRIPT_MODULE, *torch_jit.SCRIPT_FUNCTION)):
         return obj
     check_no_callback(_rcb)
     if example_inputs:
@@ -106,7 +106,7 @@ def trace(
     Raises:
         TracingError: the run cannot be recorded.
     """
-    if isinstance(func, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+    if isinstance(func, (*torch_jit.SCRIPT_MODULE, *torch_jit.SCRIPT_FUNCTION)):
         return func
     made = record_program(
         func,
@@ -184,7 +184,7 @@ def freeze(mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_nume
     Raises:
         NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
     """
-    if isinstance(mod, torch.jit.ScriptModule):
+    if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("freeze", mod)
     return through_drop_in(freezing.freeze(mod, preserved_attrs, optimize_numerics))
 
@@ -193,7 +193,7 @@ def run_frozen_optimizations(
     mod: Any, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
     """``torch.jit.run_frozen_optimizations``: :func:`rekindle.run_frozen_optimizations`; see :func:`freeze`."""
-    if isinstance(mod, torch.jit.ScriptModule):
+    if isinstance(mod, torch_jit.SCRIPT_MODULE):
         _as_it_is("run_frozen_optimizations", mod)
     else:
         freezing.run_frozen_optimizations(mod, optimize_numerics, preserved_methods)
@@ -201,7 +201,7 @@ def run_frozen_optimizations(
 
 def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
     """``torch.jit.optimize_for_inference``: :func:`rekindle.optimize_for_inference`; see :func:`freeze`."""
-    if isinstance(mod, torch.jit.ScriptModule):
+    if isinstance(mod, torch_jit.SCRIPT_MODULE):
         return _as_it_is("optimize_for_inference", mod)
     return through_drop_in(freezing.optimize_for_inference(mod, other_methods))
 

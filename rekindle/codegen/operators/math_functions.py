@@ -6,6 +6,7 @@ from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import F32, F64
 from rekindle.codegen.operators.pointwise_ops import RULES, Build, PointwiseOp, ResultDtype, elementwise
+from rekindle.codegen.operators.releases import EARLY_OVERFLOW_OF_HYPERBOLICS
 
 E = Expression
 
@@ -40,6 +41,21 @@ def _of_large_numbers(name: str) -> Build:
 
 for _name in ("asinh", "acosh"):
     RULES[f"aten::{_name}"] = PointwiseOp(_of_large_numbers(_name), ResultDtype.FLOAT)
+
+
+def _hyperbolic(name: str) -> Build:
+    """One of ``sinh`` and ``cosh``, whose result fits a float where SLEEF's function of floats overflows."""
+
+    def build(b: Builder, self: E) -> E:
+        if self.scalar is not F32 or EARLY_OVERFLOW_OF_HYPERBOLICS:
+            return b.call(name, self)
+        return b.cast(b.call(name, b.cast(self, F64)), F32)
+
+    return build
+
+
+for _name in ("sinh", "cosh"):
+    RULES[f"aten::{_name}"] = PointwiseOp(_hyperbolic(_name), ResultDtype.FLOAT)
 
 
 def _rounding(name: str) -> Build:

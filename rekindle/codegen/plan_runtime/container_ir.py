@@ -227,12 +227,14 @@ good:
   next
 """,
     ),
-    handler(
-        "rank",
-        """
+    # The number of dimensions, or of elements, of the Tensor at word 1 in register 0.
+    *(
+        handler(
+            name,
+            f"""
   %to = slot 0
   %tensor = call ptr @operand(ptr %frame, ptr %insn, i64 1)
-  %e = call i32 @aoti_torch_get_dim(ptr %tensor, ptr %to)
+  %e = call i32 @{reader}(ptr %tensor, ptr %to)
   %bad = icmp ne i32 %e, 0
   br i1 %bad, label %odd, label %good
 odd:
@@ -240,6 +242,8 @@ odd:
 good:
   next
 """,
+        )
+        for name, reader in (("rank", "aoti_torch_get_dim"), ("numel", "aoti_torch_get_numel"))
     ),
     # The sizes of the Tensor at word 2 as an array in register 0, with its items at 1.
     handler(

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any, Final
+
+from rekindle.program import torch_jit
+
 
 class Attribute:
     """A value for an attribute of a module with the type that it has, where the value does not determine it:
@@ -13,3 +17,7 @@ class Attribute:
 
     def __repr__(self) -> str:
         return f"Attribute({self.value!r}, {self.type!r})"
+
+
+ATTRIBUTES: Final[tuple[type[Any], ...]] = (Attribute, *torch_jit.ATTRIBUTE)
+"""This class, and that of ``torch.jit``."""

@@ -26,7 +26,7 @@ from rekindle.ir.types.named import AttributeKind
 from rekindle.program import public_names
 from rekindle.program.calling import call, check_parts, fit_value, has_late_hooks, interceptors, late_hooks, runner_of
 from rekindle.program.function import Method, Overloaded
-from rekindle.program.modules.attribute import Attribute
+from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.saving import Savable
 from rekindle.program.sources.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.sources.definition import define_function
@@ -352,7 +352,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return None if python_class is None else python_attribute.get()(self, python_class, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if isinstance(value, (Attribute, torch.jit.Attribute)) and not self._is_compiled:
+        if isinstance(value, ATTRIBUTES) and not self._is_compiled:
             self.__dict__.setdefault("_rekindle_declared", {})[name] = value.type
             value = value.value
         type = self.__dict__.get("_rekindle_type")

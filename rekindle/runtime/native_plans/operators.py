@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from rekindle.codegen.aten.functions import aten_function
@@ -219,12 +220,12 @@ def dtype(writer: PlanWriter, instruction: Instruction) -> bool:
     return True
 
 
-def rank(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Read the number of dimensions of a Tensor."""
+def _count(handler: str, writer: PlanWriter, instruction: Instruction) -> bool:
+    """Read the number of dimensions or of elements of a Tensor by ``handler``."""
     (output,) = instruction.outputs
     if output is None or len(instruction.inputs) != 1 or writer.register(output).kind is not Kind.INT:
         return False
-    writer.emit("rank", writer.register(output).offset, *tensor_word(writer, instruction.input))
+    writer.emit(handler, writer.register(output).offset, *tensor_word(writer, instruction.input))
     return True
 
 
@@ -318,7 +319,8 @@ _WRITERS: Final[dict[str, Callable[[PlanWriter, Instruction], bool]]] = {
     "prim::unchecked_cast": cast,
     "prim::unchecked_unwrap_optional": cast,
     "aten::size": size,
-    "aten::dim": rank,
+    "aten::dim": partial(_count, "rank"),
+    "aten::numel": partial(_count, "numel"),
     "prim::dtype": dtype,
     "aten::__derive_index": derived_index,
 }

@@ -9,14 +9,13 @@ import inspect
 import types
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import torch
-import torch._jit_internal as _marks
 import torch.nn.functional as F
 
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import INT, ListType, Type, optional
+from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.callables.overloads import Declaration, overloads_of
 from rekindle.scripting.compilation import compile_function
@@ -62,7 +61,7 @@ def underlying_function(obj: object) -> types.FunctionType | None:
     has, ours or ``torch.jit``'s; None for anything else."""
     if isinstance(obj, types.FunctionType):
         return _compiled_if_tracing(obj)
-    if not isinstance(obj, torch.jit.ScriptFunction):
+    if not isinstance(obj, torch_jit.SCRIPT_FUNCTION):
         return None
     found = getattr(obj, "_torchdynamo_inline", None)
     return found if isinstance(found, types.FunctionType) else None
@@ -116,8 +115,7 @@ class BooleanDispatch:
 def boolean_dispatch_of(function: object) -> BooleanDispatch | None:
     if not inspect.isfunction(function):
         return None
-    found = _marks.boolean_dispatched.get(function)
+    found = torch_jit.boolean_dispatch(function)
     if found is None:
         return None
-    entry = cast("dict[str, Any]", found)
-    return BooleanDispatch(entry["arg_name"], entry["index"], entry["default"], entry["if_true"], entry["if_false"])
+    return BooleanDispatch(found["arg_name"], found["arg_index"], found["default"], found["if_true"], found["if_false"])

@@ -11,9 +11,8 @@ from enum import Enum, auto
 from types import UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, overload
 
-from torch._jit_internal import FunctionModifiers
-
 from rekindle.errors.layer_hooks import LayerHook
+from rekindle.program import torch_jit
 from rekindle.program.modules.attribute import Attribute as Attribute
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -36,13 +35,19 @@ class Modifier(Enum):
     """A method of a container that the compiled module offers to Python too."""
 
 
-_MODIFIERS = {
-    FunctionModifiers.EXPORT: Modifier.EXPORT,
-    FunctionModifiers.IGNORE: Modifier.IGNORE,
-    FunctionModifiers.UNUSED: Modifier.UNUSED,
-    FunctionModifiers._DROP: Modifier.UNUSED,
-    FunctionModifiers.COPY_TO_SCRIPT_WRAPPER: Modifier.COPIED,
+_EXPORT: Final = torch_jit.modifier_text("EXPORT", "export")
+_IGNORE: Final = torch_jit.modifier_text("IGNORE", "ignore")
+_UNUSED: Final = torch_jit.modifier_text("UNUSED", "unused")
+"""What the decorators write: the texts of ``torch.jit``, if it is there."""
+
+_MODIFIERS: Final = {
+    "export": Modifier.EXPORT,
+    "ignore": Modifier.IGNORE,
+    "unused": Modifier.UNUSED,
+    "_drop": Modifier.UNUSED,
+    "if": Modifier.COPIED,  # "if this method is not scripted, …"
 }
+"""By the first word of a mark, which explains itself after it."""
 
 
 def modifier_of(function: object) -> Modifier:
@@ -54,7 +59,7 @@ def modifier_of(function: object) -> Modifier:
         mark = getattr(function, _ATTRIBUTE, None)
     except Exception:  # an object that computes its attributes may refuse in any way
         return Modifier.DEFAULT
-    return _MODIFIERS.get(mark, Modifier.DEFAULT) if isinstance(mark, str) else Modifier.DEFAULT
+    return _MODIFIERS.get(mark.partition(" ")[0], Modifier.DEFAULT) if isinstance(mark, str) else Modifier.DEFAULT
 
 
 def is_left_to_python(function: object) -> bool:
@@ -69,7 +74,7 @@ def _mark(function: Any, mark: str) -> None:
 
 def export(fn: F) -> F:
     """Mark a method of a module to be compiled along with ``forward``, though nothing there calls it."""
-    _mark(fn, FunctionModifiers.EXPORT)
+    _mark(fn, _EXPORT)
     return fn
 
 
@@ -83,7 +88,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     Such a program runs, but cannot be saved.
     """
     if callable(drop):
-        _mark(drop, FunctionModifiers.IGNORE)
+        _mark(drop, _IGNORE)
         return drop
     unknown = set(kwargs) - {"drop_on_export"}
     if unknown or not isinstance(drop, bool):
@@ -91,7 +96,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     dropped = drop or bool(kwargs.get("drop_on_export"))
 
     def decorate(fn: F) -> F:
-        _mark(fn, FunctionModifiers.UNUSED if dropped else FunctionModifiers.IGNORE)
+        _mark(fn, _UNUSED if dropped else _IGNORE)
         return fn
 
     return decorate
@@ -99,7 +104,7 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 
 def unused(fn: F) -> F:
     """Mark a function that compiled code does not reach: a call of it compiles, and raises when it is run."""
-    _mark(fn, FunctionModifiers.UNUSED)
+    _mark(fn, _UNUSED)
     return fn
 
 

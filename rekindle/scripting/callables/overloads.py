@@ -28,9 +28,8 @@ import types
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-import torch._jit_internal as _marks
-
 from rekindle.ir.types import Type
+from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name
 
 Declaration: TypeAlias = "types.FunctionType | Mapping[str, Type] | None"
@@ -43,7 +42,7 @@ _declared: dict[str, list[Any]] = {}
 
 def remember_overloads() -> None:
     """Take over what is declared and not forgotten yet."""
-    for name, declarations in _marks._overloaded_fns.items():
+    for name, declarations in torch_jit.overloaded_functions().items():
         known = _declared.setdefault(name, [])
         known.extend(declaration for declaration in declarations if declaration not in known)
 
@@ -117,7 +116,7 @@ def _declaration_at(index: int, lines: list[str], function: types.FunctionType) 
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
         return None
-    if not any(_value_of(decorator, names) is _marks._overload for decorator in definition.decorator_list):
+    if not any(torch_jit.is_overload_decorator(_value_of(decorator, names)) for decorator in definition.decorator_list):
         return None
     definition.decorator_list = []
     ast.increment_lineno(tree, index)

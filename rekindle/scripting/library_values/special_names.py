@@ -30,7 +30,7 @@ from rekindle.frontend.sugared_values.special_forms import (
 )
 from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
 from rekindle.ir.types import INT, ListType
-from rekindle.program import asynchrony
+from rekindle.program import asynchrony, torch_jit
 from rekindle.scripting.callables import modifiers
 from rekindle.scripting.callables.library_calls import LIBRARY_CALLS
 from rekindle.scripting.library_values.math_functions import math_functions
@@ -68,9 +68,9 @@ class DefaultDtype(StaticValue):
 def _constant_functions() -> list[tuple[Any, object]]:
     """Functions with the answer that they give in compiled code."""
     answers: list[tuple[Any, object]] = [
-        (torch._jit_internal.is_scripting, True),
+        *((each, True) for each in torch_jit.IS_SCRIPTING),
         (modifiers.is_scripting, True),
-        (torch.jit.is_tracing, False),  # type: ignore[attr-defined]
+        *((each, False) for each in torch_jit.functions("is_tracing")),
         (modifiers.is_tracing, False),
         (torch.compiler.is_compiling, False),
         (torch.compiler.is_dynamo_compiling, False),
@@ -125,27 +125,33 @@ def _written() -> dict[int, SugaredValue]:
     return found
 
 
+_OF_TORCH_JIT: Final[dict[str, SugaredValue]] = {
+    "annotate": ANNOTATE,
+    "isinstance": ISINSTANCE,
+    "_unwrap_optional": BuiltinFunction("aten::_unwrap_optional"),
+    "fork": FORK,
+    "wait": BuiltinFunction("aten::wait"),
+    "_awaitable": SpecialForm("_awaitable"),
+    "_awaitable_wait": BuiltinFunction("prim::awaitable_wait"),
+    "_awaitable_nowait": BuiltinFunction("prim::awaitable_nowait"),
+}
+"""Functions of ``torch.jit`` by their names."""
+
+
 def _special() -> dict[int, SugaredValue]:
     table: dict[int, SugaredValue] = {
-        id(torch.jit.annotate): ANNOTATE,
         id(modifiers.annotate): ANNOTATE,
-        id(torch.jit.isinstance): ISINSTANCE,
         id(modifiers.isinstance_): ISINSTANCE,
-        id(torch.jit._unwrap_optional): BuiltinFunction("aten::_unwrap_optional"),  # type: ignore[attr-defined]
-        id(torch.jit.fork): FORK,
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
         id(torch.Size): SpecialForm("Size"),
-        id(torch._jit_internal._IgnoreContextManager): InertContext("_IgnoreContextManager"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
-        id(torch.jit.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,
         id(asynchrony.awaitable_wait): BuiltinFunction("prim::awaitable_wait"),
         id(asynchrony.awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),
-        id(torch.jit._awaitable): SpecialForm("_awaitable"),  # type: ignore[attr-defined]
-        id(torch.jit._awaitable_wait): BuiltinFunction("prim::awaitable_wait"),  # type: ignore[attr-defined]
-        id(torch.jit._awaitable_nowait): BuiltinFunction("prim::awaitable_nowait"),  # type: ignore[attr-defined]
     }
+    table |= {id(each): InertContext("_IgnoreContextManager") for each in torch_jit.IGNORE_CONTEXT}
+    table |= {id(each): value for name, value in _OF_TORCH_JIT.items() for each in torch_jit.functions(name)}
     table.update(LIBRARY_CALLS)
     table.update(_written())
     for function, answer in _constant_functions():

@@ -16,11 +16,12 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from rekindle.errors import Cause, CompileError, NotScriptableError
 from rekindle.ir.types import FLOAT, NONE, InterfaceType, ListType, Type
+from rekindle.program import torch_jit
 from rekindle.program.function import Function
+from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.module import ScriptModule
 from rekindle.scripting.annotations import class_annotations, declared_in_init, find_type, is_final, spell_annotation
 from rekindle.scripting.callables.functions import underlying_function
-from rekindle.scripting.callables.modifiers import Attribute
 from rekindle.scripting.constants import is_constant
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 from rekindle.scripting.library_values.math_functions import math_name
@@ -166,7 +167,7 @@ class _Gatherer:
         if self._callable(name, value):
             return
         declared: Type | NotInferable | None = self._declared(name)
-        if declared is None and isinstance(value, (Attribute, torch.jit.Attribute)):
+        if declared is None and isinstance(value, ATTRIBUTES):
             declared = self._convert(lambda: find_type(value.type, resolver=self._resolver(self.cls)), value.type)
         if self._is_traced_tensor(value):
             declared = None
@@ -277,7 +278,7 @@ def type_of_part(part: torch.nn.Module, type_of_module: PartType = module_type_o
 def check_initialized(module: torch.nn.Module) -> None:
     """Refuse modules whose ``__init__`` did not finish the work, and those that ``torch.jit`` made."""
     name = type(module).__name__
-    if isinstance(module, torch.jit.ScriptModule) and not isinstance(module, ScriptModule):
+    if isinstance(module, torch_jit.SCRIPT_MODULE) and not isinstance(module, ScriptModule):
         raise NotScriptableError(
             "the module was compiled by torch.jit, which does not keep what it was made from",
             hint="compile the Python module instead",
@@ -328,7 +329,7 @@ def _frozen(value: Any) -> object:
 
 
 def _value_of(value: Any) -> Any:
-    return value.value if isinstance(value, (Attribute, torch.jit.Attribute)) else value
+    return value.value if isinstance(value, ATTRIBUTES) else value
 
 
 def _is_callable(value: object) -> bool:

@@ -10,7 +10,6 @@ from types import FunctionType
 from typing import Any
 
 import torch
-import torch._jit_internal as _marks
 
 from rekindle.errors import CompileError
 from rekindle.frontend.calls.generic import GenericFunction
@@ -18,6 +17,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, InterfaceType, Type
 from rekindle.ir.types.named import AttributeKind
+from rekindle.program import torch_jit
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.annotations import class_annotations
@@ -160,8 +160,7 @@ class ConcreteModuleType:
                 continue
             if not inspect.isfunction(function):
                 return []
-            by_class: dict[str, list[Any]] = _marks._overloaded_methods.get(qualified_name(function), {})
-            found = by_class.get(owner.__name__, [])
+            found = torch_jit.overloads_of_method(qualified_name(function), owner.__name__)
             return [declaration for declaration in found if declaration.__qualname__ == function.__qualname__]
         return []
 

@@ -22,11 +22,12 @@ from rekindle.ir.types import InterfaceType, mismatch_note
 from rekindle.program.calling import fit_value
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules import module as program_module
+from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.module import ScriptContainer, ScriptModule
 from rekindle.program.sources.compilation_unit import parse_definitions
 from rekindle.program.sources.definition import define_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
-from rekindle.scripting.callables.modifiers import Attribute, Modifier, is_left_to_python, modifier_of
+from rekindle.scripting.callables.modifiers import Modifier, is_left_to_python, modifier_of
 from rekindle.scripting.constants import SIMPLE_CONSTANTS
 from rekindle.scripting.modules.class_keys import forget_classes
 from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
@@ -155,7 +156,7 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
             if (slot.is_dynamic or slot.initial is not None) and not hasattr(module, name):
                 continue  # another object of the class was compiled before: the program makes it in this one too
             value = getattr(module, name)
-            if isinstance(value, (Attribute, torch.jit.Attribute)):
+            if isinstance(value, ATTRIBUTES):
                 value = value.value
             where = f"attribute '{name}' of '{concrete.name}'"
             try:

@@ -13,6 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from rekindle.program import torch_jit
 from rekindle.tracing.recording.active import active_recorder, recording
 from rekindle.tracing.recording.autocasting import no_cache
 from rekindle.tracing.recording.operators import perform, record_unseen
@@ -101,7 +102,8 @@ class _Patches:
     def _apply(self) -> None:
         for owner, name, wrapper in replacements():
             self._wrap(owner, name, wrapper)
-        self._wrap(torch.jit, "is_tracing", knows_of_traces)
+        if torch_jit.functions("is_tracing"):
+            self._wrap(torch_jit.module(), "is_tracing", knows_of_traces)
 
     def _wrap(self, owner: Any, name: str, wrapper: Callable[[Any], Any]) -> None:
         original = vars(owner).get(name)

@@ -362,3 +362,94 @@ def numbers():
         ("functions", [6.25]),
     ]
     return Made(torch.jit.script(Numbers()), calls + [("rounded", [number]) for number in (0.5, 1.5, 2.5, -2.6)])
+
+
+SQUARE = torch.tensor([[4.0, 1.0, 0.5], [1.5, 3.0, -1.0], [0.25, -0.5, 2.0]])
+TURNING = torch.tensor([[0.0, -2.0, 0.0], [2.0, 0.5, 0.0], [0.0, 1.0, 3.0]])
+TALL = torch.tensor([[1.0, 2.0], [3.0, -4.0], [0.5, 1.5]])
+
+
+class Factorizations(torch.nn.Module):
+    """Operators of linear algebra that PyTorch has removed. Vectors are recorded without their signs."""
+
+    def forward(self, x: Tensor, y: Tensor):
+        solution, lu = torch.solve(y, x)
+        batched, lus = torch.solve(y, torch.stack([x, x + 1.0]))
+        return solution, lu, batched, lus, torch.matrix_rank(x), torch.matrix_rank(x, 2.0), x.matrix_rank(True)
+
+    @torch.jit.export
+    def symmetric(self, x: Tensor):
+        values, vectors = torch.symeig(x, True)
+        lower, empty = x.symeig(False, False)
+        return values, vectors.abs(), lower, empty
+
+    @torch.jit.export
+    def general(self, x: Tensor):
+        values, vectors = torch.eig(x, True)
+        alone, empty = torch.eig(x)
+        return values, vectors.abs(), alone, empty
+
+    @torch.jit.export
+    def least_squares(self, x: Tensor, y: Tensor):
+        solution, qr = torch.lstsq(y, x)
+        return solution[:2], solution[2:].abs(), qr.abs()
+
+    @torch.jit.export
+    def orthogonal(self, x: Tensor):
+        q, r = torch.qr(x)
+        whole, triangle = x.qr(False)
+        return q.abs(), r.abs(), torch.matmul(q, r), whole.abs(), triangle.abs()
+
+    @torch.jit.export
+    def positive(self, x: Tensor):
+        result = torch.zeros_like(x)
+        torch.cholesky(x, out=result)
+        return torch.cholesky(x), x.cholesky(True), result
+
+
+@program("1.6 1.8")
+def factorizations():
+    calls = [("forward", [SQUARE, TALL])]
+    calls += [("symmetric", [SQUARE]), ("general", [SQUARE]), ("general", [TURNING])]
+    calls += [("least_squares", [TALL, SQUARE]), ("orthogonal", [TALL]), ("orthogonal", [SQUARE])]
+    calls += [("positive", [SQUARE]), ("positive", [-SQUARE])]
+    return Made(torch.jit.script(Factorizations()), calls)
+
+
+@program("2.13")
+def last_factorizations():
+    """Operators that are there still, and were removed in 2.14."""
+
+    class Last(torch.nn.Module):
+        def forward(self, x: Tensor):
+            q, r = torch.qr(x)
+            whole, triangle = x.qr(False)
+            return q.abs(), r.abs(), torch.matmul(q, r), whole.abs(), triangle.abs()
+
+        @torch.jit.export
+        def positive(self, x: Tensor):
+            result = torch.zeros_like(x)
+            torch.cholesky(x, out=result)
+            return torch.cholesky(x), x.cholesky(True), result
+
+    calls = [("forward", [TALL]), ("forward", [SQUARE]), ("positive", [SQUARE]), ("positive", [-SQUARE])]
+    return Made(torch.jit.script(Last()), calls)
+
+
+class Fourier(torch.nn.Module):
+    """Transforms of which complex numbers were pairs."""
+
+    def forward(self, x: Tensor):
+        half, whole = torch.rfft(x, 1), torch.rfft(x, 2, True, False)
+        back = torch.irfft(half, 1, False, True, [x.size(1)])
+        return half, whole, back, torch.irfft(whole, 2, True, False), torch.irfft(half, 1), x.rfft(2, True)
+
+    @torch.jit.export
+    def pairs(self, x: Tensor):
+        return torch.fft(x, 1), torch.ifft(x, 1), torch.fft(x, 2, True), x.ifft(2, True)
+
+
+@program("1.6")
+def fourier():
+    pairs = torch.tensor([[[1.0, -2.0], [0.5, 0.25]], [[3.0, 1.0], [-1.0, 2.0]], [[0.0, 4.0], [2.5, 1.5]]])
+    return Made(torch.jit.script(Fourier()), [("forward", [MATRIX]), ("forward", [SQUARE]), ("pairs", [pairs])])

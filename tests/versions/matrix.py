@@ -1,0 +1,174 @@
+"""Run a share of the tests on every version of Python and PyTorch, one environment after another.
+
+    python -m tests.versions.matrix                                        every combination
+    python -m tests.versions.matrix --python python3.10 --torch 2.11.0     one of them
+    python -m tests.versions.matrix tests/runtime tests/codegen            these tests alone
+
+An environment takes up to 6 GB and is removed when its tests have run. The results are written to ``results.json`` and
+``results.md`` beside this file, a combination after another: a run that ends early keeps what it has. Only Python's own
+library is imported here, so that any Python can run it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ElementTree
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[2]
+RESULTS = Path(__file__).with_name("results.json")
+PYTHONS = ("python3.10", "python3.11", "python3.12", "python3.13", "python3.14")
+TORCHES = ("2.11.0", "2.12.1", "2.13.0", "2.14.1", "2.15.0")
+
+
+@dataclass(slots=True)
+class Row:
+    """The result of one combination. ``failures`` are the tests that failed."""
+
+    python: str
+    torch: str
+    tests: str
+    commit: str
+    date: str
+    passed: int
+    failed: int
+    skipped: int
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The releases of Python and PyTorch, without the last number."""
+        return _release(self.python), _release(self.torch)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def from_report(report: Path, *, python: str, torch: str, tests: str, commit: str) -> Row:
+    """Read what pytest wrote with ``--junitxml``."""
+    passed = failed = skipped = 0
+    failures: list[str] = []
+    for case in ElementTree.parse(report).getroot().iter("testcase"):
+        outcomes = {child.tag for child in case}
+        if outcomes & {"failure", "error"}:
+            failed += 1
+            failures.append(f"{case.get('classname', '')}::{case.get('name', '')}".removeprefix("::"))
+        elif "skipped" in outcomes:
+            skipped += 1
+        else:
+            passed += 1
+    date = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    return Row(python, torch, tests, commit, date, passed, failed, skipped, sorted(failures))
+
+
+# ------------------------------------------------------------------------------------------------------------- results
+
+
+def load(path: Path = RESULTS) -> list[Row]:
+    return [Row(**row) for row in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+
+
+def save(row: Row, path: Path = RESULTS) -> None:
+    """Put a row in place of that of the same combination, and write both files."""
+    rows = sorted([*(each for each in load(path) if each.key != row.key), row], key=lambda each: each.key)
+    path.write_text(json.dumps([asdict(each) for each in rows], indent=1) + "\n", encoding="utf-8")
+    path.with_suffix(".md").write_text(page(rows), encoding="utf-8")
+
+
+def page(rows: list[Row]) -> str:
+    """Return the table of the results, with the failures after it."""
+    lines = [
+        "# Versions",
+        "",
+        "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination.",
+        "",
+        "| Python | PyTorch | tests | passed | failed | skipped | commit | date |",
+        "| --- | --- | --- | ---: | ---: | ---: | --- | --- |",
+    ]
+    lines += [
+        f"| {row.python} | {row.torch} | {row.tests} | {row.passed} | {row.failed} | {row.skipped} | {row.commit} |"
+        f" {row.date} |"
+        for row in rows
+    ]
+    for row in rows:
+        if row.failures:
+            lines += ["", f"Failures with Python {row.python} and PyTorch {row.torch}:", ""]
+            lines += [f"- `{name}`" for name in row.failures]
+    return "\n".join(lines) + "\n"
+
+
+# ---------------------------------------------------------------------------------------------------------------- runs
+
+
+def run(python: str, torch: str, tests: list[str], share: str, jobs: str) -> Row | None:
+    """Test one combination in an environment of its own; None where there is no such environment."""
+    with tempfile.TemporaryDirectory(prefix="rekindle-versions-") as folder:
+        own = Path(folder, "environment")
+        binary = str(own / "bin" / "python")
+        pip = [binary, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        steps = [
+            [python, "-m", "venv", str(own)],
+            [*pip, "setuptools", f"torch=={torch}"],
+            [*pip, "--no-build-isolation", "-e", f"{ROOT}[test]"],
+        ]
+        if not all(_succeeds(step) for step in steps):
+            return None
+        report = Path(folder, "report.xml")
+        pytest = [binary, "-m", "pytest", "-q", "-n", jobs, "--continue-on-collection-errors", f"--junitxml={report}"]
+        subprocess.run([*pytest, *tests], cwd=ROOT, env={**os.environ, "REKINDLE_SHARES": share}, check=False)
+        if not report.exists():
+            return None
+        code = "import platform, torch; print(platform.python_version(), torch.__version__)"
+        versions = subprocess.run([binary, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+        told = " ".join(tests) or "all folders"
+        return from_report(report, python=versions[0], torch=versions[1], tests=told, commit=_commit())
+
+
+def _succeeds(command: list[str]) -> bool:
+    return subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+
+
+def _commit() -> str:
+    command = ["git", "rev-parse", "--short=8", "HEAD"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.versions.matrix")
+    parser.add_argument("--python", action="append", help="an interpreter; may be given several times")
+    parser.add_argument("--torch", action="append", help="a release of PyTorch; may be given several times")
+    parser.add_argument("--share", default="commit", help="the seed of the shares of large families of tests")
+    parser.add_argument("--jobs", default="auto", help="how many processes run the tests")
+    parser.add_argument("--dry-run", action="store_true", help="print the combinations that would be tested")
+    parser.add_argument("tests", nargs="*", help="files and folders of tests; all of them if there are none")
+    options = parser.parse_args(arguments)
+    pythons = options.python or [python for python in PYTHONS if shutil.which(python)]
+    combinations = [(python, torch) for python in pythons for torch in options.torch or TORCHES]
+    failed: list[Any] = []
+    for python, torch in combinations:
+        print(f"=== {python}, PyTorch {torch}", flush=True)
+        if options.dry_run:
+            continue
+        row = run(python, torch, options.tests, options.share, options.jobs)
+        if row is None:
+            print(f"=== there is no environment of {python} and PyTorch {torch}, or pytest did not start in it")
+            failed.append((python, torch))
+            continue
+        save(row)
+        print(f"=== {row.passed} passed, {row.failed} failed, {row.skipped} skipped")
+        failed += row.failures
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

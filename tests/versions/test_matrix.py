@@ -1,0 +1,74 @@
+"""The matrix of versions: reports are read, results are merged, and what is committed is complete."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from rekindle.runtime.native_plans.self_test import TESTED
+from tests.versions import matrix
+from tests.versions.matrix import Row
+
+REPORT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="pytest" errors="1" failures="1" skipped="1" tests="4">
+<testcase classname="tests.ir.test_a" name="test_passes" time="0.1"/>
+<testcase classname="tests.ir.test_a" name="test_fails[1]"><failure message="no">text</failure></testcase>
+<testcase classname="tests.ir.test_a" name="test_skips"><skipped message="why"/></testcase>
+<testcase classname="" name="tests.ir.test_b"><error message="collection failure">text</error></testcase>
+</testsuite></testsuites>
+"""
+
+
+def row(python: str, torch: str, **changes: object) -> Row:
+    made = Row(python, torch, "tests/ir", "0123abcd", "2026-11-25", 3, 0, 1)
+    return dataclasses.replace(made, **changes)  # type: ignore[arg-type]
+
+
+def test_reports_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "report.xml"
+    path.write_text(REPORT, encoding="utf-8")
+    found = matrix.from_report(path, python="3.11.7", torch="2.15.0", tests="tests/ir", commit="0123abcd")
+    assert (found.passed, found.failed, found.skipped) == (1, 2, 1)
+    assert found.failures == ["tests.ir.test_a::test_fails[1]", "tests.ir.test_b"]
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.date)
+
+
+def test_a_row_replaces_that_of_its_combination(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    first, second = row("3.11.7", "2.15.0"), row("3.9.1", "2.2.0")
+    for each in (first, second, row("3.11.8", "2.15.1", failed=1, failures=["tests.ir.test_a::test_fails"])):
+        matrix.save(each, path)
+    assert [(each.python, each.torch) for each in matrix.load(path)] == [("3.9.1", "2.2.0"), ("3.11.8", "2.15.1")]
+    assert path.with_suffix(".md").read_text(encoding="utf-8") == (
+        "# Versions\n"
+        "\n"
+        "Written by `make test-matrix` (`python -m tests.versions.matrix`). A row is the last run of a combination.\n"
+        "\n"
+        "| Python | PyTorch | tests | passed | failed | skipped | commit | date |\n"
+        "| --- | --- | --- | ---: | ---: | ---: | --- | --- |\n"
+        "| 3.9.1 | 2.2.0 | tests/ir | 3 | 0 | 1 | 0123abcd | 2026-11-25 |\n"
+        "| 3.11.8 | 2.15.1 | tests/ir | 3 | 1 | 1 | 0123abcd | 2026-11-25 |\n"
+        "\n"
+        "Failures with Python 3.11.8 and PyTorch 2.15.1:\n"
+        "\n"
+        "- `tests.ir.test_a::test_fails`\n"
+    )
+
+
+def test_what_would_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert matrix.main(["--dry-run", "--python", "python3.10", "--torch", "2.11.0", "--torch", "2.15.0"]) == 0
+    assert capsys.readouterr().out == "=== python3.10, PyTorch 2.11.0\n=== python3.10, PyTorch 2.15.0\n"
+
+
+def test_the_page_is_that_of_the_results() -> None:
+    rows = matrix.load()
+    assert matrix.RESULTS.with_suffix(".md").read_text(encoding="utf-8") == matrix.page(rows)
+
+
+def test_native_plans_are_for_releases_in_the_results() -> None:
+    """Elsewhere a wrong C++ type might crash."""
+    tested = {".".join(each.torch.split(".")[:2]) + "." for each in matrix.load()}
+    assert set(TESTED) - tested == {"2.13."}  # the release that every run of CI tests
