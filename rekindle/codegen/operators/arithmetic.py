@@ -118,7 +118,7 @@ def power(b: Builder, self: E, exponent: E) -> E:
     return b.call("pow", self, exponent)
 
 
-@elementwise("pow.Tensor_Tensor")
+@elementwise("pow.Tensor_Tensor", one_dtype=True)
 @elementwise("pow.Scalar", wrapped="self")
 def power_of_tensors(b: Builder, self: E, exponent: E) -> E:
     if not self.scalar.is_float:

@@ -81,4 +81,6 @@ def atan2(b: Builder, self: E, other: E) -> E:
 
 @elementwise("hypot")
 def hypot(b: Builder, self: E, other: E) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("a hypotenuse of integers")
     return b.call("hypot", self, other)

@@ -56,7 +56,7 @@ class PointwiseOp:
     refuses_bool: bool = False
     """Whether an operand of truth values is an error, whatever it would be promoted to."""
     one_dtype: bool = False
-    """Whether tensors of several dtypes are an error."""
+    """Whether tensors of several dtypes are left to PyTorch: they are an error, or are rounded first."""
     is_contiguous: bool = False
     """Whether the result is contiguous however the operands lie in memory."""
     weight: int = 1
