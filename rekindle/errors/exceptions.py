@@ -158,8 +158,9 @@ class VerificationError(RekindleError, RuntimeError):
     """A graph that breaks an invariant, with the IR around the place."""
 
 
-class ArgumentError(RekindleError, TypeError):
-    """A compiled function called with arguments that do not fit its schema."""
+class ArgumentError(RekindleError, TypeError, RuntimeError):
+    """A compiled function called with arguments that do not fit its schema: a TypeError, as in Python, and a
+    RuntimeError, as in ``torch.jit``."""
 
 
 class InternalError(RekindleError):

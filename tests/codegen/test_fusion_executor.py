@@ -269,3 +269,23 @@ def test_a_filled_tensor_is_contiguous() -> None:
 
 def filled(x: torch.Tensor) -> torch.Tensor:
     return x.masked_fill(x > 0, 2.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("call", ["torch.frac(x)", "torch.hypot(x, x)", "x.floor()", "torch.where(x, x, x)"])
+def test_dtypes_that_pytorch_refuses_or_takes(call: str, dtype: torch.dtype) -> None:
+    source = f"def f(x: Tensor) -> Tensor:\n    return {call}\n"
+    names: dict[str, Any] = {"torch": torch, "Tensor": Tensor}
+    exec(source, names)
+    compiled, x = rekindle.CompilationUnit(source).f, torch.tensor([3, 0, 1]).to(dtype)
+    with torch.no_grad():
+        for _ in range(4):
+            assert _outcome(compiled, x) == _outcome(names["f"], x)
+
+
+def _outcome(function: Any, x: torch.Tensor) -> tuple[Any, ...]:
+    try:
+        found = function(x)
+    except RuntimeError as error:
+        return type(error), str(error).splitlines()[0]
+    return found.dtype, found.tolist()

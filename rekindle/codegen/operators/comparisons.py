@@ -99,7 +99,9 @@ def isfinite(b: Builder, self: E) -> E:
 @elementwise("where.ScalarSelf", conditions="condition", wrapped="self")
 @elementwise("where.ScalarOther", conditions="condition", wrapped="other")
 def where(b: Builder, condition: E, self: E, other: E) -> E:
-    return b.select(b.truth(condition), self, other)
+    if condition.scalar is not BOOL:
+        raise Unsupported("a condition of numbers")
+    return b.select(condition, self, other)
 
 
 @elementwise("masked_fill.Scalar", "masked_fill.Tensor", result=ResultDtype.SELF, conditions="mask", is_contiguous=True)

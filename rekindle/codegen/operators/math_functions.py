@@ -66,11 +66,13 @@ def _rounding(name: str) -> Build:
 
 
 for _name in ("floor", "ceil", "trunc", "round"):
-    RULES[f"aten::{_name}"] = PointwiseOp(_rounding(_name))
+    RULES[f"aten::{_name}"] = PointwiseOp(_rounding(_name), refuses_bool=True)
 
 
 @elementwise("frac")
 def frac(b: Builder, self: E) -> E:
+    if not self.scalar.is_float:
+        raise Unsupported("a fraction of integers")
     return b.sub(self, b.call("trunc", self))
 
 
