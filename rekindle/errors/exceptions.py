@@ -28,6 +28,8 @@ class CompileError(RekindleError, RuntimeError):
 
     CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
     """The cause where none is given."""
+    HINT_IS_FOR_CALLERS: ClassVar[bool] = False
+    """Whether the hint says how to call the program, and not what to change at the place of the problem."""
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class CompileError(RekindleError, RuntimeError):
             elif frame.reason:
                 parts.append(f"'{frame.name}' is compiled because {frame.reason}")
         if hint:
-            package = None if self.range is None else self.range.source.package
+            package = None if self.range is None or self.HINT_IS_FOR_CALLERS else self.range.source.package
             parts.append(f"Hint: {hint}" if package is None else f"Hint for the authors of '{package}': {hint}")
         return "\n".join(parts)
 
@@ -132,9 +134,13 @@ class CascadingError(CompileError):
 class TracingError(CompileError):
     """A run that cannot be recorded, or a recording that does not hold."""
 
+    HINT_IS_FOR_CALLERS = True
+
 
 class DifferentiationError(CompileError):
     """A program that has no derivative as a program."""
+
+    HINT_IS_FOR_CALLERS = True
 
 
 class CaptureError(CompileError):
@@ -147,6 +153,8 @@ class RuleError(CompileError):
 
 class BatchingError(CompileError):
     """A program cannot be made one for a batch as it was asked for."""
+
+    HINT_IS_FOR_CALLERS = True
 
 
 class GraphError(RekindleError, RuntimeError):
