@@ -103,7 +103,7 @@ _CACHED: Final = 1024
 """How many elements may lie in any order."""
 
 _LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
-"""From how many float32 elements on oneDNN computes an operator faster that nothing fuses with."""
+"""From how many float32 or bfloat16 elements on oneDNN computes an operator faster that nothing fuses with."""
 
 
 class _NestSequence:
@@ -207,7 +207,7 @@ class _Lowering:
             return
         layout, option = self.values[nodes[0].output].layout, self.values[nodes[0].inputs[1]]
         least = _LEFT_TO_ONEDNN.get((nodes[0].kind, option)) if isinstance(option, str) else None
-        if least is not None and layout.dtype is torch.float32 and math.prod(layout.sizes) >= least:
+        if least is not None and layout.dtype in (torch.float32, torch.bfloat16) and math.prod(layout.sizes) >= least:
             raise Unsupported("an activation of so many elements that oneDNN is faster")
 
     def _node(self, node: Node) -> None:
@@ -333,7 +333,8 @@ class _Lowering:
         if rule.is_variance and _less_degrees(given) >= math.prod(lengths):
             raise Unsupported("a variance without degrees of freedom, of which PyTorch warns")
         sizes = layout.sizes
-        if not (rule.is_folded or rule.is_ordered) and _is_scattered(layout):
+        is_flat = rule.is_folded and rule.is_ordered and given.get(rule.dims) is None  # argmax of all elements
+        if (is_flat or not (rule.is_folded or rule.is_ordered)) and _is_scattered(layout):
             raise Unsupported("rows whose results lie in another order in memory")
         if rule.is_folded:
             numbered = ((dim, size) for dim, size in enumerate(layout.sizes))
@@ -505,6 +506,9 @@ def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) 
     value = number.value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Unsupported("an int beyond 64 bits")
+    if isinstance(value, int) and not is_operand and not dtype.is_floating_point and dtype is not torch.bool:
+        if not torch.iinfo(dtype).min <= value <= torch.iinfo(dtype).max:
+            raise Unsupported(f"a number beyond the range of {dtype}")
     if isinstance(value, float) and not is_operand and math.isfinite(value) and dtype.is_floating_point:
         if abs(value) > torch.finfo(dtype).max:
             raise Unsupported(f"a number beyond the range of {dtype}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+import time
 import weakref
 from typing import Any
 
@@ -272,7 +274,10 @@ def filled(x: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.bool], ids=str)
-@pytest.mark.parametrize("call", ["torch.frac(x)", "torch.hypot(x, x)", "x.floor()", "torch.where(x, x, x)"])
+@pytest.mark.parametrize(
+    "call",
+    ["torch.frac(x)", "torch.hypot(x, x)", "x.floor()", "torch.where(x, x, x)", "x.to(torch.uint8).clamp(-1, 300)"],
+)
 def test_dtypes_that_pytorch_refuses_or_takes(call: str, dtype: torch.dtype) -> None:
     source = f"def f(x: Tensor) -> Tensor:\n    return {call}\n"
     names: dict[str, Any] = {"torch": torch, "Tensor": Tensor}
@@ -289,3 +294,45 @@ def _outcome(function: Any, x: torch.Tensor) -> tuple[Any, ...]:
     except RuntimeError as error:
         return type(error), str(error).splitlines()[0]
     return found.dtype, found.tolist()
+
+
+@pytest.mark.parametrize("call", ["torch.nn.functional.logsigmoid(x)", "2**x", "x.masked_fill(x > 0, 1.0)", "x.exp()"])
+@pytest.mark.parametrize("form", [torch.contiguous_format, torch.channels_last], ids=str)
+def test_results_lie_in_memory_as_pytorchs_do(call: str, form: torch.memory_format) -> None:
+    source = f"def f(x: Tensor) -> Tensor:\n    return {call}\n"
+    names: dict[str, Any] = {"torch": torch, "Tensor": Tensor}
+    exec(source, names)
+    compiled, x = rekindle.CompilationUnit(source).f, torch.randn(2, 3, 4, 5).to(memory_format=form)
+    with torch.no_grad():
+        for each in (x, x.transpose(1, 2)):
+            for _ in range(4):
+                torch.testing.assert_close(compiled(each), names["f"](each), check_stride=True)
+
+
+def test_other_threads_run_during_a_large_kernel() -> None:
+    f = rekindle.script(tangent)
+    x = torch.randn(1500, 1500)
+    done, ticks = threading.Event(), 0
+    with torch.no_grad():
+        for _ in range(3):
+            f(x)
+
+        def tick() -> None:
+            nonlocal ticks
+            while not done.is_set():
+                time.sleep(0.0001)
+                ticks += 1
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        before = ticks
+        for _ in range(20):
+            f(x)
+        ran = ticks - before
+        done.set()
+        thread.join()
+    assert ran > 20  # while the GIL is held, one at most between two calls
+
+
+def tangent(x: torch.Tensor) -> torch.Tensor:
+    return torch.tan(x)

@@ -73,7 +73,7 @@ class TensorCallSite:
     A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides (or those that its
     formula holds for), on the CPU, neither conjugated nor negated, without a derivative to be taken of it, and every
     number is exactly of its class and of at most 64 bits; and if nobody watches or changes operators in this thread
-    (modes, transforms, autocasting). The GIL is held while the kernel runs.
+    (modes, transforms, autocasting). The GIL is held while a kernel runs on few elements.
     """
 
     __slots__ = ("_kept", "_launches", "_site", "function")

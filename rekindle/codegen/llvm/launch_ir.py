@@ -10,12 +10,51 @@ from typing import Final
 
 from rekindle.codegen.llvm.launch_lookup_ir import launch_text
 
+UNLOCKED_ELEMENTS: Final = 1 << 15
+"""From how many elements of an input on, other threads of Python run while a kernel does."""
+
 _TEXT: Final = """
+; Return the number of elements of the largest of the inputs.
+define internal i64 @most_elements(ptr %layouts, i64 %inputs) {{
+start:
+  br label %loop
+loop:
+  %i = phi i64 [0, %start], [%i_next, %counted]
+  %most = phi i64 [1, %start], [%most_next, %counted]
+  %more = icmp slt i64 %i, %inputs
+  br i1 %more, label %one, label %end
+one:
+  %layout = getelementptr %Layout, ptr %layouts, i64 %i
+  %rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
+  %sizes_at = getelementptr %Layout, ptr %layout, i64 0, i32 2
+  %rank = load i64, ptr %rank_at
+  br label %multiply
+multiply:
+  %d = phi i64 [0, %one], [%d_next, %size]
+  %count = phi i64 [1, %one], [%count_next, %size]
+  %d_more = icmp slt i64 %d, %rank
+  br i1 %d_more, label %size, label %counted
+size:
+  %sizes = load ptr, ptr %sizes_at
+  %size_at = getelementptr i64, ptr %sizes, i64 %d
+  %length = load i64, ptr %size_at
+  %count_next = mul i64 %count, %length
+  %d_next = add i64 %d, 1
+  br label %multiply
+counted:
+  %larger = icmp sgt i64 %count, %most
+  %most_next = select i1 %larger, i64 %count, i64 %most
+  %i_next = add i64 %i, 1
+  br label %loop
+end:
+  ret i64 %most
+}}
+
 ; Run the launch of %site that fits %layouts. %pointers holds the addresses of the data of %tensors inputs, and has room
 ; for those of the outputs; %scalars holds the numbers. Return the number of outputs: at::Tensors on the heap, in
 ; %handles, which the caller owns. Return -1 where no launch fits, there is no memory, or the kernel refuses.
 define internal i64 @launch_kernel(
-    ptr %site, ptr %layouts, i64 %inputs, ptr %pointers, i64 %tensors, ptr %scalars, ptr %handles) {
+    ptr %site, ptr %layouts, i64 %inputs, ptr %pointers, i64 %tensors, ptr %scalars, ptr %handles) {{
 start:
   %launch = call ptr @find_launch(ptr %site, ptr %layouts, i64 %inputs)
   %none = icmp eq ptr %launch, null
@@ -37,8 +76,8 @@ launched:
   %strides_at = getelementptr %Layout, ptr %layout, i64 0, i32 3
   %outputs_at = getelementptr %Launch, ptr %launch, i64 0, i32 3
   %outputs = load i64, ptr %outputs_at
-  %made_at = getelementptr %Launch, ptr %launch, i64 0, i32 4
-  %made = load ptr, ptr %made_at
+  %output_layouts_at = getelementptr %Launch, ptr %launch, i64 0, i32 4
+  %output_layouts = load ptr, ptr %output_layouts_at
   br label %allocate
 allocate:
   %o = phi i64 [0, %launched], [%o_next, %allocated]
@@ -46,7 +85,7 @@ allocate:
   %o_more = icmp slt i64 %o, %outputs
   br i1 %o_more, label %make, label %run
 make:
-  %m_layout = getelementptr %Layout, ptr %made, i64 %o
+  %m_layout = getelementptr %Layout, ptr %output_layouts, i64 %o
   %m_dtype = load i64, ptr %m_layout
   %m_rank_at = getelementptr %Layout, ptr %m_layout, i64 0, i32 1
   %m_rank = load i64, ptr %m_rank_at
@@ -69,13 +108,26 @@ allocated:
   %o_next = add i64 %o, 1
   br label %allocate
 run:
-  %status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  %elements = call i64 @most_elements(ptr %layouts, i64 %inputs)
+  %is_long = icmp sge i64 %elements, {unlocked_elements}
+  br i1 %is_long, label %unlocked, label %locked
+unlocked:
+  ; From here on, nothing is read that other threads write: the launch may be evicted, or rebound to other sizes.
+  %thread = call ptr @PyEval_SaveThread()
+  %unlocked_status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  call void @PyEval_RestoreThread(ptr %thread)
+  br label %ran
+locked:
+  %locked_status = call i64 %kernel(ptr %pointers, ptr %own, ptr %scalars)
+  br label %ran
+ran:
+  %status = phi i64 [%unlocked_status, %unlocked], [%locked_status, %locked]
   %is_wrong = icmp ne i64 %status, 0
   br i1 %is_wrong, label %release, label %written
 written:
   ret i64 %outputs
 release:
-  %r = phi i64 [%o, %make], [%outputs, %run], [%r_next, %released]
+  %r = phi i64 [%o, %make], [%outputs, %ran], [%r_next, %released]
   %r_more = icmp sgt i64 %r, 0
   br i1 %r_more, label %released, label %no
 released:
@@ -86,11 +138,11 @@ released:
   br label %release
 no:
   ret i64 -1
-}
+}}
 """
 
 
 def kernel_launch_text(most_launches: int) -> str:
     """Functions for a module that has those of :mod:`rekindle.codegen.llvm.tensor_boxing_ir`: ``launch_kernel``, and
     what it calls. A site has at most ``most_launches`` launches."""
-    return launch_text(most_launches) + _TEXT
+    return launch_text(most_launches) + _TEXT.format(unlocked_elements=UNLOCKED_ELEMENTS)

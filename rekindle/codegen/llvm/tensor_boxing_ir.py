@@ -193,6 +193,8 @@ declare ptr @PyObject_CallObject(ptr, ptr)
 declare void @Py_IncRef(ptr)
 declare void @Py_DecRef(ptr)
 declare ptr @PyCapsule_GetPointer(ptr, ptr)
+declare ptr @PyEval_SaveThread()
+declare void @PyEval_RestoreThread(ptr)
 {declarations}
 """
 

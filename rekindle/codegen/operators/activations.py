@@ -116,7 +116,7 @@ def mish(b: Builder, self: E) -> E:
     return b.mul(self, b.call("tanh", b.call("log1p", b.call("exp", self))))
 
 
-@elementwise("log_sigmoid")
+@elementwise("log_sigmoid", is_contiguous=True)
 def log_sigmoid(b: Builder, self: E) -> E:
     _float(self)
     least = b.clamp_max(self, b.like(0.0, self))

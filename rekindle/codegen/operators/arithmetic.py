@@ -119,7 +119,7 @@ def power(b: Builder, self: E, exponent: E) -> E:
 
 
 @elementwise("pow.Tensor_Tensor", one_dtype=True)
-@elementwise("pow.Scalar", wrapped="self")
+@elementwise("pow.Scalar", wrapped="self", is_contiguous=True)
 def power_of_tensors(b: Builder, self: E, exponent: E) -> E:
     if not self.scalar.is_float:
         raise Unsupported("a power of integers")

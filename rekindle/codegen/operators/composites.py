@@ -2,6 +2,7 @@
 
 A composite stays one node of a fused group. When a kernel is made, and the layouts of its inputs are known, it is
 expanded; where no kernel can be made (another dtype, matrices that BLAS multiplies), PyTorch runs it as one operator.
+The strides of a result follow from the expansion and have to be PyTorch's. What PyTorch checks, an expansion refuses.
 
 .. code-block:: text
 
@@ -17,6 +18,7 @@ from typing import Any, Final, Protocol
 
 import torch
 
+from rekindle.codegen.layout import is_contiguous
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.ir.scalar_types import DTYPE_NUMBERS
 
@@ -103,6 +105,8 @@ def glu(emit: Emitter, self: Tensor, dim: int) -> Tensor:
 
 @composite("softshrink")
 def softshrink(emit: Emitter, self: Tensor, lambd: float) -> Tensor:
+    if not lambd >= 0:
+        raise Unsupported("a threshold that is an error")
     ops = _Arithmetic(emit)
     inner = emit("where.self", emit("lt.Scalar", self, -lambd), ops.add(self, lambd), ops.mul(self, 0))
     return emit("where.self", emit("gt.Scalar", self, lambd), ops.sub(self, lambd), inner)
@@ -110,8 +114,7 @@ def softshrink(emit: Emitter, self: Tensor, lambd: float) -> Tensor:
 
 @composite("hardshrink")
 def hardshrink(emit: Emitter, self: Tensor, lambd: float) -> Tensor:
-    inner = emit("le.Scalar", emit("abs", self), lambd)
-    return emit("masked_fill.Scalar", self, inner, 0)
+    return emit("where.ScalarSelf", emit("le.Scalar", emit("abs", self), lambd), 0, self)
 
 
 @composite("prelu")
@@ -132,6 +135,8 @@ def rms_norm(
     emit: Emitter, input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, eps: float | None
 ) -> Tensor:
     layout, count = input.layout, len(normalized_shape)
+    if not is_contiguous(layout):
+        raise Unsupported("rows in another order than those of the result")
     if count == 0 or layout.sizes[-count:] != tuple(normalized_shape):
         raise Unsupported("rows of another shape")
     if weight is not None and weight.layout.sizes != tuple(normalized_shape):
@@ -145,13 +150,13 @@ def rms_norm(
 # ---------------------------------------------------------------------------------------------------- recurrent cells
 
 
-def _gates(emit: Emitter, x: Tensor, w: Tensor, b: Tensor | None, count: int) -> tuple[Tensor, list[Tensor]]:
-    """Return ``linear(x, w, b)``, and its ``count`` equal parts along the last dimension."""
+def _gates(emit: Emitter, x: Tensor, w: Tensor, b: Tensor | None, count: int) -> list[Tensor]:
+    """Return the ``count`` equal parts of ``linear(x, w, b)`` along the last dimension."""
     if x.layout.rank != 2:
         raise Unsupported("a cell without a batch")
     whole = emit("linear", x, w, b)
     width = whole.layout.sizes[1] // count
-    return whole, [emit("narrow", whole, 1, number * width, width) for number in range(count)]
+    return [emit("narrow", whole, 1, number * width, width) for number in range(count)]
 
 
 @composite("lstm_cell", multiplies=True)
@@ -167,7 +172,7 @@ def lstm_cell(
     if len(hx) != 2:
         raise Unsupported("a state of other than two tensors")
     ops = _Arithmetic(emit)
-    pairs = zip(_gates(emit, input, w_ih, b_ih, 4)[1], _gates(emit, hx[0], w_hh, b_hh, 4)[1], strict=True)
+    pairs = zip(_gates(emit, input, w_ih, b_ih, 4), _gates(emit, hx[0], w_hh, b_hh, 4), strict=True)
     ingate, forget, cell, out = (ops.add(a, b) for a, b in pairs)
     kept = ops.mul(emit("sigmoid", forget), hx[1])
     state = ops.add(kept, ops.mul(emit("sigmoid", ingate), emit("tanh", cell)))
@@ -179,7 +184,7 @@ def gru_cell(
     emit: Emitter, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
 ) -> Tensor:
     ops = _Arithmetic(emit)
-    (ir, iz, inew), (hr, hz, hnew) = (_gates(emit, *each, 3)[1] for each in ((input, w_ih, b_ih), (hx, w_hh, b_hh)))
+    (ir, iz, inew), (hr, hz, hnew) = (_gates(emit, *each, 3) for each in ((input, w_ih, b_ih), (hx, w_hh, b_hh)))
     reset, update = emit("sigmoid", ops.add(hr, ir)), emit("sigmoid", ops.add(hz, iz))
     new = emit("tanh", ops.add(inew, ops.mul(hnew, reset)))
     return ops.add(ops.mul(ops.sub(hx, new), update), new)
@@ -189,7 +194,7 @@ def _simple_cell(activation: str) -> Rule:
     def expand(
         emit: Emitter, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
     ) -> Tensor:
-        (_, (first,)), (_, (second,)) = _gates(emit, input, w_ih, b_ih, 1), _gates(emit, hx, w_hh, b_hh, 1)
+        (first,), (second,) = _gates(emit, input, w_ih, b_ih, 1), _gates(emit, hx, w_hh, b_hh, 1)
         return emit(activation, emit("add.Tensor", first, second))
 
     return expand
@@ -267,7 +272,7 @@ def kl_div(emit: Emitter, self: Tensor, target: Tensor, reduction: int, log_targ
     if log_target:
         return ops.reduced(ops.mul(emit("exp", target), ops.sub(target, self)), reduction)
     entropy = ops.mul(target, emit("log", target))
-    entropy = emit("masked_fill.Scalar", entropy, emit("eq.Scalar", target, 0), 0)
+    entropy = emit("where.ScalarSelf", emit("eq.Scalar", target, 0), 0, entropy)
     return ops.reduced(ops.sub(entropy, ops.mul(target, self)), reduction)
 
 
@@ -284,7 +289,7 @@ def poisson_nll_loss(
         logarithm = emit("log", target)
         stirling = ops.add(ops.sub(ops.mul(target, logarithm), target), ops.mul(logarithm, 0.5))
         stirling = ops.add(stirling, 0.5 * math.log(2 * math.pi))
-        loss = ops.add(loss, emit("masked_fill.Scalar", stirling, emit("le.Scalar", target, 1), 0))
+        loss = ops.add(loss, emit("where.ScalarSelf", emit("le.Scalar", target, 1), 0, stirling))
     return ops.reduced(loss, reduction)
 
 
@@ -292,8 +297,8 @@ def poisson_nll_loss(
 def hinge_embedding_loss(emit: Emitter, self: Tensor, target: Tensor, margin: float, reduction: int) -> Tensor:
     ops = _Arithmetic(emit)
     far = emit("clamp_min", emit("rsub.Scalar", self, margin), 0)
-    far = emit("masked_fill.Scalar", far, emit("eq.Scalar", target, 1), 0)
-    near = emit("masked_fill.Scalar", self, emit("eq.Scalar", target, -1), 0)
+    far = emit("where.ScalarOther", emit("ne.Scalar", target, 1), far, 0)
+    near = emit("where.ScalarOther", emit("ne.Scalar", target, -1), self, 0)
     return ops.reduced(ops.add(far, near), reduction)
 
 
@@ -320,10 +325,9 @@ def cosine_similarity(emit: Emitter, x1: Tensor, x2: Tensor, dim: int, eps: floa
     if x1.layout.sizes != x2.layout.sizes or x1.layout.rank == 0:
         raise Unsupported("vectors of several sizes")
     ops = _Arithmetic(emit)
-    product = emit("sum.dim_IntList", ops.mul(x1, x2), [dim])
-    lengths = [emit("sqrt", emit("sum.dim_IntList", ops.mul(x, x), [dim])) for x in (x1, x2)]
-    first, second = (emit("clamp_min", length, eps) for length in lengths)
-    return ops.div(product, ops.mul(first, second))
+    lengths = [emit("sqrt", emit("sum.dim_IntList", ops.mul(x, x), [dim], True)) for x in (x1, x2)]
+    first, second = (ops.div(x, emit("clamp_min", length, eps)) for x, length in zip((x1, x2), lengths, strict=True))
+    return emit("sum.dim_IntList", ops.mul(first, second), [dim])
 
 
 @composite("cosine_embedding_loss")
@@ -340,9 +344,9 @@ def cosine_embedding_loss(
     )
     tiny = 1e-12  # keeps the lengths from being 0, as in PyTorch
     cosine = ops.div(product, emit("sqrt", ops.mul(ops.add(first, tiny), ops.add(second, tiny))))
-    near = emit("masked_fill.Scalar", ops.one_minus(cosine), emit("ne.Scalar", target, 1), 0)
+    near = emit("where.ScalarOther", emit("eq.Scalar", target, 1), ops.one_minus(cosine), 0)
     far = emit("clamp_min", ops.sub(cosine, margin), 0)
-    far = emit("masked_fill.Scalar", far, emit("ne.Scalar", target, -1), 0)
+    far = emit("where.ScalarOther", emit("eq.Scalar", target, -1), far, 0)
     return ops.reduced(ops.add(near, far), reduction)
 
 
