@@ -75,7 +75,7 @@ def computes(node: Node) -> bool:
 
 
 def is_computed(node: Node) -> bool:
-    """Whether a kernel computes it, as far as the graph tells: not a batch norm that takes the statistics of the
+    """Whether the graph allows a kernel to compute it: not a batch norm that takes the statistics of the
     batch."""
     return computes(node) and refusal(node) is None
 
@@ -143,7 +143,7 @@ def is_join(node: Node) -> bool:
 
 
 def _is_list_of_parts(node: Node) -> bool:
-    """Whether it makes a list of tensors that is only there to be joined, or for a composite to take apart."""
+    """Whether it makes a list of tensors that only a join or a composite reads."""
     are_tensors = all(isinstance(value.type, TensorType) for value in node.inputs)
     users = [use.user for use in node.output.uses]
     return bool(node.inputs) and are_tensors and all(is_join(user) or is_composite(user) for user in users)

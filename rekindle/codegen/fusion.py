@@ -77,8 +77,8 @@ def note_blockers(graph: Graph, blockers: Sequence[Blocker]) -> None:
 @dataclass(slots=True)
 class FuseGraph:
     """See the module. Groups have at least ``least`` operators that compute something, and at most ``most`` of any
-    kind. Without ``products``, none of matrices is among them. With ``alone``, an operator that kernels compute faster
-    than PyTorch's (:func:`~rekindle.codegen.fusible.computes`) becomes a group where nothing fuses with it."""
+    kind. Without ``products``, none of matrices is among them. With ``alone``, an operator that kernels
+    compute (:func:`~rekindle.codegen.fusible.is_computed`) becomes a group where nothing fuses with it."""
 
     least: int = 2
     most: int = 100

@@ -100,7 +100,7 @@ def lower(graph: Graph, inputs: Sequence[Layout | type]) -> LoweredKernel:
 Made = TypeVar("Made")
 
 _CACHED: Final = 1024
-"""How many elements may lie in any order."""
+"""Below this number of elements, strided access stays in the L1 cache."""
 
 _LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
 """From how many float32 or bfloat16 elements on oneDNN computes an operator faster that nothing fuses with."""

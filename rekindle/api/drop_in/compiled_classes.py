@@ -66,7 +66,7 @@ class _StandsForModules(type):
 
 
 class ScriptModuleShim(ScriptModule, metaclass=_StandsForModules):
-    """``torch.jit.ScriptModule``: compiled modules, whoever compiled them."""
+    """``torch.jit.ScriptModule``: modules that PyTorch or rekindle compiled."""
 
     _rekindle_method_class = ScriptMethodShim
 
@@ -82,7 +82,7 @@ class _StandsForFunctions(type):
 
 
 class ScriptFunctionShim(_ShowsViews, Function, metaclass=_StandsForFunctions):  # type: ignore[misc]
-    """``torch.jit.ScriptFunction``: compiled functions, whoever compiled them."""
+    """``torch.jit.ScriptFunction``: functions that PyTorch or rekindle compiled."""
 
 
 class CompilationUnitShim(CompilationUnit):

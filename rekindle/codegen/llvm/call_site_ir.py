@@ -1,4 +1,4 @@
-"""The C function of :mod:`rekindle.codegen.llvm.call_sites` that Python calls, in LLVM's language.
+"""The C function of :mod:`rekindle.codegen.llvm.call_sites` that Python calls, in LLVM IR.
 
 It reads the structures of :mod:`rekindle.codegen.llvm.launch_lookup_ir`.
 """

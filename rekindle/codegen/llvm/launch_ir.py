@@ -1,7 +1,8 @@
-"""Launch a kernel, in LLVM's language: find the launch that fits, allocate its results, run it.
+"""Launch a kernel, in LLVM IR: find the launch that fits, allocate its results, run it.
 
 The structures are those of :mod:`rekindle.codegen.llvm.launch_lookup_ir`. ``launch_kernel`` serves the C function that
-Python calls (:mod:`rekindle.codegen.llvm.call_site_ir`), and native plans, whose Tensors are no objects of Python.
+Python calls (:mod:`rekindle.codegen.llvm.call_site_ir`), and native plans, which hold
+``at::Tensor`` in frame slots.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ start:
   br i1 %none, label %no, label %launched
 launched:
   %kernel = load ptr, ptr %launch
-  ; Allocating a Tensor may run anything, and with it this launch for other sizes.
+  ; The numbers are copied: while the kernel runs without the GIL, another thread may rebind the launch to other sizes.
   %numbers_at = getelementptr %Launch, ptr %launch, i64 0, i32 1
   %numbers = load ptr, ptr %numbers_at
   %parameters_at = getelementptr %Launch, ptr %launch, i64 0, i32 5

@@ -121,7 +121,7 @@ def hardshrink(emit: Emitter, self: Tensor, lambd: float) -> Tensor:
 def prelu(emit: Emitter, self: Tensor, weight: Tensor) -> Tensor:
     rank, sizes = self.layout.rank, weight.layout.sizes
     if len(sizes) != 1 or rank == 0:
-        raise Unsupported("weights that are no vector")
+        raise Unsupported("weights of other than one dimension")
     if sizes[0] != 1:
         if rank < 2 or sizes[0] != self.layout.sizes[1]:
             raise Unsupported("weights of another number than the channels")

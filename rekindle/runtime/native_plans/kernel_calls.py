@@ -21,7 +21,7 @@ _NUMBERS: Final = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
 def write_kernel_call(writer: PlanWriter, instruction: Instruction) -> bool:
     """Write the launch of the kernel of a fused group, and the call of the group for when there is none.
 
-    It counts for nothing in what a native plan gains: a plan in Python calls a kernel as fast.
+    It adds to neither count that decides whether a native plan pays: a plan in Python calls a kernel as fast.
     """
     operation = instruction.operation
     if not isinstance(operation, FusionExecutor):

@@ -59,7 +59,7 @@ class AliasDbView:
         return self.ir.move_before_topologically_valid(node.ir, place.ir)
 
     def __str__(self) -> str:
-        """The pairs of values that may alias, one a line; the values in the wildcard set, which may be known outside
+        """The pairs of values that may alias, one a line; the values in the wildcard set, which may escape
         while the graph runs; and those that are written to."""
         lines = [f"%{a.name} may alias %{b.name}\n" for a, b in self._pairs()]
         for value in self._with_memory():

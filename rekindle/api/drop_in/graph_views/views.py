@@ -53,7 +53,7 @@ _views: Final[WeakValueDictionary[int, _View[Any]]] = WeakValueDictionary()
 
 
 class ValueView(_View[Value]):
-    """``torch._C.Value``. ``type()`` of a value of a trace tells the sizes that it had when it was recorded."""
+    """``torch._C.Value``. ``type()`` of a value of a trace includes the sizes that it had when it was recorded."""
 
     __slots__ = ()
 
@@ -391,7 +391,7 @@ class GraphView(_View[Graph]):
         return map(ValueView, list(self.ir.outputs))
 
     def nodes(self) -> Iterator[NodeView]:
-        """The nodes of the outermost block. The node at hand may be moved or destroyed meanwhile."""
+        """The nodes of the outermost block. The current node may be moved or destroyed during the iteration."""
         return map(NodeView, self.ir.nodes)
 
     def block(self) -> BlockView:
