@@ -352,6 +352,7 @@ DECLARATIONS: Final = "\n".join(
         *(f"declare double @llvm.{name}.f64(double)" for name in ("floor", "ceil", "roundeven", "fabs", "sqrt")),
         "declare double @llvm.copysign.f64(double, double)",
         "declare double @pow(double, double)",
+        *(f"declare {{ i64, i1 }} @llvm.{name}.with.overflow.i64(i64, i64)" for name in ("sadd", "ssub", "smul")),
         "",
     ]
 )

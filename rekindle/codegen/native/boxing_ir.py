@@ -11,8 +11,6 @@ _GOLDEN: Final = 0x9E3779B97F4A7C15 - 2**64
 """Spreads addresses over the high bits of their product with it."""
 
 _DECLARATIONS: Final = """
-declare ptr @malloc(i64)
-declare void @free(ptr)
 declare i64 @PyLong_AsLongLong(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare double @PyFloat_AsDouble(ptr)
@@ -43,10 +41,6 @@ declare void @Py_DecRef(ptr)
 @PyList_Type = external global i8
 @_Py_TrueStruct = external global i8
 @_Py_NoneStruct = external global i8
-declare { i64, i1 } @llvm.sadd.with.overflow.i64(i64, i64)
-declare { i64, i1 } @llvm.ssub.with.overflow.i64(i64, i64)
-declare { i64, i1 } @llvm.smul.with.overflow.i64(i64, i64)
-declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """
 
@@ -171,6 +165,32 @@ fill:
   ret ptr %new
 no:
   ret ptr null
+}}
+
+; What lists need of Python's objects (list_runtime_ir).
+define internal i1 @take_element(ptr %arena, ptr %origin, i64 %index, i64 %kind, ptr %word) {{
+  %is_string = icmp eq i64 %kind, 6
+  br i1 %is_string, label %character, label %element
+character:
+  %code = call i32 @PyUnicode_ReadChar(ptr %origin, i64 %index)
+  %wide = zext i32 %code to i64
+  store i64 %wide, ptr %word
+  ret i1 true
+element:
+  %object = call ptr @PyList_GetItem(ptr %origin, i64 %index)
+  %gone = icmp eq ptr %object, null
+  br i1 %gone, label %clear, label %take
+clear:
+  call void @PyErr_Clear()
+  ret i1 false
+take:
+  %good = call i1 @decode(ptr %arena, ptr %object, i64 %kind, ptr %word)
+  ret i1 %good
+}}
+
+define internal void @release(ptr %origin) {{
+  call void @Py_DecRef(ptr %origin)
+  ret void
 }}
 
 ; A number or a list of Python's as a word. 0: it is not of the class that it should be, or does not fit.
@@ -381,7 +401,7 @@ no:
 
 ; Every so often: let other threads run, and see whether somebody pressed Ctrl-C. 0: yes, Python's error is set.
 ; Whatever runs meanwhile, it does not touch lists of the arena.
-define internal i1 @breathe() noinline memory(inaccessiblemem: readwrite) {{
+define internal i1 @check_interrupts() noinline memory(inaccessiblemem: readwrite) {{
   %thread = call ptr @PyEval_SaveThread()
   call void @PyEval_RestoreThread(ptr %thread)
   %answer = call i32 @PyErr_CheckSignals()

@@ -1,12 +1,20 @@
 """Lists of numbers in LLVM's language. Strings of several characters are lists of code points, of the kind 6.
 
-A list has its elements as words of 64 bits; those of a list of lists are the places of lists. A list that came from
-Python (``origin``) has no elements at first: they are taken out of Python's list one by one until that has happened
-often enough, or until something is written; then all are. ``low`` is the first place that was written to since, and
-elements from ``first length`` on were appended.
+A list has its elements as words of 64 bits; those of a list of lists are the places of lists. A list may stand for a
+foreign object, its ``origin``: one of Python's. It has no elements at first: they are taken out of the object one by
+one until that has happened often enough, or until something is written; then all are. ``low`` is the first place that
+was written to since, and elements from ``first length`` on were appended.
 
 Memory comes from an arena, which begins on the stack, and is freed as a whole. Functions that may run out of it, or
 that meet elements that are not as they should be, say so by answering 0 or null: the region then is left to the plan.
+
+Nothing here is CPython's. What a region needs of the representation of foreign objects are three functions:
+
+- ``i1 @take_element(ptr arena, ptr origin, i64 index, i64 kind, ptr word)`` stores an element as a word;
+- ``void @release(ptr origin)`` ends the use of an object;
+- ``i1 @check_interrupts()`` returns false when the loop that calls it has to stop.
+
+:mod:`rekindle.codegen.native.boxing_ir` has them for Python's objects. A program without Python never has an origin.
 """
 
 from __future__ import annotations
@@ -17,9 +25,13 @@ MAX_MEMORY: Final = 1 << 29
 """How many bytes a region may use for lists, before it is left to the plan, which frees what it does not need."""
 
 TEXT: Final = """
-; blocks, cursor, limit, bytes in use, first list that came from Python; table of those, its capacity, their count
+declare ptr @malloc(i64)
+declare void @free(ptr)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+
+; blocks, cursor, limit, bytes in use, first list with an origin; table of those, its capacity, their count
 %Arena = type {{ ptr, ptr, ptr, i64, ptr, ptr, i64, i64 }}
-; length, capacity, elements, origin, next of Python's, kind, taken one by one, low, first length
+; length, capacity, elements, origin, next with an origin, kind, taken one by one, low, first length
 %List = type {{ i64, i64, ptr, ptr, ptr, i64, i64, i64, i64 }}
 
 define internal ptr @allocate(ptr %arena, i64 %bytes) {{
@@ -71,7 +83,7 @@ no:
   ret ptr null
 }}
 
-; Lists of Python are released too: another thread may have removed rows from the list that held them.
+; Origins are released too: another thread may have removed rows from the list that held them.
 define internal void @free_arena(ptr %arena) {{
 start:
   %inputs_at = getelementptr %Arena, ptr %arena, i64 0, i32 4
@@ -84,7 +96,7 @@ lists:
 drop:
   %origin_at = getelementptr %List, ptr %list, i64 0, i32 3
   %origin = load ptr, ptr %origin_at
-  call void @Py_DecRef(ptr %origin)
+  call void @release(ptr %origin)
   %next_at = getelementptr %List, ptr %list, i64 0, i32 4
   %next_list = load ptr, ptr %next_at
   br label %lists
@@ -125,26 +137,11 @@ define internal i1 @list_take_one(ptr %arena, ptr %list, i64 %index, ptr %word) 
   %kind_at = getelementptr %List, ptr %list, i64 0, i32 5
   %origin = load ptr, ptr %origin_at
   %kind = load i64, ptr %kind_at
-  %is_string = icmp eq i64 %kind, 6
-  br i1 %is_string, label %character, label %element
-character:
-  %code = call i32 @PyUnicode_ReadChar(ptr %origin, i64 %index)
-  %wide = zext i32 %code to i64
-  store i64 %wide, ptr %word
-  ret i1 true
-element:
-  %object = call ptr @PyList_GetItem(ptr %origin, i64 %index)
-  %gone = icmp eq ptr %object, null
-  br i1 %gone, label %clear, label %take
-clear:
-  call void @PyErr_Clear()
-  ret i1 false
-take:
-  %good = call i1 @decode(ptr %arena, ptr %object, i64 %kind, ptr %word)
+  %good = call i1 @take_element(ptr %arena, ptr %origin, i64 %index, i64 %kind, ptr %word)
   ret i1 %good
 }}
 
-; Take all elements out of Python's list, with room for some more.
+; Take all elements out of the origin, with room for some more.
 define internal i1 @list_take_all(ptr %arena, ptr %list) noinline {{
 start:
   %length = load i64, ptr %list
@@ -176,7 +173,7 @@ no:
   ret i1 false
 }}
 
-; An element of a list whose elements are still Python's.
+; An element of a list whose elements are still the origin's.
 define internal {{ i64, i1 }} @list_get_slowly(ptr %arena, ptr %list, i64 %index) noinline {{
   %word = alloca i64
   store i64 0, ptr %word
@@ -432,5 +429,5 @@ no:
 
 
 def lists_text() -> str:
-    """The functions above, for a module; they need those of :mod:`rekindle.codegen.native.boxing_ir`."""
+    """Return the functions above, for a module that has :func:`take_element` and its kin."""
     return TEXT.format(most_memory=MAX_MEMORY)

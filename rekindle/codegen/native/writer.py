@@ -210,7 +210,7 @@ class RegionWriter:
         self.line(f"br i1 {empty}, label %{rest}, label %{on}, !prof !1")
         self.start_block(rest)
         self.line(f"store i64 {_INTERRUPT_CHECK_INTERVAL}, ptr %fuel")
-        fine = self.emit("call i1 @breathe()")
+        fine = self.emit("call i1 @check_interrupts()")
         self.line(f"br i1 {fine}, label %{pause}, label %raised")
         self.start_block(pause)
         self.line(f"br label %{on}")
