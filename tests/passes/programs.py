@@ -164,7 +164,7 @@ def tells_zeros_apart(x: Tensor, n: int) -> tuple[float, float]:
     negative = -0.0
     if n > 1:
         negative = zero
-    return math.copysign(1.0, zero), math.copysign(1.0, negative)
+    return math.copysign(float(n), zero), math.copysign(float(n), negative)
 
 
 def _less_twice(a: Tensor, b: Tensor) -> Tensor:

@@ -180,6 +180,11 @@ def _takes_conditions_for_their_opposites(node: Any) -> bool:
     return changed
 
 
+def _partial_evaluation_takes_opposites(patch: Patch) -> None:
+    patch.setattr(constant_propagation, "propagate_condition", lambda node: False)
+    patch.setattr(partial_evaluation, "propagate_condition", _takes_conditions_for_their_opposites)
+
+
 def _takes_zeros_for_one(patch: Patch) -> None:
     def key(node: Any) -> object:
         return constant_pooling.value_key(node)
@@ -359,9 +364,15 @@ BROKEN = (
         plain(programs.ends_early),
     ),
     Broken(
+        "constant_propagation",
+        "takes conditions for their opposites",
+        replaced(constant_propagation, "propagate_condition", _takes_conditions_for_their_opposites),
+        plain(programs.asks_again),
+    ),
+    Broken(
         "partial_evaluation",
         "takes conditions for their opposites",
-        replaced(partial_evaluation, "_propagate_condition", _takes_conditions_for_their_opposites),
+        _partial_evaluation_takes_opposites,
         plain(programs.asks_again),
     ),
     Broken("inlining", "swaps arguments", _inlines_with_arguments_turned_round, plain(programs.calls_another)),

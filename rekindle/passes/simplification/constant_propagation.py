@@ -12,6 +12,17 @@
       block1():
         -> (%x)
 
+An operator on the output of a branch that is a constant either way is computed for both:
+
+.. code-block:: text
+
+    %2 : str = prim::If(%p)                               %6 : int = prim::If(%p)
+      block0():                                             block0():
+        -> (%text)                                            -> (%length)
+      block1():                             becomes         block1():
+        -> (%empty)                                           -> (%zero)
+    %6 : int = aten::len(%2)
+
 Only values that nobody can write to are computed: numbers, strings, None, devices and tuples of such. A node that
 raises an error is left to raise it when the program runs.
 """
@@ -21,7 +32,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from rekindle.analysis.constant_folding import may_fold
 from rekindle.analysis.constants import constant_bool, constant_int, constant_key, is_constant, value_of
@@ -70,16 +81,28 @@ def _propagate(block: Block) -> bool:
 
 
 def fold_node(node: Node) -> bool:
-    """Put constants in place of the outputs of ``node`` if its inputs are constants and it can be computed now; returns
-    whether anything changed."""
-    return _can_be_computed(node) and _compute(node)
+    """Put constants in place of the outputs of ``node`` if its inputs are constants, or one of them is a constant in
+    both branches of a ``prim::If``, and it can be computed now; returns whether anything changed."""
+    open_inputs = {value for value in node.inputs if not is_constant(value)}
+    if not open_inputs:
+        return _can_be_computed(node) and _compute(node)
+    if len(open_inputs) > 1 or len(node.outputs) != 1:
+        return False
+    (selected,) = open_inputs
+    is_selected = selected.node.kind == "prim::If" and all(is_constant(value) for value in _results(selected))
+    return is_selected and _can_be_computed(node) and _compute_in_branches(node, selected)
+
+
+def _results(selected: Value) -> list[Value]:
+    """Return what the branches of a ``prim::If`` return as one of its outputs."""
+    return [block.outputs[selected.offset] for block in selected.node.blocks]
 
 
 def _can_be_computed(node: Node) -> bool:
+    """Return whether an operator may run when the program is compiled, where its inputs are known."""
     if (
         node.kind in _NOT_FOLDED
         or not node.outputs
-        or not all(map(is_constant, node.inputs))
         or is_foreign(node.kind)  # it may do anything, and a program that is merely loaded must not run it
     ):
         return False
@@ -96,26 +119,8 @@ _VARARG_KINDS = frozenset({"prim::TupleConstruct"})
 
 def _compute(node: Node) -> bool:
     """Run the node now, and put constants in place of its outputs; returns whether that could be done."""
-    operator = node.operator
-    assert operator is not None
-    values = [value_of(value.node) for value in node.inputs]
-    if _may_be_huge(node) or not may_fold(operator, values):
-        return False
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            result = operator.operation_of(node)(*values)
-    except (MemoryError, RecursionError):
-        raise
-    except Exception:
-        # Whatever it is, the program is to raise it when it runs, if it comes here at all.
-        return False
-    if _is_huge(result):
-        return False
-    results = [result] if len(node.outputs) == 1 else list(result) if isinstance(result, (tuple, list)) else []
-    if len(results) != len(node.outputs):
-        return False
-    if not may_change("compute", node):
+    results = _results_of(node, [value_of(value.node) for value in node.inputs])
+    if results is None or not may_change("compute", node):
         return False
     changed = False
     for output, value in zip(node.outputs, results, strict=True):
@@ -126,6 +131,48 @@ def _compute(node: Node) -> bool:
     return changed
 
 
+def _compute_in_branches(node: Node, selected: Value) -> bool:
+    """Run the node for both values of ``selected``, and let the branches return the results."""
+    (output,) = node.outputs
+    constants = []
+    for chosen in _results(selected):
+        values = [value_of((chosen if value is selected else value).node) for value in node.inputs]
+        results = _results_of(node, values)
+        constant = None if results is None else _constant(output, results[0])
+        if constant is None:
+            return False
+        constants.append(constant)
+    if not may_change("compute", node):
+        return False
+    branch = selected.node
+    for block, constant in zip(branch.blocks, constants, strict=True):
+        block.add_output(block.append(constant).output)
+    output.replace_all_uses_with(branch.add_output(output.type).copy_metadata(output))
+    node.destroy()
+    return True
+
+
+def _results_of(node: Node, values: list[Any]) -> list[object] | None:
+    """Run the node on ``values``; None where that raises, or would take long."""
+    operator = node.operator
+    assert operator is not None
+    if _may_be_huge(node, values) or not may_fold(operator, values):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = operator.operation_of(node)(*values)
+    except (MemoryError, RecursionError):
+        raise
+    except Exception:
+        # Whatever it is, the program is to raise it when it runs, if it comes here at all.
+        return None
+    if _is_huge(result):
+        return None
+    results = [result] if len(node.outputs) == 1 else list(result) if isinstance(result, (tuple, list)) else []
+    return results if len(results) == len(node.outputs) else None
+
+
 _MAX_BITS = 63
 """Ints of more bits than this are not made constants: the text form, archives and kernels know 64."""
 
@@ -134,10 +181,9 @@ _LONGEST_TEXT = 1000
 """Texts of more characters are neither made nor computed with: a program would double one in every line."""
 
 
-def _may_be_huge(node: Node) -> bool:
+def _may_be_huge(node: Node, values: list[Any]) -> bool:
     """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``,
     ``"".ljust(10**9)``. The program may never come here."""
-    values = [value_of(value.node) for value in node.inputs]
     if any(isinstance(value, str) for value in values):
         return node.kind in _GROWING or any(
             len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
@@ -172,21 +218,29 @@ def _is_huge(result: object) -> bool:
 
 
 def _replace_by_constant(output: Value, value: object) -> bool:
+    constant = _constant(output, value)
+    if constant is None:
+        return False
+    constant.insert_before(output.node)
+    output.replace_all_uses_with(constant.output)
+    return True
+
+
+def _constant(output: Value, value: object) -> Node | None:
+    """Create a constant, not yet in a block, that may be used instead of ``output``; None where there is none."""
     graph = output.graph
     if value is None and not output.type.is_optional:
-        return False  # a cast behind what raises where it is None
+        return None  # a cast behind what raises where it is None
     keep_type = value is None or isinstance(value, tuple)
     type: Type | None = output.type if keep_type else None
     try:
         constant = graph.create_constant(value, type, output.node.range)
     except GraphError:
-        return False
+        return None
     if not constant.output.type.is_subtype_of(output.type):
-        return False  # a bool that was cast to a Scalar: its own type would not fit where it is used
+        return None  # a bool that was cast to a Scalar: its own type would not fit where it is used
     constant.callstack = output.node.callstack
-    constant.insert_before(output.node)
-    output.replace_all_uses_with(constant.output)
-    return True
+    return constant
 
 
 # --------------------------------------------------------------------------------------------------------- control flow
@@ -198,10 +252,23 @@ def _propagate_if(node: Node) -> bool:
         _propagate(chosen)
         inline_branch(node, chosen)
         return True
-    changed = False
+    changed = propagate_condition(node)
     for block in node.blocks:
         changed |= _propagate(block)
     return merge_outputs(node) or changed
+
+
+def propagate_condition(node: Node) -> bool:
+    """Use constants for the condition of a ``prim::If`` within its branches; returns whether it is used there."""
+    condition = node.input
+    changed = False
+    for use in list(condition.uses) if len(condition.uses) > 1 else ():
+        for block, value in zip(node.blocks, (True, False), strict=True):
+            if block.contains(use.user) and may_change("use the condition of", node):
+                constant = node.graph.create_constant(value, range=node.range)
+                use.user.replace_input(use.offset, block.prepend(constant).output)
+                changed = True
+    return changed
 
 
 def decided_branch(node: Node) -> Block | None:

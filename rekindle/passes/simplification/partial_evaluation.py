@@ -46,6 +46,7 @@ from rekindle.passes.simplification.constant_propagation import (
     fold_node,
     inline_branch,
     merge_outputs,
+    propagate_condition,
     remove_dead_loop,
     remove_invariants,
 )
@@ -275,19 +276,6 @@ def _only_reads(node: Node) -> bool:
     return all(isinstance(output.type, TensorType) or is_immutable(output.type) for output in node.outputs)
 
 
-def _propagate_condition(node: Node) -> bool:
-    """Use constants for the condition of a ``prim::If`` within its branches; returns whether it is used there."""
-    condition = node.input
-    changed = False
-    for use in list(condition.uses) if len(condition.uses) > 1 else ():
-        for block, value in zip(node.blocks, (True, False), strict=True):
-            if block.contains(use.user) and may_change("use the condition of", node):
-                constant = node.graph.create_constant(value, range=node.range)
-                use.user.replace_input(use.offset, block.prepend(constant).output)
-                changed = True
-    return changed
-
-
 def keeps_types(graphs: Iterable[Graph]) -> bool:
     """Return whether tensors keep dtype, rank and device as long as they live, and autocast stays as it is, while a
     program of ``graphs`` runs."""
@@ -455,7 +443,7 @@ class _Walk:
         if chosen is not None and may_change("choose a branch of", node):
             inline_branch(node, chosen)
             return True, before.next
-        changed = _propagate_condition(node)
+        changed = propagate_condition(node)
         for block in node.blocks:
             changed |= self.block(block)
         changed |= merge_outputs(node) | self._simplify(node)

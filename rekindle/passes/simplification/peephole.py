@@ -178,12 +178,15 @@ def shortest_text(value: Value) -> int:
 
 
 def _choice(at: RewriteSite) -> bool:
-    """``True if p else False`` is ``p``."""
+    """``True if p else False`` is ``p``, and ``False if p else True`` is ``not p``."""
     node = at.node
     changed = False
-    for output, then, otherwise in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
-        if output.has_uses and constant_bool(then) is True and constant_bool(otherwise) is False:
-            changed |= at.replace_uses(node.input, of=output)
+    for output, *results in zip(node.outputs, *(block.outputs for block in node.blocks), strict=True):
+        match [constant_bool(value) for value in results] if output.has_uses else []:
+            case [True, False]:
+                changed |= at.replace_uses(node.input, of=output)
+            case [False, True] if at.begin():
+                changed |= at.replace_uses(at.insert("aten::__not__", [node.input], types=[BOOL])[0], of=output)
     return changed
 
 
@@ -191,9 +194,15 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """The length of a list that was written out, and that of a shape."""
+    """The length of a list that was written out, that of an empty dict, and that of a shape."""
     node = at.node
     made = node.input.node
+    if (
+        made.kind == "prim::DictConstruct"
+        and not made.inputs
+        and all(use.user.kind == node.kind for use in made.output.uses)
+    ):
+        return at.fold(0)
     if made.kind == "prim::ListConstruct" and at.aliases.is_unwritten(made.output):
         return at.fold(len(made.inputs))
     if made.kind == "aten::size" and len(made.inputs) == 1 and at.aliases.is_unwritten(made.output, made.input):

@@ -51,6 +51,44 @@ graph(%x : int, %c : bool):
   %4 : (int, int, int) = prim::TupleConstruct(%y, %z, %w)
   return (%4)
 """,
+    "a condition is known within its branches": """
+graph(%x : int, %c : bool):
+  %true : bool = prim::Constant[value=1]()
+  %d : bool, %y : int = prim::If(%c)
+    block0():
+      -> (%true, %x)
+    block1():
+      %z : int = prim::If(%c)
+        block0():
+          %1 : int = aten::neg(%x)
+          -> (%1)
+        block1():
+          -> (%x)
+      -> (%c, %z)
+  %2 : (bool, int) = prim::TupleConstruct(%d, %y)
+  return (%2)
+""",
+    "operators on what is one constant or another": """
+graph(%x : int, %c : bool):
+  %none : str = prim::Constant[value=""]()
+  %text : str = prim::Constant[value="some"]()
+  %zero : int = prim::Constant[value=0]()
+  %s : str, %n : int, %m : int = prim::If(%c)
+    block0():
+      -> (%text, %zero, %x)
+    block1():
+      %one : int = prim::Constant[value=1]()
+      -> (%none, %one, %one)
+  %1 : int = aten::len(%s)
+  %2 : bool = aten::gt(%1, %zero)
+  %3 : bool = aten::__not__(%2)
+  %4 : int = aten::mul(%1, %1)
+  %5 : int = aten::mul(%1, %n)
+  %6 : int = aten::neg(%m)
+  %7 : int = aten::floordiv(%4, %n)
+  %8 : (int, bool, bool, int, int, int, int) = prim::TupleConstruct(%1, %2, %3, %4, %5, %6, %7)
+  return (%8)
+""",
     "a loop that never runs, and what a loop carries unchanged": """
 graph(%x : int, %n : int):
   %true : bool = prim::Constant[value=1]()

@@ -119,6 +119,15 @@ graph(%x : Tensor, %y : Tensor):
   %r : (int, Tensor, Tensor) = prim::TupleConstruct(%1, %2, %3)
   return (%r)
 """,
+    "the length of a dict that nobody else knows, and of one that has been passed on": """
+graph():
+  %d : Dict(str, int) = prim::DictConstruct()
+  %1 : int = aten::len(%d)
+  %e : Dict(str, int) = prim::DictConstruct()
+  %2 : int = aten::len(%e)
+  %r : (int, int, Dict(str, int)) = prim::TupleConstruct(%1, %2, %e)
+  return (%r)
+""",
     "the number of dimensions is the length of the shape": """
 graph(%x : Tensor):
   %s : int[] = aten::size(%x)
