@@ -15,6 +15,7 @@ from rekindle.codegen.llvm.library import MissingSymbolError
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
 from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
 from rekindle.codegen.plan_runtime import (
+    attribute_check_ir,
     call_ir,
     container_ir,
     control_ir,
@@ -85,6 +86,7 @@ _SUPPORT: Final = (
     control_ir.CONTROL,
     entry_ir.ENTRY,
     type_check_ir.TYPE_CHECK,
+    attribute_check_ir.ATTRIBUTE_CHECK,
 )
 
 

@@ -229,6 +229,7 @@ class GraphVersions:
     def _version_of(self, graph: Graph, started: float) -> Version:
         """What runs ``graph``, made since ``started``."""
         version = Version.of(graph, self._record.name)
+        self.facts.use_machine_code()
         version.seconds = time.perf_counter() - started
         return version
 

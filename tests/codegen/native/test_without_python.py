@@ -44,6 +44,7 @@ define i32 @{name}({parameters}) {{
 }}
 """
 
+
 def collatz(n: int) -> int:
     longest = 0
     for start in range(1, n):
