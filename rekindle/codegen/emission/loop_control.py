@@ -78,25 +78,41 @@ class LoopControl:
 
     def nested(self, loops: Sequence[int], bases: Bases, body: Callable[[Bases, str], None], done: str = "0") -> None:
         """Walk all of ``loops``. ``body`` takes where it stands, and the how manieth iteration it is."""
+        self.unrolled(loops, bases, lambda inner, number, _: body(inner, number), 1, done)
+
+    def unrolled(
+        self,
+        loops: Sequence[int],
+        bases: Bases,
+        body: Callable[[Bases, str, int], None],
+        copies: int,
+        done: str = "0",
+    ) -> None:
+        """Do the same, with ``copies`` iterations of the innermost loop at a time. ``body`` takes the copy's number
+        too."""
         if not loops:
-            body(bases, done)
+            body(bases, done, 0)
             return
-        f, tag = self.f, self.f.name()
-        loop = loops[0]
-        at = self.counter("0")
-        now = self.test(at, self.sizes[loop], tag)
-        number = now
-        if done != "0":
-            number = f.emit_value(f"add i64 {f.emit_value(f'mul i64 {done}, {self.sizes[loop]}')}, {now}")
-        moved = list(bases)
-        for index, access in enumerate(self.nest.accesses):
-            if not access.is_invariant:
-                step = f.emit_value(f"mul i64 {now}, {self.strides[index][loop]}")
-                moved[index] = f.emit_value(f"getelementptr i8, ptr {bases[index]}, i64 {step}")
-        self.nested(loops[1:], moved, body, number)
-        f.emit(f"store i64 {f.emit_value(f'add i64 {now}, 1')}, ptr {at}")
-        f.emit(f"br label %test.{tag}")
-        f.label(f"done.{tag}")
+        f, loop = self.f, loops[0]
+
+        def iterations(first: str, count: int) -> None:
+            for copy in range(count):
+                now = first if copy == 0 else f.emit_value(f"add i64 {first}, {copy}")
+                number = now
+                if done != "0":
+                    number = f.emit_value(f"add i64 {f.emit_value(f'mul i64 {done}, {self.sizes[loop]}')}, {now}")
+                moved = list(bases)
+                for index, access in enumerate(self.nest.accesses):
+                    if not access.is_invariant:
+                        step = f.emit_value(f"mul i64 {now}, {self.strides[index][loop]}")
+                        moved[index] = f.emit_value(f"getelementptr i8, ptr {bases[index]}, i64 {step}")
+                if len(loops) > 1:
+                    self.unrolled(loops[1:], moved, body, copies, number)
+                else:
+                    body(moved, number, copy)
+
+        widths = sorted({copies, 1}, reverse=True) if len(loops) == 1 else [1]
+        self.blocks(self.sizes[loop], widths, iterations)
 
     def vectors(self, length: str, widest: int, body: Callable[[str, str | None, int], None]) -> None:
         """Walk ``length`` elements by vectors: ``widest`` at a time, then one, then one under a mask. ``body`` takes

@@ -30,6 +30,8 @@ WAYS: Final = 4
 """How many vectors are folded beside each other …"""
 LARGE: Final = 60
 """… unless an element consists of more expressions than this."""
+ACCUMULATORS: Final = 8
+"""How many vectors are folded beside each other where they go across rows."""
 
 PARAMETERS = "ptr %pointers, ptr %parameters, ptr %arguments"
 RANGE = f"{PARAMETERS}, i64 %begin, i64 %end"
@@ -61,6 +63,20 @@ def ways_of(phase: Phase) -> int:
     values = [each.value for each in phase.reductions] + [each.value for each in phase.stores]
     size = sum(len(subexpressions(value)) for value in values)
     return WAYS if size <= LARGE else 1
+
+
+def rows_at_a_time(phase: Phase, vectors: int) -> int:
+    """How many rows it works on at a time, where ``vectors`` go across rows: a fold waits for the one before it in the
+    same column."""
+    if phase.stores or ways_of(phase) == 1 or any(part.kind in SCANS for part in parts_of(phase)):
+        return 1
+    return max(1, ACCUMULATORS // (vectors * max(len(phase.reductions), 1)))
+
+
+def parts_of(phase: Phase) -> Iterable[Expression]:
+    """Every expression of a phase, operands first."""
+    roots = [store.value for store in phase.stores] + [each.value for each in phase.reductions]
+    return dict.fromkeys(part for root in roots for part in subexpressions(root))
 
 
 @dataclass(slots=True)
@@ -261,23 +277,29 @@ class NestWriter:
         for phase in self.nest.phases:
             for mine, place in zip(known, places, strict=True):
                 self.write_what_stays(phase, mine, bases, place, mask)
+            count = len(places)
+            rows = rows_at_a_time(phase, count)
             folds = [
-                ReductionWriter(self.f, each, self.lanes, self.walks.variable, len(places)) for each in phase.reductions
+                ReductionWriter(self.f, each, self.lanes, self.walks.variable, rows * count)
+                for each in phase.reductions
             ]
             for fold in folds:
                 fold.begin()
-            self._begin_scans(phase, len(places))
+            self._begin_scans(phase, count)
 
-            def body(inner: Bases, done: str, phase: Phase = phase, folds: list[ReductionWriter] = folds) -> None:
+            def body(
+                inner: Bases, done: str, row: int, phase: Phase = phase, folds: list[ReductionWriter] = folds
+            ) -> None:
                 for way, (mine, place) in enumerate(zip(known, places, strict=True)):
                     values = self.elements(phase, inner, mine, place, mask, way)
                     for fold in folds:
                         number = spread(self.f, done, "i64", self.lanes) if fold.slots > 1 else ""
-                        fold.take(values.write(fold.reduction.value), number, None, way)
+                        fold.take(values.write(fold.reduction.value), number, None, row * len(places) + way)
 
-            self.walks.nested(self.nest.reduction_loops, bases, body)
+            self.walks.unrolled(self.nest.reduction_loops, bases, body, rows)
             for way, mine in enumerate(known):
-                mine.update({fold.reduction.result: fold.lane_results(way) for fold in folds})
+                ways = range(way, rows * count, count)
+                mine.update({fold.reduction.result: fold.lane_results(ways) for fold in folds})
         for mine, place in zip(known, places, strict=True):
             values = self._expressions(bases, place, mask, mine)
             for store in self.nest.last:
@@ -317,18 +339,13 @@ class NestWriter:
     def write_what_stays(self, phase: Phase, known: Known, bases: Bases, at: str, mask: str | None) -> None:
         """Compute in front of a phase what is the same for all of its elements."""
         values = self._expressions(bases, at, mask, known)
-        for part in self._parts(phase):
+        for part in parts_of(phase):
             if part.kind != "constant" and part not in known and not self.dependence.varies(part):
                 values.write(part)
 
-    @staticmethod
-    def _parts(phase: Phase) -> Iterable[Expression]:
-        roots = [store.value for store in phase.stores] + [each.value for each in phase.reductions]
-        return dict.fromkeys(part for root in roots for part in subexpressions(root))
-
     def _begin_scans(self, phase: Phase, ways: int) -> None:
         self.scans.clear()
-        for part in self._parts(phase):
+        for part in parts_of(phase):
             if part.kind in SCANS:
                 for way in range(ways):
                     place = self.walks.variable(held_type(part, self.lanes, self.nest.vectorizes_outer))

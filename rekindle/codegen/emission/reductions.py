@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -107,16 +107,20 @@ class ReductionWriter:
 
     # ----------------------------------------------------------------------------------------------------- what it gave
 
-    def lane_results(self, way: int) -> str:
-        """The results of vector ``way``, each lane by itself."""
-        return self._loaded(self.places[way])[-1]
+    def lane_results(self, ways: Iterable[int]) -> str:
+        """Return the results of the vectors ``ways`` together, each lane by itself."""
+        return self._together(ways)[-1]
+
+    def _together(self, ways: Iterable[int]) -> Values:
+        """Fold some of the vectors into one; how many they are, is a power of two."""
+        values = [self._loaded(self.places[way]) for way in ways]
+        while len(values) > 1:
+            values = [self._both(a, b, self.lanes) for a, b in zip(values[::2], values[1::2], strict=True)]
+        return values[0]
 
     def end(self) -> Values:
         """The result of all lanes and vectors, as single elements."""
-        values = [self._loaded(places) for places in self.places]
-        while len(values) > 1:
-            values = [self._both(a, b, self.lanes) for a, b in zip(values[::2], values[1::2], strict=True)]
-        found, lanes = values[0], self.lanes
+        found, lanes = self._together(range(len(self.places))), self.lanes
         while lanes > 1:  # halves are folded until one is left
             half = lanes // 2
             found = self._both(self._half(found, lanes, 0), self._half(found, lanes, half), half)
