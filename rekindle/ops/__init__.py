@@ -27,7 +27,6 @@ from rekindle.ops.tensor import (
     autograd as autograd,
     devices as devices,
     neural as neural,
-    onednn_ops as onednn_ops,
     pass_created_ops as pass_created_ops,
     tensors as tensors,
 )

@@ -21,7 +21,6 @@ from rekindle.autodiff import CreateDifferentiableGraphs
 from rekindle.codegen.fusible import is_computed
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
-from rekindle.ops.tensor.onednn_ops import CAN_PACK
 from rekindle.passes import (
     AnnotateWarns,
     BatchMM,
@@ -182,7 +181,7 @@ FREEZING_CLEANUP: tuple[Pass, ...] = (ConstantPooling(), CommonSubexpressionElim
 """Runs last."""
 
 MACHINE_SPECIFIC: tuple[Pass, ...] = (
-    *((PackWeights(),) if CAN_PACK else ()),
+    PackWeights(),
     DeadCodeElimination(),
     ConstantPooling(),
 )

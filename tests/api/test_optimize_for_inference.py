@@ -14,10 +14,7 @@ from torch import Tensor, nn
 import rekindle
 from rekindle.errors import NotScriptableError
 from rekindle.ir.verifier import verify
-from rekindle.ops.tensor.onednn_ops import CAN_PACK
 from tests.api.test_frozen_numerics import FrozenNorm, kinds, network, random_statistics
-
-pytestmark = pytest.mark.skipif(not CAN_PACK, reason="this build of PyTorch has no oneDNN")
 
 
 def images(*shape: int) -> Tensor:

@@ -1,4 +1,4 @@
-"""Convolutions and linear maps of constant weights go to oneDNN, with the activation behind them.
+"""Replace convolutions and linear maps of constant weights by operators that choose the fastest kernel.
 
 .. code-block:: text
 
@@ -22,7 +22,7 @@ An addition to what a convolution alone gives (``x + conv(y)``, the way round a 
 Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
 mind. What looks at the order of a result in memory gets it in the order that it had.
 
-What these kinds do with inputs that oneDNN cannot take stands in :mod:`rekindle.ops.tensor.onednn_ops`.
+What runs these kinds, and how it is chosen: :mod:`rekindle.codegen.convolution.packed_operators`.
 """
 
 from __future__ import annotations

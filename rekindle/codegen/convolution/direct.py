@@ -1,0 +1,237 @@
+"""Convolutions with constant weights by :mod:`rekindle.codegen.convolution.direct_ir`: packing, sizes and calls."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from rekindle.codegen.convolution.direct_ir import (
+    VECTORS,
+    WORDS,
+    Activation,
+    Word,
+    function_name,
+    lanes_of,
+    module_text,
+    rows_of,
+)
+from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
+from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.llvm.target import Target, host_target
+
+LONGEST_SUM: Final = 256
+"""How many products are added to one number before the sum is added to the result."""
+_CHUNK: Final = range(32, 193)
+"""How many channels a chunk has, where there are more."""
+_GRAIN: Final = 1 << 19
+"""Multiplications for which another thread is worth its start."""
+_MOST_SIZES: Final = 256
+"""Of how many sizes of images what a call needs is kept."""
+_LAST: Final = torch.channels_last
+
+Function = Callable[[int, int, int, int, int], None]
+"""Called with the addresses of the words, the image, the residual or 0, and the output, and with how many threads."""
+
+
+@cache
+def _function(kind: str, rows: int, target: Target) -> Function | None:
+    """The function of a kind of convolution; None where this platform lacks what it calls."""
+    name = function_name(kind, rows)
+    text = module_text(target, kind, rows)
+    entry = wrapper_ir(name, ["ptr", "ptr", "ptr", "ptr", "i64"], None, without_gil=True)
+    try:
+        return python_function(compile_module(with_declarations(text + entry), target=target), name)
+    except MissingSymbolError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """The numbers of a convolution of images: pairs for rows and columns."""
+
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+
+    def output_sizes(self, image: torch.Size, weight: torch.Size) -> tuple[int, int, int, int]:
+        """Return the sizes of the result; not positive where the kernel does not fit into the image."""
+        height, width = (
+            (size + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+            for size, padding, dilation, kernel, stride in zip(
+                image[2:], self.padding, self.dilation, weight[2:], self.stride, strict=True
+            )
+        )
+        return image[0], weight[0], height, width
+
+
+@dataclass(slots=True)
+class _Part:
+    """The channels of one group: words for a call, and where they begin in the image and in the output, in bytes."""
+
+    words: Any
+    address: int
+    image: int
+    output: int
+
+
+@dataclass(slots=True)
+class _Call:
+    """What calls with images of one size share."""
+
+    function: Function
+    parts: list[_Part]
+    sizes: tuple[int, int, int, int]
+    most_threads: int
+
+
+@dataclass(slots=True)
+class DirectConvolution:
+    """A convolution of float32 images on the CPU whose ``weight`` (output channels, input channels of a group, rows,
+    columns) and ``bias`` do not change."""
+
+    weight: Tensor
+    bias: Tensor | None
+    geometry: Geometry
+    activation: Activation
+    target: Target = field(default_factory=host_target)
+    _weights: list[Tensor] = field(default_factory=list)
+    _biases: list[Tensor] = field(default_factory=list)
+    _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
+    """By the sizes of images, of the latest sizes that were seen."""
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each channel is convolved for itself."""
+        return self.weight.shape[1] == 1 and self.weight.shape[0] == self.geometry.groups > 1
+
+    def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
+        """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
+        None for sizes that there is no code for."""
+        call = self._calls[image.shape] if image.shape in self._calls else self._prepare(image.shape)
+        if call is None:
+            return None
+        padded = self._padded(image)
+        output = torch.empty(call.sizes, dtype=torch.float32, memory_format=_LAST)
+        added = 0
+        if residual is not None:
+            residual = residual.contiguous(memory_format=_LAST)
+            added = residual.data_ptr()
+        threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
+        first, written = padded.data_ptr(), output.data_ptr()
+        for part in call.parts:
+            beside = added + part.output if added else 0
+            call.function(part.address, first + part.image, beside, written + part.output, threads)
+        return output
+
+    def _padded(self, image: Tensor) -> Tensor:
+        """The image in channels-last order, with zeros around it."""
+        image = image.contiguous(memory_format=_LAST)
+        rows, columns = self.geometry.padding
+        if rows or columns:
+            # PyTorch may choose the other order for an image of one element.
+            image = functional.pad(image, (columns, columns, rows, rows)).contiguous(memory_format=_LAST)
+        return image
+
+    # --------------------------------------------------------------------------------------------------------- sizes
+
+    def _prepare(self, image: torch.Size) -> _Call | None:
+        sizes = self.geometry.output_sizes(image, self.weight.shape)
+        made = self._call_for(image, sizes) if min(sizes) > 0 else None
+        if len(self._calls) >= _MOST_SIZES:
+            self._calls.pop(next(iter(self._calls)), None)
+        self._calls[image] = made
+        return made
+
+    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
+        positions = sizes[0] * sizes[2] * sizes[3]
+        rows = next(each for each in rows_of(self.target) if each <= positions)
+        function = _function("depthwise" if self.is_depthwise else "dense", rows, self.target)
+        if function is None:
+            return None
+        if not self._weights:
+            self._pack()
+        tiles = -(-positions // rows)
+        parts = [self._part(number, image, sizes, positions, tiles) for number in range(len(self._weights))]
+        work = positions * self.weight.numel() // len(parts)
+        return _Call(function, parts, sizes, max(1, min(work // _GRAIN, parts[0].words[Word.TASKS])))
+
+    def _part(
+        self, number: int, image: torch.Size, sizes: tuple[int, int, int, int], positions: int, tiles: int
+    ) -> _Part:
+        weight, geometry = self.weight, self.geometry
+        outputs = weight.shape[0] // len(self._weights)
+        inputs = weight.shape[1]
+        pixel = image[1] * 4
+        line = (image[3] + 2 * geometry.padding[1]) * pixel
+        block = VECTORS * lanes_of(self.target)
+        whole, rest = divmod(outputs, block)
+        columns, run = weight.shape[3], inputs
+        if geometry.dilation[1] == 1 and geometry.groups == 1:  # the columns of a row lie side by side
+            columns, run = 1, columns * run
+        chunk = _chunk(run) if weight[0].numel() > LONGEST_SUM else run
+        words = (ctypes.c_int64 * WORDS)()
+        numbers = {
+            Word.WEIGHTS: self._weights[number].data_ptr(),
+            Word.BIAS: self._biases[number].data_ptr(),
+            Word.POSITIONS: positions,
+            Word.WIDTH: sizes[3],
+            Word.HEIGHT: sizes[2],
+            Word.IMAGE_STEP: (image[2] + 2 * geometry.padding[0]) * line,
+            Word.ROW_STEP: geometry.stride[0] * line,
+            Word.COLUMN_STEP: geometry.stride[1] * pixel,
+            Word.KERNEL_ROWS: weight.shape[2],
+            Word.KERNEL_COLUMNS: columns,
+            Word.KERNEL_ROW_STEP: geometry.dilation[0] * line,
+            Word.KERNEL_COLUMN_STEP: geometry.dilation[1] * pixel,
+            Word.CHUNKS: run // chunk,
+            Word.CHANNELS: chunk,
+            Word.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
+            Word.OUTPUT_STEP: weight.shape[0] * 4,
+            Word.BLOCKS: whole,
+            Word.REST: rest,
+            Word.TILES: tiles,
+            Word.BLOCK_BYTES: weight[0].numel() * block * 4,
+            Word.ACTIVATION: self.activation,
+            Word.TASKS: tiles * (whole + (rest > 0)),
+        }
+        for word, value in numbers.items():
+            words[word] = int(value)
+        return _Part(words, ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
+
+    # ------------------------------------------------------------------------------------------------------- packing
+
+    def _pack(self) -> None:
+        """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors."""
+        parts = 1 if self.is_depthwise else self.geometry.groups
+        weights = self.weight.detach().chunk(parts)
+        bias = torch.zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()
+        block, lanes = VECTORS * lanes_of(self.target), lanes_of(self.target)
+        for weight, own_bias in zip(weights, bias.chunk(parts), strict=True):
+            outputs = weight.shape[0]
+            table = weight.permute(2, 3, 1, 0).reshape(-1, outputs)
+            found = [table[:, first : first + block].reshape(-1) for first in range(0, outputs - block + 1, block)]
+            rest = outputs % block
+            if rest:
+                width = lanes if rest <= lanes else block
+                padded = table.new_zeros(table.shape[0], width)
+                padded[:, :rest] = table[:, outputs - rest :]
+                found.append(padded.reshape(-1))
+            self._weights.append(torch.cat(found))
+            padded_bias = own_bias.new_zeros(-(-outputs // block) * block)
+            padded_bias[:outputs] = own_bias
+            self._biases.append(padded_bias)
+
+
+def _chunk(run: int) -> int:
+    """How many channels to add up before the sum is added to the result: a divisor, where there is one that is neither
+    short nor long."""
+    return next((each for each in reversed(_CHUNK) if run % each == 0), run)

@@ -1,0 +1,191 @@
+"""Direct convolutions beside PyTorch's in 64-bit floats: all geometries, odd sizes, hostile numbers, guard pages."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import Tensor
+
+from rekindle.codegen.convolution import direct
+from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
+from rekindle.codegen.convolution.direct_ir import Activation
+from rekindle.codegen.llvm.target import named_target
+from rekindle.errors import RekindleError
+from tests.codegen.test_bounds import Guarded
+
+LAST = torch.channels_last
+
+
+def reference(
+    image: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, residual: Tensor | None, relu: bool
+) -> Tensor:
+    wide = [None if each is None else each.double() for each in (weight, bias, residual)]
+    assert wide[0] is not None
+    result = torch.conv2d(
+        image.double(), wide[0], wide[1], geometry.stride, geometry.padding, geometry.dilation, geometry.groups
+    )
+    result = result if wide[2] is None else result + wide[2]
+    return result.relu() if relu else result
+
+
+def tolerance(image: Tensor, weight: Tensor) -> float:
+    """What rounding may amount to: so many sums of numbers of this size."""
+    terms = weight[0].numel()
+    return 4 * torch.finfo(torch.float32).eps * math.sqrt(terms) * float(image.abs().max() * weight.abs().max() + 1)
+
+
+PAIRS = st.tuples(st.integers(1, 3), st.integers(1, 3))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Tensor, Tensor, Tensor | None, Geometry, bool, bool]:
+    kind = draw(st.sampled_from(["dense", "grouped", "depthwise"]))
+    kernel = draw(st.tuples(st.integers(1, 5), st.integers(1, 5)))
+    stride, dilation = draw(PAIRS), draw(PAIRS)
+    padding = draw(st.tuples(st.integers(0, 3), st.integers(0, 3)))
+    if kind == "depthwise":
+        groups = draw(st.integers(2, 70))
+        inputs, outputs = groups, groups
+    else:
+        groups = 1 if kind == "dense" else draw(st.integers(2, 3))
+        inputs, outputs = groups * draw(st.integers(1, 70)), groups * draw(st.integers(1, 70))
+    size = [draw(st.integers(1, 9)) + dilation[axis] * (kernel[axis] - 1) for axis in (0, 1)]
+    batch = draw(st.integers(1, 3))
+    generator = torch.Generator().manual_seed(draw(st.integers(0, 1000)))
+    image = torch.randn(batch, inputs, *size, generator=generator)
+    if draw(st.booleans()):
+        image = image.contiguous(memory_format=LAST)
+    weight = torch.randn(outputs, inputs // groups, *kernel, generator=generator)
+    bias = torch.randn(outputs, generator=generator) if draw(st.booleans()) else None
+    return image, weight, bias, Geometry(stride, padding, dilation, groups), draw(st.booleans()), draw(st.booleans())
+
+
+@given(cases())
+@settings(max_examples=150, deadline=None)
+def test_it_is_the_convolution(case: tuple[Tensor, Tensor, Tensor | None, Geometry, bool, bool]) -> None:
+    image, weight, bias, geometry, relu, adds = case
+    convolution = DirectConvolution(weight, bias, geometry, Activation.RELU if relu else Activation.NONE)
+    sizes = geometry.output_sizes(image.shape, weight.shape)
+    residual = torch.randn(sizes, generator=torch.Generator().manual_seed(1)) if adds else None
+    found = convolution.run(image, residual)
+    if found is None:
+        pytest.fail("there is code for it on this platform")
+    expected = reference(image, weight, bias, geometry, residual, relu)
+    assert found.shape == expected.shape
+    assert found.is_contiguous(memory_format=LAST)
+    assert (found - expected).abs().max() <= tolerance(image, weight)
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("groups", [1, 2, 24])
+def test_older_processors(level: str, groups: int) -> None:
+    try:
+        target = named_target(level)
+    except RekindleError as error:
+        pytest.skip(str(error))
+    image, weight = torch.randn(2, 24, 9, 7), torch.randn(24, 24 // groups, 3, 3)
+    geometry = Geometry((1, 2), (1, 1), (1, 1), groups)
+    found = DirectConvolution(weight, None, geometry, Activation.NONE, target).run(image, None)
+    assert found is not None
+    assert (found - reference(image, weight, None, geometry, None, False)).abs().max() <= tolerance(image, weight)
+
+
+def test_no_more_than_the_sizes_allow() -> None:
+    """PyTorch's operator reports a kernel that is larger than the image."""
+    convolution = DirectConvolution(torch.randn(4, 3, 5, 5), None, Geometry((1, 1), (0, 0), (1, 1), 1), Activation.NONE)
+    assert convolution.run(torch.randn(1, 3, 4, 9), None) is None
+
+
+@pytest.mark.parametrize("channels", [64, 192, 512, 2048, 251])
+def test_long_sums_lose_no_more_digits_than_pytorch(channels: int) -> None:
+    generator = torch.Generator().manual_seed(channels)
+    image = torch.randn(1, channels, 6, 6, generator=generator)
+    weight = torch.randn(40, channels, 3, 3, generator=generator)
+    geometry = Geometry((1, 1), (1, 1), (1, 1), 1)
+    found = DirectConvolution(weight, None, geometry, Activation.NONE).run(image, None)
+    assert found is not None
+    exact = reference(image, weight, None, geometry, None, False)
+    torchs = torch.conv2d(image, weight, None, padding=1)
+    error, torchs_error = ((each - exact).square().mean().sqrt() for each in (found, torchs))
+    assert error <= (2 if channels != 251 else 6) * torchs_error, "a prime number of channels has no chunks"
+
+
+@pytest.mark.parametrize("groups", [1, 8])
+def test_infinite_numbers_and_nan_reach_what_they_reach_in_pytorch(groups: int) -> None:
+    generator = torch.Generator().manual_seed(3)
+    image = torch.randn(1, 8, 9, 9, generator=generator)
+    image[0, 2, 4, 4], image[0, 5, 0, 0], image[0, 6, 8, 8] = torch.inf, torch.nan, -torch.inf
+    weight = torch.randn(8, 8 // groups, 3, 3, generator=generator)
+    for relu in (False, True):
+        geometry = Geometry((1, 1), (1, 1), (1, 1), groups)
+        activation = Activation.RELU if relu else Activation.NONE
+        found = DirectConvolution(weight, None, geometry, activation).run(image, None)
+        assert found is not None
+        expected = reference(image, weight, None, geometry, None, relu)
+        assert torch.equal(found.isnan(), expected.isnan())
+        assert torch.equal(found.isinf(), expected.isinf())
+
+
+def test_numbers_of_many_magnitudes_and_denormals() -> None:
+    generator = torch.Generator().manual_seed(4)
+    scale = torch.logspace(-38, 3, 24)[None, :, None, None]
+    image, weight = (
+        torch.randn(1, 24, 7, 7, generator=generator) * scale,
+        torch.randn(20, 24, 1, 1, generator=generator),
+    )
+    geometry = Geometry((1, 1), (0, 0), (1, 1), 1)
+    found = DirectConvolution(weight, None, geometry, Activation.NONE).run(image, None)
+    assert found is not None
+    assert (found - reference(image, weight, None, geometry, None, False)).abs().max() <= tolerance(image, weight)
+    tiny = torch.full((1, 2, 3, 3), 1e-42)
+    found = DirectConvolution(torch.ones(2, 1, 1, 1), None, Geometry((1, 1), (0, 0), (1, 1), 2), Activation.NONE).run(
+        tiny, None
+    )
+    assert found is not None
+    assert torch.equal(found, tiny)
+
+
+@pytest.mark.parametrize("at_end", [False, True])
+@pytest.mark.parametrize(("channels", "groups"), [(3, 1), (24, 1), (33, 3), (17, 17), (40, 40)])
+def test_nothing_beside_the_tensors_is_touched(
+    channels: int, groups: int, at_end: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator = torch.Generator().manual_seed(5)
+    image = torch.randn(1, channels, 5, 6, generator=generator).contiguous(memory_format=LAST)
+    outputs = channels if groups == channels else groups * 13
+    weight = torch.randn(outputs, channels // groups, 2, 3, generator=generator)
+    geometry = Geometry((1, 1), (0, 0), (1, 1), groups)
+    expected = reference(image, weight, None, geometry, None, False)
+    kept = []
+
+    def guarded(like: Tensor) -> Tensor:
+        kept.append(Guarded(like.numel() * like.element_size(), at_end))
+        return kept[-1].tensor(like)
+
+    empty = torch.empty
+    monkeypatch.setattr(direct.torch, "empty", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0)))
+    convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
+    found = convolution.run(guarded(image), guarded(expected.float().contiguous(memory_format=LAST)))
+    assert found is not None
+    assert (found - 2 * expected).abs().max() <= 4 * tolerance(image, weight)
+
+
+def test_threads_share_the_tasks() -> None:
+    image, weight = torch.randn(2, 64, 30, 31), torch.randn(72, 64, 3, 3)
+    convolution = DirectConvolution(weight, None, Geometry((1, 1), (1, 1), (1, 1), 1), Activation.NONE)
+    before = torch.get_num_threads()
+    results = []
+    try:
+        for threads in (1, 2, 3, 7):
+            torch.set_num_threads(threads)
+            results.append(convolution.run(image, None))
+    finally:
+        torch.set_num_threads(before)
+    first, *others = results
+    assert first is not None
+    for each in others:
+        assert each is not None
+        assert torch.equal(each, first), "each number is computed by one thread, in the same order"

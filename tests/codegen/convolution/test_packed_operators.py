@@ -1,0 +1,120 @@
+"""How kernels for constant weights are chosen: by measuring them, with the operators that stood there as the last."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.codegen.convolution import packed_operators
+from rekindle.codegen.convolution.packed_operators import Selection
+
+
+def slow(input: Tensor, other: Tensor | None) -> Tensor | None:
+    finish = time.thread_time() + 2e-3
+    while time.thread_time() < finish:
+        pass
+    return input + 1
+
+
+def fast(input: Tensor, other: Tensor | None) -> Tensor | None:
+    return input + 1
+
+
+def cannot(input: Tensor, other: Tensor | None) -> Tensor | None:
+    return None
+
+
+def raises(input: Tensor, other: Tensor | None) -> Tensor | None:
+    raise RuntimeError("sizes do not fit")
+
+
+def writes(input: Tensor, other: Tensor | None) -> Tensor | None:
+    assert other is not None
+    return other.add_(input)
+
+
+@pytest.mark.parametrize("candidates", [[slow, fast], [fast, slow], [cannot, fast], [slow, raises, cannot, fast, slow]])
+def test_the_fastest_is_chosen(candidates: list[packed_operators.Candidate]) -> None:
+    selection = Selection(candidates)
+    assert torch.equal(selection.run(torch.zeros(3), None), torch.ones(3))
+    assert list(selection.chosen.values()) == [fast]
+
+
+def test_inputs_of_about_a_size_share_a_choice() -> None:
+    selection = Selection([fast])
+    for size in (64, 65, 127, 128, 255, 64):
+        selection.run(torch.zeros(size), None)
+    selection.run(torch.zeros(1, 2, 4, 8).contiguous(memory_format=torch.channels_last), None)
+    assert sorted(selection.chosen) == [(7, False), (7, True), (8, False)]
+
+
+def test_measuring_does_not_write_to_what_is_added() -> None:
+    other = torch.ones(4)
+    result = Selection([writes, writes]).run(torch.ones(4), other)
+    assert result is other
+    assert torch.equal(other, torch.full((4,), 2.0)), "one call has added to it"
+
+
+def test_where_none_can_the_last_one_reports_why() -> None:
+    selection = Selection([cannot, raises])
+    with pytest.raises(RuntimeError, match=r"^sizes do not fit$"):
+        selection.run(torch.zeros(3), None)
+
+
+@pytest.mark.parametrize("forced", [0, 1, -1])
+def test_every_candidate_gives_the_same_answers(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever is chosen: the first is our own kernel, the last PyTorch's."""
+    torch.manual_seed(0)
+    monkeypatch.setattr(Selection, "_fastest", lambda self, input, other: self.candidates[forced])
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.stem = nn.Conv2d(3, 24, 3, stride=2, padding=1)
+            self.depthwise = nn.Conv2d(24, 24, 5, padding=2, groups=24)
+            self.grouped = nn.Conv2d(24, 48, 3, padding=1, groups=3, bias=False)
+            self.shortcut = nn.Conv2d(24, 48, 1)
+            self.wide = nn.Conv2d(48, 20, 3, dilation=2)
+            self.head = nn.Linear(20 * 12 * 12, 64)
+
+        def forward(self, x: Tensor) -> Tensor:
+            y = torch.relu(self.stem(x))
+            y = torch.relu(self.depthwise(y) + y)
+            y = torch.relu(self.shortcut(y) + self.grouped(y))
+            y = self.wide(y)
+            return torch.relu(self.head(y.flatten(1)))
+
+    net = Net().eval()
+    fast = rekindle.optimize_for_inference(rekindle.script(net))
+    with torch.no_grad():
+        for batch in (1, 3, 1):
+            x = torch.randn(batch, 3, 32, 32)
+            torch.testing.assert_close(fast(x), net(x), rtol=1e-4, atol=1e-5)
+            torch.testing.assert_close(
+                fast(x[:, :, :, ::1].transpose(2, 3)), net(x.transpose(2, 3)), rtol=1e-4, atol=1e-5
+            )
+
+
+def test_what_kernels_cannot_take_the_operators_that_stood_there_run() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 1)).eval()
+    fast = rekindle.optimize_for_inference(rekindle.script(net))
+    x = torch.randn(2, 3, 9, 9)
+    with torch.no_grad():
+        torch.testing.assert_close(fast(x[0]), net(x[0]))
+        torch.testing.assert_close(fast(x[:0]), net(x[:0]))
+        torch.testing.assert_close(torch.vmap(fast)(x[None]), net(x)[None])
+        with torch.autocast("cpu"):
+            torch.testing.assert_close(fast(x), net(x))
+        with pytest.raises(RuntimeError, match="expected input"):
+            fast(x[:, :2])
+        with pytest.raises(RuntimeError, match="Kernel size can't be greater than actual input size"):
+            fast(x[:, :, :2])
+    x.requires_grad_()
+    (ours,) = torch.autograd.grad(fast(x).sum(), x)
+    (theirs,) = torch.autograd.grad(net(x).sum(), x)
+    torch.testing.assert_close(ours, theirs)
