@@ -94,9 +94,9 @@ chain_matmul                             one_dtype
 chalf                                    makes_complex
 channel_shuffle                          same_rank
 chunk                                    view moves_data
-clamp                                    same_rank recomputable
-clamp_max                                same_rank recomputable
-clamp_min                                same_rank recomputable
+clamp                                    same_rank recomputable any_layout
+clamp_max                                same_rank recomputable any_layout
+clamp_min                                same_rank recomputable any_layout
 clear                                    carries_elements
 clone                                    moves_data same_rank promoting_gradient linear_cost about_as_large
 coalesce                                 about_as_large
@@ -123,13 +123,13 @@ dequantize                               about_as_large
 detach                                   same_rank about_as_large
 dict                                     carries_elements
 dim                                      reads_rank total
-div                                      promoting_gradient recomputable
+div                                      promoting_gradient recomputable any_layout
 dot                                      one_dtype matrix_product library
 dropout                                  same_rank
 dsplit                                   moves_data
 einsum                                   one_dtype
 element_size                             reads_dtype total
-elu                                      same_rank same_dtype recomputable
+elu                                      same_rank same_dtype recomputable any_layout
 embedding                                one_dtype linear_cost
 embedding_bag                            fresh one_dtype
 empty                                    linear_cost
@@ -138,7 +138,7 @@ empty_strided                            linear_cost
 eq                                       commutative recomputable
 equal                                    about_as_large
 erf                                      recomputable
-exp                                      same_rank promoting_gradient recomputable
+exp                                      same_rank promoting_gradient recomputable any_layout
 expand_as                                view moves_data
 expm1                                    promoting_gradient recomputable
 extend                                   carries_elements
@@ -174,12 +174,12 @@ full                                     linear_cost
 full_like                                linear_cost
 gather                                   one_dtype linear_cost
 ge                                       recomputable
-gelu                                     same_rank same_dtype recomputable
+gelu                                     same_rank same_dtype recomputable any_layout
 ger                                      fresh one_dtype
 get                                      carries_elements
 get_device                               reads_device total
 grid_sampler                             fresh one_dtype
-group_norm                               fresh same_rank
+group_norm                               fresh same_rank any_layout
 gru                                      fresh one_dtype
 gru_cell                                 fresh one_dtype
 gt                                       recomputable
@@ -218,7 +218,7 @@ keys                                     carries_elements
 kron                                     fresh one_dtype
 layer_norm                               fresh same_rank
 le                                       recomputable
-leaky_relu                               same_rank same_dtype promoting_gradient recomputable
+leaky_relu                               same_rank same_dtype promoting_gradient recomputable any_layout
 len                                      reads_sizes carries_elements
 lerp                                     recomputable
 lift                                     aliases_operands
@@ -258,7 +258,7 @@ mean                                     promoting_gradient linear_cost
 meshgrid                                 moves_data
 min                                      fresh linear_cost
 minimum                                  commutative promoting_gradient recomputable
-mish                                     same_rank same_dtype recomputable
+mish                                     same_rank same_dtype recomputable any_layout
 mm                                       one_dtype matrix_product library
 moveaxis                                 moves_data
 movedim                                  view moves_data
@@ -266,7 +266,7 @@ mul                                      commutative promoting_gradient recomput
 mv                                       one_dtype matrix_product library
 narrow                                   view moves_data
 ne                                       commutative recomputable
-neg                                      same_rank same_dtype promoting_gradient recomputable
+neg                                      same_rank same_dtype promoting_gradient recomputable any_layout
 new_empty                                linear_cost
 new_full                                 linear_cost
 new_ones                                 linear_cost
@@ -338,7 +338,7 @@ sin                                      promoting_gradient recomputable
 size                                     reads_sizes
 slice                                    carries_elements
 softmax                                  fresh same_rank
-softplus                                 same_rank promoting_gradient recomputable
+softplus                                 same_rank promoting_gradient recomputable any_layout
 sort                                     linear_cost inspects_elements
 sorted                                   inspects_elements
 sparse_resize_                           reshapes
@@ -370,7 +370,7 @@ t                                        about_as_large
 t_                                       reshapes
 take                                     one_dtype
 take_along_dim                           fresh one_dtype
-tanh                                     same_rank promoting_gradient recomputable
+tanh                                     same_rank promoting_gradient recomputable any_layout
 tensor                                   inspects_elements
 tensor_split                             moves_data data_dependent
 tensordot                                fresh one_dtype

@@ -242,10 +242,29 @@ class _Order:
             use.user.replace_input(use.offset, copy.output)
 
 
+_FRESH_ORDER: Final = frozenset({"aten::contiguous", "aten::layer_norm", "aten::linear", LINEAR})
+"""What gives results in the usual order, whatever the order of its first operand is."""
+_REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
+
+
 def _does_not_mind(use: Use) -> bool:
+    """Return whether the values that the user of a tensor computes, and their order in memory where somebody minds, do
+    not depend on the tensor's order."""
     user = use.user
     if user.kind in (CONVOLUTION, ADDING):
         return use.offset in (0, 3)
+    if user.kind in _FRESH_ORDER:
+        return use.offset == 0
+    if user.kind in _REORDERING:
+        return all(map(_does_not_mind, user.output.uses))
+    if user.kind == "aten::mean":
+        return _gives_one_place(user)
     if user.kind == "prim::ListConstruct":
         return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
     return user.has_trait(Trait.ANY_LAYOUT) or user.kind in _ASKING
+
+
+def _gives_one_place(mean: Node) -> bool:
+    """Return whether a mean of images is one number for each channel: there is no order of one place."""
+    dims = _ints(mean.inputs[1]) if len(mean.inputs) > 2 else None
+    return dims is not None and {dim % 4 for dim in dims} == {2, 3}
