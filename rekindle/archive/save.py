@@ -36,6 +36,7 @@ from rekindle.program import saving
 from rekindle.program.calling import call
 from rekindle.program.function import Function
 from rekindle.program.modules.module import ScriptModule
+from rekindle.program.modules.state_dicts import warn_of_lost_overrides
 from rekindle.program.saving import ExtraFiles
 
 _WRAPPER: Final = "__torch__.PlaceholderModule"
@@ -114,6 +115,9 @@ class _Saver:
             writer.add(f"extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
         root = module._rekindle_type
         _check_no_sets(root)
+        for part in module.modules():
+            if isinstance(part, ScriptModule):
+                warn_of_lost_overrides(part, part._rekindle_python_class, part._rekindle_type)
         self.names.name_of(root)
         self._add_pickle(writer, "data", module, root)
         self._print_all(self.names.named())
@@ -177,11 +181,13 @@ class _Saver:
 
 
 def _state_of(value: Any, type: ClassType) -> tuple[Any, Type] | None:
-    if "__setstate__" not in type.methods:
+    missing = {"__getstate__", "__setstate__"} - set(type.methods)
+    if len(missing) == 2:
         return None
     record = type.methods.get("__getstate__")
-    if record is None:
-        return None
+    if record is None or missing:
+        (name,), other = missing, "__setstate__" if record is None else "__getstate__"
+        raise SaveError(f"'{type.basename}' has a method {other} and no {name}", hint=f"define {name} as well")
     return call(record, (value,), {}), record.schema.returns[0].type
 
 
