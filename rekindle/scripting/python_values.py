@@ -32,7 +32,7 @@ from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
-from rekindle.ops.tensor.torchbind_objects import WRAPPER
+from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_in_namespace
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import resolver as _resolver
 from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type, spell_annotation
@@ -210,6 +210,9 @@ class PythonModuleValue(StaticValue):
             raise UndefinedNameError(
                 f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
             ) from None
+        library_class = class_in_namespace(self.module, name)
+        if library_class is not None:
+            return TorchBindClass(found, library_class)
         return sugared_value(found, range, graph, self.resolver, f"{self.module.__name__}.{name}")
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
