@@ -8,6 +8,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar, overload
 
 import torch
@@ -162,7 +163,7 @@ def _script_class(cls: type) -> type:
 def _note_neighbours(cls: type) -> None:
     """Let a class that is local to a function see the classes that the function has defined before."""
     name = cls.__qualname__.rpartition(".<locals>.")[0].rpartition(".")[2]
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and (frame.f_code.co_name != name or frame.f_globals.get("__name__") != cls.__module__):
         frame = frame.f_back
     if frame is not None:
