@@ -16,6 +16,7 @@ from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
+from rekindle.frontend.python_printer.named_types import compiled_methods
 from rekindle.frontend.python_printer.names import spell
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
@@ -176,7 +177,7 @@ class _Saver:
             if isinstance(type, FunctionType):
                 yield type.function.graph
             elif isinstance(type, ClassType):
-                for method in (*type.methods.values(), *type.static_methods.values(), *type.pre_hooks, *type.hooks):
+                for method in (*compiled_methods(type), *type.static_methods.values(), *type.pre_hooks, *type.hooks):
                     yield method.graph
 
 

@@ -499,3 +499,37 @@ def test_overrides_of_pytorchs_own_classes_are_not_reported(recwarn):
     module.load_state_dict(module.state_dict())
     module.save_to_buffer()
     assert not recwarn.list
+
+
+class Settings:
+    """An object that Python code reads, with a method that no program can have."""
+
+    def __init__(self, width: int):
+        self.width = width
+
+    def is_wide(self) -> bool:
+        return self.width > 10
+
+    def names_a_class(self) -> bool:
+        return issubclass(self.width, int)
+
+
+class HoldsSettings(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.settings = Settings(20)
+
+    @torch.jit.ignore
+    def ask(self) -> bool:
+        return self.settings.names_a_class()
+
+    def forward(self, x: int) -> int:
+        return x + self.settings.width if self.settings.is_wide() else x
+
+
+def test_methods_that_do_not_compile_and_are_not_called_are_left_out():
+    archive = rekindle.script(HoldsSettings()).save_to_buffer()
+    loaded = rekindle.load(archive)
+    assert loaded(1) == torch.jit.load(io.BytesIO(archive))(1) == 21
+    assert loaded.settings.width == 20
+    assert not hasattr(loaded.settings, "names_a_class")

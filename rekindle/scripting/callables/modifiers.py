@@ -7,6 +7,7 @@ both spellings mean the same to either compiler.
 from __future__ import annotations
 
 import typing
+import warnings
 from collections.abc import Callable
 from enum import Enum, auto
 from types import UnionType
@@ -95,6 +96,12 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     if unknown or not isinstance(drop, bool):
         raise TypeError("ignore is used as @ignore or as @ignore(drop=True)")
     dropped = drop or bool(kwargs.get("drop_on_export"))
+    if kwargs.get("drop_on_export"):
+        warnings.warn(
+            "ignore(drop_on_export=True) is deprecated, and means @unused: a call raises in the compiled program",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def decorate(fn: F) -> F:
         _mark(fn, _UNUSED if dropped else _IGNORE)
