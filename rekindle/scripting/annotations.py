@@ -12,6 +12,7 @@ import textwrap
 import threading
 import types
 import typing
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -231,7 +232,10 @@ def is_final(annotation: object) -> bool:
 
 
 def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Type | None:
-    if issubclass(cls, torch.Tensor) or cls in _OLD_TENSORS:
+    if cls in _OLD_TENSORS:
+        warnings.warn(f"the annotation torch.{cls.__name__} is read as Tensor: no dtype is checked", stacklevel=2)
+        return TENSOR
+    if issubclass(cls, torch.Tensor):
         return TENSOR
     if cls in _LATER:
         raise UnsupportedError(
