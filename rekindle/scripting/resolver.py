@@ -158,18 +158,18 @@ def note_owner(function: types.FunctionType, cls: type) -> None:
     _owners[function] = weakref.ref(cls)
 
 
-_neighbours: Final[weakref.WeakKeyDictionary[type, dict[str, weakref.ref[type]]]] = weakref.WeakKeyDictionary()
+_neighbors: Final[weakref.WeakKeyDictionary[type, dict[str, weakref.ref[type]]]] = weakref.WeakKeyDictionary()
 
 
-def note_neighbours(cls: type, names: Mapping[str, Any]) -> None:
+def note_neighbors(cls: type, names: Mapping[str, Any]) -> None:
     """Have the methods of a class that is local to a function see the classes among ``names``, which that function
     knows. Type comments do not close over what they name."""
-    _neighbours[cls] = {name: weakref.ref(value) for name, value in names.items() if isinstance(value, type)}
+    _neighbors[cls] = {name: weakref.ref(value) for name, value in names.items() if isinstance(value, type)}
 
 
 def names_beside(cls: type) -> dict[str, type]:
-    """Return the class by its name, with the classes that :func:`note_neighbours` was given for it."""
-    beside = {name: found() for name, found in _neighbours.get(cls, {}).items()}
+    """Return the class by its name, with the classes that :func:`note_neighbors` was given for it."""
+    beside = {name: found() for name, found in _neighbors.get(cls, {}).items()}
     return {**{name: found for name, found in beside.items() if found is not None}, cls.__name__: cls}
 
 

@@ -341,7 +341,7 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     if isinstance(sugared, FunctionValue):
         return static_condition(emitter, call.range, _is_function(emitter, classes))
     value = sugared.as_value(object.range, emitter.graph)
-    types = _members(_types_asked(emitter, value.type, classes))
+    types = _members(_types_tested(emitter, value.type, classes))
     if not types:
         return static_condition(emitter, call.range, False)
     yes: list[Type] = []
@@ -364,8 +364,8 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     return CondValue(node.output, refinements)
 
 
-def _types_asked(emitter: Emitter, asked: Type, classes: Expr) -> list[Type]:
-    """Return the types that the second argument of isinstance names, for a value of type ``asked``: of a class that is
+def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
+    """Return the types that the second argument of isinstance names, for a value of type ``tested``: of a class that is
     not a type, those types that the value may have and that are of the class.
 
     Raises:
@@ -373,7 +373,7 @@ def _types_asked(emitter: Emitter, asked: Type, classes: Expr) -> list[Type]:
     """
     if classes.tree.kind == TupleLiteral.KIND:
         items = TupleLiteral(classes.tree).items
-        return [type for item in items for type in _types_asked(emitter, asked, item)]
+        return [type for item in items for type in _types_tested(emitter, tested, item)]
     cls = _class_without_type(emitter, classes)
     if cls is None:
         return class_info(emitter, classes)
@@ -382,7 +382,7 @@ def _types_asked(emitter: Emitter, asked: Type, classes: Expr) -> list[Type]:
         return [later(ANY)]
     if cls is list or cls is tuple:
         return [ANY_LIST if cls is list else ANY_TUPLE]
-    answers = {part: is_instance_of(part, cls) for part in union_members(asked)}
+    answers = {part: is_instance_of(part, cls) for part in union_members(tested)}
     if ANY in answers:
         raise UnsupportedError(
             f"whether a value of type Any is an instance of '{cls.__name__}' cannot be asked",
