@@ -16,6 +16,7 @@ from rekindle.archive.pickles.writer import ValuePickler
 from rekindle.archive.writer import ArchiveWriter, Target
 from rekindle.errors import CompileError, SaveError
 from rekindle.frontend.python_printer import ConstantTable, NamedType, PythonPrinter, named_types_in
+from rekindle.frontend.python_printer.named_types import compiled_methods
 from rekindle.frontend.python_printer.names import spell
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.graph import Graph
@@ -36,6 +37,7 @@ from rekindle.program import saving
 from rekindle.program.calling import call
 from rekindle.program.function import Function
 from rekindle.program.modules.module import ScriptModule
+from rekindle.program.modules.state_dicts import warn_of_lost_overrides
 from rekindle.program.saving import ExtraFiles
 
 _WRAPPER: Final = "__torch__.PlaceholderModule"
@@ -114,6 +116,9 @@ class _Saver:
             writer.add(f"extra/{name}", content.encode() if isinstance(content, str) else bytes(content))
         root = module._rekindle_type
         _check_no_sets(root)
+        for part in module.modules():
+            if isinstance(part, ScriptModule):
+                warn_of_lost_overrides(part, part._rekindle_python_class, part._rekindle_type)
         self.names.name_of(root)
         self._add_pickle(writer, "data", module, root)
         self._print_all(self.names.named())
@@ -172,16 +177,18 @@ class _Saver:
             if isinstance(type, FunctionType):
                 yield type.function.graph
             elif isinstance(type, ClassType):
-                for method in (*type.methods.values(), *type.static_methods.values(), *type.pre_hooks, *type.hooks):
+                for method in (*compiled_methods(type), *type.static_methods.values(), *type.pre_hooks, *type.hooks):
                     yield method.graph
 
 
 def _state_of(value: Any, type: ClassType) -> tuple[Any, Type] | None:
-    if "__setstate__" not in type.methods:
+    missing = {"__getstate__", "__setstate__"} - set(type.methods)
+    if len(missing) == 2:
         return None
     record = type.methods.get("__getstate__")
-    if record is None:
-        return None
+    if record is None or missing:
+        (name,), other = missing, "__setstate__" if record is None else "__getstate__"
+        raise SaveError(f"'{type.basename}' has a method {other} and no {name}", hint=f"define {name} as well")
     return call(record, (value,), {}), record.schema.returns[0].type
 
 

@@ -37,6 +37,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.redefinition import infer_result, wanted_result
 from rekindle.ir.types import (
+    ANY,
     NONE,
     TENSOR,
     ListType,
@@ -216,6 +217,8 @@ def _emit_parameters(
             emitter.environment.assign(name, param.name.range, self_binding.sugared(value))
         else:
             emitter.environment.assign_value(name, param.name.range, value)
+            if argument.type == ANY and not argument.assumed:
+                emitter.environment.frame.annotated[name] = ANY
         if argument.assumed:
             emitter.assumed[name] = param.name.range
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -12,6 +12,9 @@ from rekindle.analysis.attribute_writes import nodes_within
 from rekindle.ir.attributes import map_items
 from rekindle.ir.graph import Graph
 from rekindle.program.modules.module import ScriptModule
+
+_COMPRESSED_LAYOUTS: Final = (torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc)
+"""Layouts of tensors that :func:`copy.deepcopy` cannot copy: they have no storage of their own."""
 
 
 def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
@@ -22,8 +25,11 @@ def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
         if isinstance(part, ScriptModule):
             for name in part.script_type.attributes:
                 for tensor in _walk(getattr(part, name, None)):
-                    if isinstance(tensor, torch.Tensor) and tensor.requires_grad and not tensor.is_leaf:
-                        memo[id(tensor)] = tensor.detach().clone()
+                    if isinstance(tensor, torch.Tensor):
+                        if tensor.requires_grad and not tensor.is_leaf:
+                            memo[id(tensor)] = tensor.detach().clone()
+                        elif tensor.layout in _COMPRESSED_LAYOUTS:
+                            memo[id(tensor)] = tensor.detach().clone().requires_grad_(tensor.requires_grad)
     return copy.deepcopy(module, memo)
 
 

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 import torch
 
 from rekindle.analysis.constants import attribute_key, constant_key, is_constant, value_of
+from rekindle.ir.constants import are_equal_tensors
 from rekindle.ir.graph import AttributeValue, Graph, Node, Value
 from rekindle.ir.types import Type
 from rekindle.rewriting.pattern import Pattern, commutes
@@ -245,7 +246,7 @@ def _same_constant(a: Value, b: Value) -> bool:
         left, right = value_of(a.node), value_of(b.node)
         assert isinstance(left, torch.Tensor)
         assert isinstance(right, torch.Tensor)
-        return left is right or (left.dtype == right.dtype and left.device == right.device and torch.equal(left, right))
+        return are_equal_tensors(left, right)
     return constant_key(a.node) == constant_key(b.node)
 
 

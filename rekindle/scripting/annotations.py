@@ -12,6 +12,7 @@ import textwrap
 import threading
 import types
 import typing
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ from typing import Any, Final, ForwardRef, Union, get_args, get_origin
 
 import torch
 
-from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, Cause, NotScriptableError, Source, SourceRange, UnsupportedError
 from rekindle.frontend.sugared_values.base import EmptyResolver, Resolver
 from rekindle.frontend.type_expressions import parse_type_expression
 from rekindle.ir.types import (
@@ -213,6 +214,10 @@ _MAKERS: Final[dict[Any, Callable[[Sequence[Type]], Type]]] = {
 }
 
 
+_LATER: Final = (torch.futures.Future, Future, *torch_jit.FUTURE, *torch_jit.AWAIT, Await)
+"""Classes of values that come later, which are types together with the type of the value."""
+
+
 def is_final(annotation: object) -> bool:
     """Whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
     if isinstance(annotation, str):
@@ -227,8 +232,17 @@ def is_final(annotation: object) -> bool:
 
 
 def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Type | None:
-    if issubclass(cls, torch.Tensor) or cls in _OLD_TENSORS:
+    if cls in _OLD_TENSORS:
+        warnings.warn(f"the annotation torch.{cls.__name__} is read as Tensor: no dtype is checked", stacklevel=2)
         return TENSOR
+    if issubclass(cls, torch.Tensor):
+        return TENSOR
+    if cls in _LATER:
+        raise UnsupportedError(
+            f"'{cls.__name__}' needs the type of its value here",
+            range,
+            hint=f"write, for example, {cls.__name__}[Tensor]",
+        )
     found = kept_type(cls)
     if found is not None:
         return found

@@ -7,6 +7,7 @@ import enum
 import functools
 import inspect
 import types
+import typing
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -31,19 +32,19 @@ from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
 from rekindle.ir.operators.schema_matching import NamedValue, match_schemas
 from rekindle.ir.types import BOOL, DictType, ListType, TupleType, Type
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
-from rekindle.ops.tensor.torchbind_objects import WRAPPER
+from rekindle.ops.tensor.torchbind_objects import WRAPPER, class_in_namespace
 from rekindle.program.function import Function, Overloaded
 from rekindle.scripting import resolver as _resolver
-from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type
+from rekindle.scripting.annotations import enum_type, find_type, is_named_tuple, named_tuple_type, spell_annotation
 from rekindle.scripting.callables.autograd_functions import AppliedFunction, FunctionClass, function_class_of
 from rekindle.scripting.callables.functions import BooleanDispatch, boolean_dispatch_of, records_of, underlying_function
 from rekindle.scripting.callables.generic_functions import call_generic, may_be_generic, needs_call_types
-from rekindle.scripting.callables.modifiers import is_left_to_python
+from rekindle.scripting.callables.modifiers import BARE_ALIASES, is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
 from rekindle.scripting.class_values import class_value
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, constant_value, construct
 from rekindle.scripting.library_values.builtin_table import builtin_kind
-from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject, is_known
+from rekindle.scripting.library_values.python_objects import BoundFunction, IdentityKey, PythonObject, is_known
 from rekindle.scripting.library_values.special_names import SPECIAL
 from rekindle.scripting.library_values.torchbind_classes import TorchBindClass
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
@@ -90,6 +91,8 @@ def sugared_value(
         return _class_value(obj, range, resolver)
     if inspect.isfunction(obj):
         return function_value(obj, resolver)
+    if isinstance(obj, BARE_ALIASES):
+        return TypingAlias(obj)
     if isinstance(obj, functools.partial):
         return _partial(obj, range, graph, resolver)
     if isinstance(obj, (set, frozenset)):
@@ -207,6 +210,9 @@ class PythonModuleValue(StaticValue):
             raise UndefinedNameError(
                 f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
             ) from None
+        library_class = class_in_namespace(self.module, name)
+        if library_class is not None:
+            return TorchBindClass(found, library_class)
         return sugared_value(found, range, graph, self.resolver, f"{self.module.__name__}.{name}")
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
@@ -310,6 +316,28 @@ def _class_value(cls: type, range: SourceRange, resolver: PythonResolver) -> Sug
 
 def _is_exception_class(obj: object) -> bool:
     return isinstance(obj, type) and issubclass(obj, BaseException)
+
+
+class TypingAlias(StaticValue):
+    """``typing.List`` and its like, of which ``isinstance`` asks as of the class itself."""
+
+    def __init__(self, alias: Any) -> None:
+        self.alias = alias
+
+    @property
+    def identity(self) -> IdentityKey:
+        return IdentityKey(self.alias)
+
+    @property
+    def description(self) -> str:
+        return f"the annotation {spell_annotation(self.alias)}"
+
+    def python_class(self, range: SourceRange) -> type | None:
+        origin = typing.get_origin(self.alias)
+        return origin if isinstance(origin, type) else None
+
+    def as_value(self, range: SourceRange, graph: Graph) -> Value:
+        raise NotScriptableError(f"{self.description} cannot be used as a value", range)
 
 
 class ClassValue(StaticValue):

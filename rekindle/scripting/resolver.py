@@ -14,6 +14,7 @@ from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared_values.base import SugaredValue
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
+from rekindle.ops.tensor.torchbind_objects import class_in_namespace
 from rekindle.scripting.annotations import annotations_of, find_type
 from rekindle.syntax.views import LocalClass, LocalImport
 
@@ -122,11 +123,12 @@ class PythonResolver:
         found = self.find(first)
         if found is _MISSING:
             return None
+        owner: Any = None
         for part in rest:
-            found = getattr(found, part, _MISSING)
+            owner, found = found, getattr(found, part, _MISSING)
             if found is _MISSING:
                 raise UndefinedNameError(f"'{name}' is not defined: there is no '{part}'", range)
-        return find_type(found, range, self)
+        return class_in_namespace(owner, rest[-1] if rest else "") or find_type(found, range, self)
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue:
         """What an import within a function means: it is made when the function is compiled."""
@@ -156,10 +158,25 @@ def note_owner(function: types.FunctionType, cls: type) -> None:
     _owners[function] = weakref.ref(cls)
 
 
+_neighbors: Final[weakref.WeakKeyDictionary[type, dict[str, weakref.ref[type]]]] = weakref.WeakKeyDictionary()
+
+
+def note_neighbors(cls: type, names: Mapping[str, Any]) -> None:
+    """Have the methods of a class that is local to a function see the classes among ``names``, which that function
+    knows. Type comments do not close over what they name."""
+    _neighbors[cls] = {name: weakref.ref(value) for name, value in names.items() if isinstance(value, type)}
+
+
+def names_beside(cls: type) -> dict[str, type]:
+    """Return the class by its name, with the classes that :func:`note_neighbors` was given for it."""
+    beside = {name: found() for name, found in _neighbors.get(cls, {}).items()}
+    return {**{name: found for name, found in beside.items() if found is not None}, cls.__name__: cls}
+
+
 def _owner_of(function: types.FunctionType) -> dict[str, type]:
     held = _owners.get(function)
     cls = None if held is None else held()
-    return {} if cls is None else {cls.__name__: cls}
+    return {} if cls is None else names_beside(cls)
 
 
 def _part_of(package: Any, name: str) -> Any:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import sys
 import types
 from collections.abc import Callable
+from types import FrameType
 from typing import Any, ParamSpec, TypeVar, overload
 
 import torch
@@ -27,6 +29,7 @@ from rekindle.scripting.callables.modifiers import is_left_to_python, is_tracing
 from rekindle.scripting.classes.interfaces import interface_type, is_interface
 from rekindle.scripting.classes.script_classes import compile_class
 from rekindle.scripting.modules.script_modules import SCRIPTING, script_module
+from rekindle.scripting.resolver import note_neighbors
 from rekindle.scripting.typed_containers import ScriptDict, ScriptList, typed_container
 
 P = ParamSpec("P")
@@ -150,9 +153,21 @@ def _script_class(cls: type) -> type:
             f"'{cls.__name__}' is a module class; modules are compiled, not their classes",
             hint=f"make one first: script({cls.__name__}(…))",
         )
+    if "<locals>" in cls.__qualname__:
+        _note_neighbors(cls)
     with SCRIPTING, compiling(cls.__name__):
         compile_class(cls)
     return cls
+
+
+def _note_neighbors(cls: type) -> None:
+    """Let a class that is local to a function see the classes that the function has defined before."""
+    name = cls.__qualname__.rpartition(".<locals>.")[0].rpartition(".")[2]
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and (frame.f_code.co_name != name or frame.f_globals.get("__name__") != cls.__module__):
+        frame = frame.f_back
+    if frame is not None:
+        note_neighbors(cls, frame.f_locals)
 
 
 def _hint(obj: object) -> str:

@@ -23,20 +23,35 @@ _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
 """What tells types of one name apart: each recording makes its own."""
 
 
+_CONSTANT: Final = "prim::Constant"
+
+
 class TracingCheckError(TracingError):
     """A second recording gave another program than the first."""
 
 
 def check_results(
-    original: Call, traced: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any], tolerance: float, what: str
+    original: Call,
+    traced: Call,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    tolerance: float,
+    what: str,
+    check_recording: Callable[[], None],
 ) -> None:
-    """Warn where the trace answers differently than the code for these arguments."""
+    """Warn where the trace returns another result than the code for these arguments. ``check_recording`` is called
+    first, and raises where the code takes another path for them.
+
+    Raises:
+        TracingCheckError: the results differ because the code takes another path.
+    """
     expected = _outcome(original, args, kwargs)
     actual = _outcome(traced, args, kwargs)
     for path, wanted in _tensors(expected, "the result"):
         found = dict(_tensors(actual, "the result")).get(path)
         difference = _difference(found, wanted, tolerance)
         if difference is not None:
+            check_recording()
             warnings.warn(
                 f"the trace gives another answer than the code on {what}: {path} differs. {difference}\n"
                 "It holds what was so in the example only (see .report), depends on chance, or the code keeps state "
@@ -97,25 +112,45 @@ def _difference(actual: Any, expected: Any, tolerance: float) -> str | None:
     return None
 
 
+def check_paths(first: Graph, second: Graph, name: str) -> None:
+    """Raise where a recording of other arguments calls other operators than the first.
+
+    Raises:
+        TracingCheckError: with the first operators that differ, and their source locations.
+    """
+    before, after = ([node.kind for node in graph.all_nodes() if node.kind != _CONSTANT] for graph in (first, second))
+    if before == after:
+        return
+    raise TracingCheckError(
+        f"recording '{name}' with a check input gave another program. The first difference:\n{_shown(first, second)}",
+        hint="the code takes another path for other arguments; compile it with script, or compile the part that does",
+    )
+
+
 def check_graphs(first: Graph, second: Graph, name: str) -> None:
     """Raise where a second recording differs from the first.
 
     Raises:
         TracingCheckError: with the first nodes that differ, and where they stand.
     """
-    before, after = _lines(first), _lines(second)
-    if before == after:
+    if _lines(first) == _lines(second):
         return
+    raise TracingCheckError(
+        f"recording '{name}' twice with the same arguments gave different programs. The first difference:\n"
+        + _shown(first, second),
+        hint="the code takes another path each time: it depends on chance, on state that it changes, or on the order "
+        "of a set; compile it with script, or trace with check_trace=False if either program will do",
+    )
+
+
+def _shown(first: Graph, second: Graph) -> str:
+    """Return the first lines in which two graphs differ."""
+    before, after = _lines(first), _lines(second)
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     _, i, i_end, j, j_end = next(op for op in matcher.get_opcodes() if op[0] != "equal")
     shown = [f"- {line}" for line in _texts(first)[i : min(i_end, i + 5)]]
     shown += [f"+ {line}" for line in _texts(second)[j : min(j_end, j + 5)]]
-    raise TracingCheckError(
-        f"recording '{name}' twice with the same arguments gave different programs. The first difference:\n"
-        + "\n".join(shown),
-        hint="the code takes another path each time: it depends on chance, on state that it changes, or on the order "
-        "of a set; compile it with script, or trace with check_trace=False if either program will do",
-    )
+    return "\n".join(shown)
 
 
 def _lines(graph: Graph) -> list[str]:

@@ -17,7 +17,7 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
 from rekindle.program.names import qualified_name, unique_name
-from rekindle.tracing.check import check_graphs, check_results, copy_of
+from rekindle.tracing.check import check_graphs, check_paths, check_results, copy_of
 from rekindle.tracing.example_run import Examples, examples_of, record_run
 from rekindle.tracing.fixup_trace_scopes import lower_to_function, lower_to_methods
 from rekindle.tracing.module_state import ModuleState, state_kept
@@ -139,21 +139,26 @@ def _trace_function(
     is_function = inspect.isfunction(func)
     name = unique_name(qualified_name(func) if is_function else "__torch__.traced")
 
-    def recorded() -> tuple[GraphFunction, TraceReport]:
+    def recorded(inputs: Examples) -> tuple[GraphFunction, TraceReport]:
         recorder = Recorder({}, {}, call_compiled=record_compiled_call)
         try:
-            names, outputs = record_run(recorder, func, func, examples, options.strict)
+            names, outputs = record_run(recorder, func, func, inputs, options.strict)
             return lower_to_function(recorder, outputs, name, names), recorder.report
         finally:
             recorder.close()
 
-    record, report = recorded()
+    def check_recording(inputs: Examples) -> None:
+        with state_kept():
+            check_paths(record.graph, _quietly(lambda: recorded(inputs))[0].graph, record.basename)
+
+    record, report = recorded(examples)
     traced = TracedFunction(record, func if is_function else None, report)
     if options.check:
         with state_kept():
-            check_graphs(record.graph, _quietly(recorded)[0].graph, record.basename)
+            check_graphs(record.graph, _quietly(lambda: recorded(examples))[0].graph, record.basename)
         for inputs in checked or [examples]:
-            _check(func, traced, inputs, options.tolerance, (), "the example" if not checked else "a check input")
+            what = "the example" if not checked else "a check input"
+            _check(func, traced, inputs, options.tolerance, (), what, partial(check_recording, inputs))
     return traced
 
 
@@ -174,8 +179,17 @@ def _trace_methods(
             for name, inputs in given.items():
                 what = f"the example of '{name}'" if not checked else f"a check input of '{name}'"
                 owners = module, result
-                _check(_callee(module, name), getattr(result, name), inputs, options.tolerance, owners, what)
+                again = partial(_check_paths_of_method, module, result, name, inputs, options)
+                _check(_callee(module, name), getattr(result, name), inputs, options.tolerance, owners, what, again)
     return result
+
+
+def _check_paths_of_method(
+    module: torch.nn.Module, result: ScriptModule, name: str, inputs: Examples, options: _Options
+) -> None:
+    with state_kept(module):
+        second, _ = _quietly(lambda: _record_methods(module, {name: inputs}, options, result))
+    check_paths(getattr(result, name).inlined_graph, getattr(second, name).inlined_graph, name)
 
 
 def _record_methods(
@@ -224,6 +238,7 @@ def _check(
     tolerance: float,
     owners: Sequence[torch.nn.Module],
     what: str,
+    check_recording: Callable[[], None],
 ) -> None:
     args, kwargs = inputs
 
@@ -234,4 +249,4 @@ def _check(
 
         return run
 
-    check_results(from_here(original), from_here(traced), args, kwargs, tolerance, what)
+    check_results(from_here(original), from_here(traced), args, kwargs, tolerance, what, check_recording)

@@ -415,3 +415,30 @@ def test_a_module_without_forward() -> None:
         "Hint: name the methods to keep: rekindle.freeze(module, preserved_attrs=['method'])"
     )
     assert rekindle.freeze(module, ["encode"]).encode(torch.zeros(1)).item() == 1
+
+
+class SparseAttributes(nn.Module):
+    """Two tensors without strides, which ``torch.equal`` and ``copy.deepcopy`` refuse in some layouts."""
+
+    def __init__(self, layout: torch.layout) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.a = torch.rand(4, 4).to_sparse(layout=layout)
+        self.b = torch.rand(4, 4).to_sparse(layout=layout)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.matmul(self.a).matmul(self.b)
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support:UserWarning")
+@pytest.mark.parametrize("layout", [torch.sparse_coo, torch.sparse_csr])
+def test_sparse_attributes_become_constants(layout: torch.layout) -> None:
+    eager = SparseAttributes(layout).eval()
+    x = torch.rand(4, 4).to_sparse(layout=layout)
+    frozen = rekindle.freeze(rekindle.script(eager))
+    buffer = io.BytesIO()
+    rekindle.save(frozen, buffer)
+    buffer.seek(0)
+    expected = eager(x).to_dense()
+    torch.testing.assert_close(frozen(x).to_dense(), expected)
+    torch.testing.assert_close(rekindle.load(buffer)(x).to_dense(), expected)

@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -422,3 +423,113 @@ def test_a_value_of_any_type_that_branches_make():
         loaded = load(io.BytesIO(archive))
         assert loaded() == "training"
         assert loaded.eval()() == {}
+
+
+class SetsOnly(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 1
+
+    @torch.jit.export
+    def __setstate__(self, state: tuple[int, bool]):
+        self.count = state[0] + 100
+        self.training = state[1]
+
+    def forward(self) -> int:
+        return self.count
+
+
+class GetsOnly(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 1
+
+    @torch.jit.export
+    def __getstate__(self) -> int:
+        return self.count + 100
+
+    def forward(self) -> int:
+        return self.count
+
+
+@pytest.mark.parametrize(("cls", "has", "lacks"), [(SetsOnly, "set", "get"), (GetsOnly, "get", "set")])
+def test_one_of_the_two_methods_of_a_state_is_not_enough(cls, has, lacks):
+    with pytest.raises(SaveError) as caught:
+        rekindle.script(cls()).save_to_buffer()
+    assert str(caught.value) == (
+        f"'{cls.__name__}' has a method __{has}state__ and no __{lacks}state__\nHint: define __{lacks}state__ as well"
+    )
+
+
+class CountsInItsStateDict(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(1))
+        self.count = 3
+
+    def get_extra_state(self):
+        return {"count": self.count}
+
+    def _save_to_state_dict(self, destination, prefix, keep_vars):
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[f"{prefix}count"] = torch.tensor(self.count)
+
+    def forward(self, x):
+        return x * self.weight * self.count
+
+
+def test_overrides_of_state_dict_that_are_not_compiled_are_reported():
+    message = (
+        "the class 'CountsInItsStateDict' overrides _save_to_state_dict, get_extra_state, which the compiled module "
+        "does not call: its state_dict() holds parameters and buffers alone. Mark _save_to_state_dict and "
+        "_load_from_state_dict with @export, or call state_dict() on the module that was compiled"
+    )
+    module = rekindle.script(nn.Sequential(CountsInItsStateDict()))
+    whole = f"^{re.escape(message)}$"
+    with pytest.warns(UserWarning, match=whole):
+        assert list(module.state_dict()) == ["0.weight"]
+    with pytest.warns(UserWarning, match=whole):
+        module.load_state_dict({"0.weight": torch.zeros(1)})
+    with pytest.warns(UserWarning, match=whole):
+        module.save_to_buffer()
+
+
+def test_overrides_of_pytorchs_own_classes_are_not_reported(recwarn):
+    module = rekindle.script(nn.Sequential(nn.BatchNorm1d(2)))
+    module.load_state_dict(module.state_dict())
+    module.save_to_buffer()
+    assert not recwarn.list
+
+
+class Settings:
+    """An object that Python code reads, with a method that no program can have."""
+
+    def __init__(self, width: int):
+        self.width = width
+
+    def is_wide(self) -> bool:
+        return self.width > 10
+
+    def names_a_class(self) -> bool:
+        return issubclass(self.width, int)
+
+
+class HoldsSettings(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.settings = Settings(20)
+
+    @torch.jit.ignore
+    def ask(self) -> bool:
+        return self.settings.names_a_class()
+
+    def forward(self, x: int) -> int:
+        return x + self.settings.width if self.settings.is_wide() else x
+
+
+def test_methods_that_do_not_compile_and_are_not_called_are_left_out():
+    archive = rekindle.script(HoldsSettings()).save_to_buffer()
+    loaded = rekindle.load(archive)
+    assert loaded(1) == torch.jit.load(io.BytesIO(archive))(1) == 21
+    assert loaded.settings.width == 20
+    assert not hasattr(loaded.settings, "names_a_class")

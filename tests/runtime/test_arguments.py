@@ -128,6 +128,7 @@ def test_the_signature_as_python_writes_it() -> None:
         ([], {}, "f() is missing 1 argument: 'x'"),
         ([], {"n": 3}, "f() is missing 1 argument: 'x'"),
         ([X, 1, [], 2.0], {}, "f() takes 3 positional arguments, but 4 were given"),
+        ([X, 1, [], 2.0, None], {}, "f() takes 3 positional arguments, but 5 were given"),
         ([X], {"nn": 3}, "f() has no parameter 'nn'"),
         ([X], {"x": X}, "f() got its argument 'x' twice: by position and by name"),
         ([X, "three"], {}, "f() argument 'n' (position 2) takes int, but got a str: 'three'"),

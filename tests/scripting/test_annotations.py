@@ -8,6 +8,7 @@ from typing import Any, Dict, Final, List, NamedTuple, NewType, Optional, Tuple,
 import pytest
 import torch
 
+import rekindle
 from rekindle.errors import NotScriptableError
 from rekindle.ir.types import INT, TENSOR, EnumType, ListType, TupleType
 from rekindle.scripting.annotations import class_annotations, find_type, is_final, type_of_annotation
@@ -56,6 +57,7 @@ Tree = Union[int, List["Tree"]]
         (typing.ForwardRef("Tensor"), "Tensor"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:the annotation torch.FloatTensor is read as Tensor")
 def test_annotation(annotation, spelling):
     assert str(type_of_annotation(annotation)) == spelling
 
@@ -197,3 +199,14 @@ def test_a_type_that_is_part_of_itself() -> None:
         "Hint: annotate with the types that the program uses, as deep as they are nested"
     )
     assert type_of_annotation(Dict[str, List[int]], resolver=resolver) == type_of_annotation(Dict[str, List[int]])
+
+
+def rows(x: torch.LongTensor) -> torch.Tensor:
+    return torch.zeros(x.shape[0], dtype=x.dtype)
+
+
+def test_an_annotation_that_names_a_dtype_warns_that_it_is_not_checked():
+    message = "the annotation torch.LongTensor is read as Tensor: no dtype is checked"
+    with pytest.warns(UserWarning, match=f"^{message}$"):
+        compiled = rekindle.script(rows)
+    assert torch.equal(compiled(torch.ones(3)), torch.zeros(3))

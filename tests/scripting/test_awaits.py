@@ -517,3 +517,24 @@ def test_isinstance_of_what_may_be_anything():
     assert ours(3) == (False, False, False)
     with pytest.raises(TypeError, match=r"whether this is a Future\[int\] shows when it is done; wait for it first"):
         ours(Future[int]())
+
+
+def waits_for_one_of_torch_jit(x: torch.jit.Future) -> int:
+    return 1
+
+
+def waits_for_one_of_torch(x: torch.futures.Future) -> int:  # type: ignore[type-arg]
+    return 1
+
+
+def waits_for_one(x: Future) -> int:  # type: ignore[type-arg]
+    return 1
+
+
+@pytest.mark.parametrize("function", [waits_for_one_of_torch_jit, waits_for_one_of_torch, waits_for_one])
+def test_a_future_without_the_type_of_its_value_is_refused(function: Any) -> None:
+    with pytest.raises(UnsupportedError) as caught:
+        rekindle.script(function)
+    first, *_, hint = str(caught.value).splitlines()
+    assert first == "'Future' needs the type of its value here"
+    assert hint == "Hint: write, for example, Future[Tensor]"

@@ -788,3 +788,38 @@ def test_a_local_class_is_known_to_its_static_methods_while_it_is_decorated():
         return pair.a, pair.b
 
     assert rekindle.script(made)(1, 2) == made(1, 2)
+
+
+def test_a_type_comment_names_a_class_beside_its_own() -> None:
+    """A comment closes over nothing, so that the function that holds both classes is asked."""
+
+    @rekindle.script
+    class First:
+        def __init__(self) -> None:
+            self.number = 99
+
+        def __eq__(self, other):  # type: ignore[no-untyped-def]
+            # type: (First) -> bool
+            return self.number == other.number
+
+        def __iadd__(self, x):  # type: ignore[no-untyped-def]
+            # type: (int)
+            self.number += x
+            return self
+
+    @rekindle.script
+    class Second:
+        def __init__(self) -> None:
+            self.number = 119
+
+        def __eq__(self, other):  # type: ignore[no-untyped-def]
+            # type: (First) -> bool
+            return self.number == other.number
+
+    def uses() -> tuple[int, bool]:
+        first = First()
+        same = first
+        first += 20
+        return same.number, Second() == first
+
+    assert rekindle.script(uses)() == uses() == (119, True)

@@ -11,6 +11,9 @@ from torch import Tensor, nn
 
 import rekindle
 from rekindle.errors import MissingLibraryError, UndefinedNameError, UnsupportedError
+from rekindle.ops.tensor.torchbind_objects import class_of_wrapper
+from rekindle.scripting import annotations
+from rekindle.scripting.library_values import torchbind_classes
 from tests.archive.archives import members_of, with_members
 from tests.support.messages import message_of
 
@@ -134,4 +137,30 @@ def test_arguments_by_name_are_refused() -> None:
 
     assert message_of(UnsupportedError, lambda: rekindle.script(made)).splitlines()[0] == (
         "the class 'torch.classes._nnapi.Compilation' takes no arguments by name in a program"
+    )
+
+
+class _Unnamed:
+    """A wrapper whose errors do not name its class."""
+
+    def __call__(self, **kwargs: object) -> None:
+        raise TypeError("no constructor takes this")
+
+
+def test_the_name_of_a_class_is_that_in_its_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    def direct(weights: torch.classes.quantized.LinearPackedParamsBase) -> bool:
+        return isinstance(weights, torch.classes.quantized.LinearPackedParamsBase)
+
+    def fails(wrapper: object) -> None:
+        raise AssertionError("the wrapper was called")
+
+    for module in (torchbind_classes, annotations):
+        monkeypatch.setattr(module, "class_of_wrapper", fails)
+    assert rekindle.script(direct)(Packed().packed)
+
+
+def test_an_alias_of_which_pytorch_does_not_report_the_class_is_refused() -> None:
+    assert message_of(UnsupportedError, lambda: class_of_wrapper(_Unnamed())) == (
+        "PyTorch does not report which class of torch.classes this is an alias of\n"
+        "Hint: write torch.classes.space.Name where the alias is used"
     )

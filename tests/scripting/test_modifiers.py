@@ -1,5 +1,6 @@
 """Marks on functions, in torch.jit's spelling and in ours."""
 
+import re
 import typing
 from typing import Dict, List, Optional, Tuple, Union
 
@@ -167,3 +168,14 @@ def test_ignored_methods_of_objects_that_only_python_knows():
         return describes(x), describes.more(3), describes.more(y=1.0, x=1)
 
     assert rekindle.script(calls)(torch.ones(1)) == calls(torch.ones(1)) == ("Tensor 7", 12.0, 9.0)
+
+
+def test_an_old_way_to_mark_what_is_unused_warns():
+    message = "ignore(drop_on_export=True) is deprecated, and means @unused: a call raises in the compiled program"
+    with pytest.warns(FutureWarning, match=f"^{re.escape(message)}$"):
+
+        @rekindle.ignore(drop_on_export=True)
+        def dropped(x):
+            return x
+
+    assert modifier_of(dropped) is Modifier.UNUSED

@@ -71,3 +71,29 @@ def test_modules_and_those_that_derive_from_them() -> None:
         for load in (rekindle.load, torch.jit.load):
             file.seek(0)
             torch.testing.assert_close(load(file)(x), module(x))
+
+
+class Versioned(nn.Module):
+    __constants__ = ("__level__",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.__version__ = 3
+        self.__level__ = 4
+        self.__object__ = object()
+
+    def forward(self) -> int:
+        self.__version__ += 1
+        return self.__version__ * 10 + self.__level__
+
+
+def test_attributes_of_modules_with_names_between_underscores() -> None:
+    compiled, eager = rekindle.script(Versioned()), Versioned()
+    buffer = io.BytesIO()
+    rekindle.save(compiled, buffer)
+    buffer.seek(0)
+    assert rekindle.load(buffer)() == 44
+    assert [compiled(), compiled()] == [eager(), eager()] == [44, 54]
+    assert compiled.__version__ == 5
+    compiled.__version__ = 7
+    assert compiled() == 84

@@ -222,13 +222,21 @@ class Doubled(torch.autograd.Function):
         return gradient * 5
 
 
-def test_a_backward_method_is_left_out_and_that_is_told():
-    x = torch.ones(2, requires_grad=True)
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_backward_method_is_left_out_and_that_is_told(requires_grad):
+    """Whether the example requires grad says nothing of the calls that follow."""
+    example = torch.ones(2, requires_grad=requires_grad)
     with pytest.warns(TracerWarning, match="the backward method of Doubled was left out: gradients are those of what"):
-        traced = rekindle.trace(Doubled.apply, (x,))
+        traced = rekindle.trace(Doubled.apply, (example,))
+    assert len(traced.report) == 1
+    x = torch.ones(2, requires_grad=True)
     traced(x).sum().backward()
     assert_same(x.grad, torch.full((2,), 2.0))
-    assert len(rekindle.trace(Doubled.apply, (torch.ones(2),)).report) == 0
+
+
+def test_a_backward_method_is_not_told_of_where_no_gradients_are_recorded():
+    with torch.no_grad():
+        assert len(rekindle.trace(Doubled.apply, (torch.ones(2),)).report) == 0
 
 
 @pytest.mark.parametrize("use_reentrant", [True, False])

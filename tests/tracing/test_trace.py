@@ -509,8 +509,32 @@ def test_check_inputs_show_what_the_example_hides():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rekindle.trace(branch, (torch.ones(2),))
+        with pytest.raises(TracingCheckError) as error:
+            rekindle.trace(branch, (torch.ones(2),), check_inputs=[(torch.ones(5),)])
+        with pytest.raises(TracingCheckError) as of_module:
+            rekindle.trace(Branching(), (torch.ones(2),), check_inputs=[(torch.ones(5),)])
+    text = str(error.value)
+    assert text.startswith("recording 'branch' with a check input gave another program. The first difference:\n- ")
+    assert text.endswith(
+        "\nHint: the code takes another path for other arguments; compile it with script, or compile the part that does"
+    )
+    assert str(of_module.value).startswith("recording 'forward' with a check input gave another program.")
+
+
+class Branching(nn.Module):
+    def forward(self, x):
+        return x + 1 if x.size(0) > 3 else x * 3
+
+
+def test_check_inputs_on_which_the_same_operators_give_another_result():
+    def scaled(x):
+        return x * float(x.sum())
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rekindle.trace(scaled, (torch.ones(2),))
     with pytest.warns(TracerWarning) as caught:
-        rekindle.trace(branch, (torch.ones(2),), check_inputs=[(torch.ones(5),)])
+        rekindle.trace(scaled, (torch.ones(2),), check_inputs=[(torch.ones(5),)])
     assert str(caught[-1].message).startswith(
         "the trace gives another answer than the code on a check input: the result differs. Tensor-likes are not close!"
     )

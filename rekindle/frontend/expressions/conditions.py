@@ -6,12 +6,12 @@ import builtins
 import operator
 from collections.abc import Callable
 from functools import partial
+from types import FunctionType
 from typing import Any, Final
-
-import torch
 
 from rekindle.errors import Cause, CompileError, NotScriptableError, SourceRange, TypeMismatchError, UnsupportedError
 from rekindle.frontend.emitter import Emitter
+from rekindle.frontend.expressions.classes_of_values import LATER, is_instance_of
 from rekindle.frontend.expressions.operators import binary
 from rekindle.frontend.expressions.primaries import join_types
 from rekindle.frontend.inference.usage_inference import infer_item
@@ -32,11 +32,9 @@ from rekindle.ir.types import (
     NONE,
     NUMBER,
     STRING,
-    AwaitType,
     ClassType,
     DictType,
     EnumType,
-    FutureType,
     ListType,
     NoneType,
     TensorType,
@@ -340,17 +338,12 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
         return static_condition(emitter, call.range, _is_module_of(emitter, sugared, classes))
     if isinstance(sugared, CaughtException):
         return CondValue(is_exception(emitter, sugared.value, classes))
-    abstract = _abstract_class(emitter, classes)
-    if abstract is not None:
-        value = sugared.as_value(object.range, emitter.graph)
-        answers = {_is_of_kind(part, abstract) for part in union_members(value.type)}
-        if len(answers) == 1 and None not in answers:
-            return static_condition(emitter, call.range, answers == {True})
-    later = None if abstract is None else _LATER.get(abstract.__name__)
-    types: list[Type] = _members(class_info(emitter, classes)) if later is None else [later(ANY)]
-    if isinstance(sugared, FunctionValue) or not types:
-        return static_condition(emitter, call.range, False)
+    if isinstance(sugared, FunctionValue):
+        return static_condition(emitter, call.range, _is_function(emitter, classes))
     value = sugared.as_value(object.range, emitter.graph)
+    types = _members(_types_tested(emitter, value.type, classes))
+    if not types:
+        return static_condition(emitter, call.range, False)
     yes: list[Type] = []
     no: list[Type] = []
     for part in union_members(value.type):
@@ -371,27 +364,63 @@ def emit_isinstance(emitter: Emitter, call: Apply) -> CondValue:
     return CondValue(node.output, refinements)
 
 
-def _abstract_class(emitter: Emitter, classes: Expr) -> type | None:
-    """Return the class that ``classes`` names, if it is one of ``collections.abc`` or ``numbers``, or of what comes
-    later; else None."""
-    if classes.tree.kind not in (Var.KIND, Select.KIND) or dotted_name(classes) in ("list", "tuple"):
+def _types_tested(emitter: Emitter, tested: Type, classes: Expr) -> list[Type]:
+    """Return the types that the second argument of isinstance names, for a value of type ``tested``: of a class that is
+    not a type, those types that the value may have and that are of the class.
+
+    Raises:
+        UnsupportedError: the value may be of any type, and no check at run time knows the class.
+    """
+    if classes.tree.kind == TupleLiteral.KIND:
+        items = TupleLiteral(classes.tree).items
+        return [type for item in items for type in _types_tested(emitter, tested, item)]
+    cls = _class_without_type(emitter, classes)
+    if cls is None:
+        return class_info(emitter, classes)
+    later = LATER.get(cls.__name__)
+    if later is not None:
+        return [later(ANY)]
+    if cls is list or cls is tuple:
+        return [ANY_LIST if cls is list else ANY_TUPLE]
+    answers = {part: is_instance_of(part, cls) for part in union_members(tested)}
+    if ANY in answers:
+        raise UnsupportedError(
+            f"whether a value of type Any is an instance of '{cls.__name__}' cannot be asked",
+            classes.range,
+            hint="declare the types that the value may have, or ask for one of them with the types of its elements",
+        )
+    return [part for part, answer in answers.items() if answer]
+
+
+def _class_without_type(emitter: Emitter, classes: Expr) -> type | None:
+    """Return the class that ``classes`` names, if it is not a type of programs: ``dict`` and what ``typing`` calls the
+    same, one of ``collections.abc`` or ``numbers``, or a result that comes later; else None."""
+    name = dotted_name(classes) if classes.tree.kind in (Var.KIND, Select.KIND) else None
+    if name is None or name in ("list", "tuple"):
         return None
     try:
-        cls = emitter.emit_sugared(classes).python_class(classes.range)
+        found = emitter.emit_sugared(classes)
+        if isinstance(found, SpecialForm):
+            return _BUILTIN_CONTAINERS.get(found.name)
+        cls = found.python_class(classes.range)
     except CompileError:
         return None
     if cls is None:
         return None
-    is_later = cls.__name__ in _LATER and cls.__module__.partition(".")[0] in ("torch", "rekindle")
-    return cls if is_later or cls.__module__ in ("collections.abc", "numbers") else None
+    is_later = cls.__name__ in LATER and cls.__module__.partition(".")[0] in ("torch", "rekindle")
+    is_container = cls in (list, tuple, *_BUILTIN_CONTAINERS.values())
+    return cls if is_later or is_container or cls.__module__ in ("collections.abc", "numbers") else None
 
 
-_LATER: Final[dict[str, builtins.type[AwaitType] | builtins.type[FutureType]]] = {
-    "Await": AwaitType,
-    "_Await": AwaitType,
-    "Future": FutureType,
-}
-"""Classes of results that come later, of whatever type, by their names in PyTorch and here."""
+_BUILTIN_CONTAINERS: Final = {"dict": dict, "set": set, "frozenset": frozenset}
+
+
+def _is_function(emitter: Emitter, classes: Expr) -> bool:
+    """Return whether functions are instances of what ``classes`` names."""
+    if classes.tree.kind == TupleLiteral.KIND:
+        return any(_is_function(emitter, item) for item in TupleLiteral(classes.tree).items)
+    cls = _class_without_type(emitter, classes)
+    return cls is not None and issubclass(FunctionType, cls)
 
 
 def is_exception(emitter: Emitter, error: Value, classes: Expr) -> Value:
@@ -473,7 +502,7 @@ def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] 
         return [type]
     try:
         parts = [item.as_type(range) for item in found.as_tuple(range, emitter.graph)]
-    except UnsupportedError:
+    except CompileError:
         return None
     types = [part for part in parts if part is not None]
     return types if len(types) == len(parts) and types else None
@@ -554,30 +583,6 @@ def _inherits(part: Type, wanted: Type) -> bool:
         return False
     own, base = part.python_class, wanted.python_class
     return own is not None and base is not None and issubclass(own, base)
-
-
-_PYTHON_CLASSES: Final[dict[str, builtins.type]] = {
-    "ListType": list,
-    "DictType": dict,
-    "TupleType": tuple,
-    "StringType": str,
-    "NoneType": builtins.type(None),
-    "BoolType": bool,
-    "IntType": int,
-    "FloatType": float,
-    "ComplexType": complex,
-    "TensorType": torch.Tensor,
-}
-"""The Python classes of values, by the kinds of their types."""
-
-
-def _is_of_kind(part: Type, kind: builtins.type) -> bool | None:
-    """Whether values of type ``part`` are instances of an abstract class; None where that is not known."""
-    later = _LATER.get(kind.__name__)
-    if later is not None:
-        return None if part == ANY else isinstance(part, later)
-    cls = _PYTHON_CLASSES.get(part.kind)
-    return None if cls is None else issubclass(cls, kind)
 
 
 def _possibly(part: Type, type: Type) -> bool:

@@ -10,7 +10,7 @@ import torch
 
 from rekindle.errors import UnsupportedError
 from rekindle.ir.attributes import infer_type, type_name
-from rekindle.ir.constants import EnumMember
+from rekindle.ir.constants import EnumMember, are_equal_tensors
 from rekindle.ir.text.literals import format_complex, format_float, format_schema_float, format_string
 from rekindle.ir.types import DictType, EnumType, ListType, TupleType, Type, UnionType, without_none
 
@@ -43,11 +43,7 @@ class ConstantTable:
 
 def _equal_tensors(known: object, value: torch.Tensor) -> bool:
     assert isinstance(known, torch.Tensor)
-    if known is value:
-        return True
-    if known.is_quantized or known.layout is not torch.strided or known.requires_grad != value.requires_grad:
-        return False
-    return torch.equal(known, value)
+    return known is value or (known.requires_grad == value.requires_grad and are_equal_tensors(known, value))
 
 
 def format_constant(value: object, type: Type, spell: Spelling, table: ConstantTable) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
-from rekindle.errors import UnsupportedError
+from rekindle.errors import CompileError, UnsupportedError
 from rekindle.frontend.python_printer.constants import format_constant
 from rekindle.frontend.python_printer.names import is_identifier
 from rekindle.ir.attributes import infer_type
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None:
     """``class Net(Module):`` with its slots, constants and methods, or ``class Pair:``."""
-    _compile(owner)
+    methods = compiled_methods(owner)
     hook_names = _named_hooks(owner)
     printer.line(f"class {basename}{'(Module)' if owner.is_module else ''}:")
     with printer.indented():
@@ -36,21 +36,38 @@ def print_class(printer: PythonPrinter, owner: ClassType, basename: str) -> None
         for name, value in owner.constants.items():
             _constant(printer, name, value)
         # Static methods are functions whose names begin with that of the class.
-        for method in owner.methods.values():
+        for method in methods:
             printer.print_function(method)
         for hook, name in hook_names.items():
             printer.print_function(hook, name)
-        if not (owner.is_module or owner.attributes or owner.constants or owner.methods):
+        if not (owner.is_module or owner.attributes or owner.constants or methods):
             printer.line("pass")
 
 
-def _compile(owner: ClassType) -> None:
-    """Compile the methods of a class. Those that they call by ``super()`` become methods of it only then."""
-    done: set[str] = set()
+def compiled_methods(owner: ClassType) -> list[GraphFunction]:
+    """Compile the methods of a class, and return them. Those that they call by ``super()`` become methods of it only
+    then.
+
+    Methods of objects that do not compile are left out: no program calls them, because it would not compile either.
+
+    Raises:
+        CompileError: the method of a module does not compile.
+    """
+    done: dict[str, bool] = {}
     while pending := [name for name in owner.methods if name not in done]:
-        done.update(pending)
         for name in pending:
-            owner.methods[name].graph  # noqa: B018 (compiles it)
+            done[name] = owner.is_module or _compiles(owner.methods[name])
+            if owner.is_module:
+                owner.methods[name].graph  # noqa: B018 (compiles it)
+    return [method for name, method in owner.methods.items() if done[name]]
+
+
+def _compiles(method: GraphFunction) -> bool:
+    try:
+        method.graph  # noqa: B018 (compiles it)
+    except CompileError:
+        return False
+    return True
 
 
 def _named_hooks(owner: ClassType) -> dict[GraphFunction, str]:

@@ -35,12 +35,14 @@ from rekindle.ir.graph import AttributeValue, Block, Graph, Value
 from rekindle.ir.operators.declared_bools import as_declared_bool
 from rekindle.ir.operators.schema_matching import convert_value, unpack_tuple
 from rekindle.ir.types import (
+    ANY,
     BOOL,
     TENSOR,
     InterfaceType,
     ListType,
     TupleType,
     Type,
+    UnionBase,
     is_open_number,
     join_assigned,
     join_numbers,
@@ -386,7 +388,7 @@ class Environment:
             self.frame.types.pop(name, None)
             return
         if annotated is not None:
-            self.frame.annotated.add(name)
+            self.frame.annotated[name] = annotated
             self.frame.origins.pop(name, None)
             if number_members(annotated) is not None or number_beside_tensor(simple.type) is not None:
                 simple = as_declared_bool(self.graph, simple, annotated, range)
@@ -438,6 +440,13 @@ class Environment:
         number = join_assigned(expected, unshaped(simple.type)) if may_change else None
         if number is not None and (number != expected or simple.type != expected):
             return self._widen_number(name, number, simple, range)
+        declared = self.frame.find_declared(name)
+        if declared is not None and _is_wide(declared) and simple.type.is_subtype_of(declared):
+            if not simple.type.is_subtype_of(expected):
+                self._widen_loops(name, simple.type, lambda _: declared)
+                _check_class(spelled, simple.type, declared, range)
+                simple = self.cast(simple, declared, range)
+            return simple
         simple = convert_value(self.graph, simple, expected, range)
         _check_class(spelled, simple.type, expected, range)
         if not simple.type.is_subtype_of(expected) and not (annotated is None and self._may_widen(name, simple.type)):
@@ -466,23 +475,33 @@ class Environment:
         Raises:
             RestartEmission: the loop was entered with another type.
         """
+        type = unshaped(number.type)
+        self._widen_loops(variable, number.type, lambda entered: join_assigned(entered, type))
+        is_plain = not isinstance(joined, TupleType) and number.type.is_subtype_of(joined)
+        return number if is_plain else self.cast(number, joined, range)
+
+    def _widen_loops(self, variable: str, type: Type, join: Callable[[Type], Type | None]) -> None:
+        """Let the loops around an assignment of a value of ``type`` carry the variable as a type that holds it:
+        ``join`` returns the one for the type that a loop was entered with.
+
+        Raises:
+            RestartEmission: a loop was entered with a narrower type.
+        """
         outermost: EnvironmentFrame | None = None
         frame = self.frame
         while frame.parent is not None:
             if frame.is_loop_body and frame.loop is not None:
                 entered = frame.parent.find_type(variable)
-                if entered is not None and not number.type.is_subtype_of(entered):
+                if entered is not None and not type.is_subtype_of(entered):
                     outermost = frame
             frame = frame.parent
         if outermost is not None:
             assert outermost.loop is not None
             assert outermost.parent is not None
             entered = outermost.parent.find_type(variable)
-            wider = None if entered is None else join_assigned(entered, unshaped(number.type))
+            wider = None if entered is None else join(entered)
             if wider is not None and wider != entered:
                 self.evidence.learn_widened(outermost.loop, variable, wider)
-        is_plain = not isinstance(joined, TupleType) and number.type.is_subtype_of(joined)
-        return number if is_plain else self.cast(number, joined, range)
 
     def widen_carried(self, loop: SourceRange) -> None:
         """Give the variables that the loop carries the types that its body has been found to need."""
@@ -647,6 +666,11 @@ def _is_value(type: Type) -> bool:
     if isinstance(type, TupleType):
         return any(map(_is_value, type.elements))
     return number_members(without_none(type)) is not None or number_beside_tensor(type) is not None
+
+
+def _is_wide(type: Type) -> bool:
+    """Return whether variables that are declared with ``type`` may hold values of several types in turn."""
+    return type == ANY or (isinstance(type, UnionBase) and number_members(type) is None)
 
 
 def _joined_number(type: Type) -> Type | None:

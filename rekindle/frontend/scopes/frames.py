@@ -51,8 +51,8 @@ class EnvironmentFrame:
     """Whether variables from outside may become anything: what the block is was not understood."""
     known_none: set[str] = field(default_factory=set)
     """Variables that are None here, though their types say more."""
-    annotated: set[str] = field(default_factory=set)
-    """The variables that the program annotates here: they keep the type that they are declared with."""
+    annotated: dict[str, Type] = field(default_factory=dict)
+    """The variables that the program annotates here, by the types that they are declared with."""
     loop: tuple[int, int] | None = None
     """Of the body of a loop, where the loop is in its source."""
     hidden: dict[str, str] = field(default_factory=dict)
@@ -126,6 +126,15 @@ class EnvironmentFrame:
                 return name not in frame.origins  # otherwise its uses have shown the type
             frame = frame.parent
         return False
+
+    def find_declared(self, name: str) -> Type | None:
+        """Return the type that the program declares the variable ``name`` with, if it does."""
+        frame: EnvironmentFrame | None = self
+        while frame is not None:
+            if name in frame.annotated:
+                return frame.annotated[name]
+            frame = frame.parent
+        return None
 
     def variable(self, name: str) -> str:
         """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""

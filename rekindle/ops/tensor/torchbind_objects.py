@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 import torch
+from torch._classes import _ClassNamespace
 
-from rekindle.errors import RekindleError
+from rekindle.errors import RekindleError, UnsupportedError
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.text.schema_parser import parse_schema
 from rekindle.ir.text.type_parser import custom_class
@@ -82,13 +83,21 @@ WRAPPER: Final[type] = vars(torch)["ScriptClass"]
 """What ``torch.classes.space.Name`` is an object of."""
 
 
-def class_of_wrapper(wrapper: Any) -> ClassType:
-    """Return the class that ``torch.classes.space.Name`` is a wrapper of.
+def class_in_namespace(owner: object, name: str) -> ClassType | None:
+    """Return the class ``torch.classes.space.name`` where ``owner`` is ``torch.classes.space``; else None."""
+    if not isinstance(owner, _ClassNamespace):
+        return None
+    return custom_class(f"{LIBRARY_CLASSES}{owner.name}.{name}")
 
-    The wrapper does not tell its name, but the error of a call that fits no constructor does: nothing is made.
+
+def class_of_wrapper(wrapper: Any) -> ClassType:
+    """Return the class that an alias of ``torch.classes.space.Name`` stands for.
+
+    The wrapper that the alias holds has no attribute with its name, and PyTorch makes another one for each access. The
+    name is in the message of a call that fits no constructor, which makes nothing.
 
     Raises:
-        ValueError: the error does not tell it either.
+        UnsupportedError: the message does not hold the name.
     """
     try:
         wrapper(rekindle_asks_for_the_name=None)
@@ -96,4 +105,7 @@ def class_of_wrapper(wrapper: Any) -> ClassType:
         found = _NAME.search(str(error))
         if found is not None:
             return custom_class(found[0])
-    raise ValueError(f"the name of the class {wrapper!r} is not known")
+    raise UnsupportedError(
+        "PyTorch does not report which class of torch.classes this is an alias of",
+        hint="write torch.classes.space.Name where the alias is used",
+    )

@@ -22,6 +22,7 @@ import torch
 from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.constants import constant_key
 from rekindle.analysis.effects import is_immutable
+from rekindle.ir.constants import are_equal_tensors
 from rekindle.ir.graph import Graph, Node
 from rekindle.rewriting.changes import may_change
 
@@ -93,5 +94,5 @@ def _can_merge(node: Node, other: Node, sharing: _Sharing | None) -> bool:
     if sharing is None or not sharing.allows(node) or not sharing.allows(other):
         return False
     if isinstance(mine, torch.Tensor) and isinstance(theirs, torch.Tensor):
-        return torch.equal(mine, theirs)
+        return are_equal_tensors(mine, theirs)
     return True

@@ -27,6 +27,7 @@ from rekindle.program import public_names
 from rekindle.program.calling import call, check_parts, fit_value, has_late_hooks, interceptors, late_hooks, runner_of
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules.attribute import ATTRIBUTES
+from rekindle.program.modules.state_dicts import warn_of_lost_overrides
 from rekindle.program.saving import Savable
 from rekindle.program.sources.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.sources.definition import define_function
@@ -454,6 +455,7 @@ class ScriptModule(torch.nn.Module, Savable):
         """What ``state_dict()`` asks each module for; the module's own compiled method, where it exports one."""
         own = self._exported("_save_to_state_dict")
         if own is None:
+            warn_of_lost_overrides(self, self._rekindle_python_class, self._rekindle_type)
             super()._save_to_state_dict(*args)
         else:
             own(*args)
@@ -462,6 +464,7 @@ class ScriptModule(torch.nn.Module, Savable):
         """What ``load_state_dict()`` gives each module; the module's own compiled method, where it exports one."""
         own = self._exported("_load_from_state_dict")
         if own is None:
+            warn_of_lost_overrides(self, self._rekindle_python_class, self._rekindle_type)
             super()._load_from_state_dict(*args)
         else:
             own(*args)

@@ -129,10 +129,11 @@ class Binder:
         """What calls a function that is given sets or deques, which are dicts and lists to it: what it does to these,
         the sets and deques see."""
         places = [index for index, item in enumerate(self.schema.arguments) if _is_written_copy(item)]
+        bind_arranged = self._written("args, kwargs", "", {}, are_arranged=True)
 
         def run(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-            given = args if not kwargs and len(args) == len(self.schema.arguments) else self._arrange(args, kwargs)
-            taken = self.bind(given, {})
+            given = self._arrange(args, kwargs)
+            taken = bind_arranged(given, {})
             try:
                 return self.result(execute(record, taken))
             finally:
@@ -141,9 +142,11 @@ class Binder:
 
         return run
 
-    def _written(self, parameters: str, use: str, names: dict[str, Any]) -> Callable[..., Any]:
+    def _written(
+        self, parameters: str, use: str, names: dict[str, Any], are_arranged: bool = False
+    ) -> Callable[..., Any]:
         names = {**names, "arrange": self._arrange, "convert": self._convert}
-        text = "\n".join(_binding(self.schema, parameters, use or "{}", names))
+        text = "\n".join(_binding(self.schema, parameters, use or "{}", names, are_arranged))
         exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is ours)
         written: Callable[..., Any] = names["bind"]
         return written
@@ -274,13 +277,18 @@ def _copied(given: object, taken: object) -> tuple[object, object] | None:
     return given, next((one for one, other in pairs if one is not other), None)
 
 
-def _binding(schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any]) -> Iterator[str]:
+def _binding(
+    schema: FunctionSchema, parameters: str, use: str, names: dict[str, Any], are_arranged: bool
+) -> Iterator[str]:
     """The lines of what binds the arguments of ``schema`` and makes ``use`` of them; what they call goes into
-    ``names``."""
+    ``names``. Arguments that ``are_arranged`` have been put into the order of the schema."""
     count = len(schema.arguments)
     everything = "".join(f"a{index}, " for index in range(count))
     yield f"def bind({parameters}):"
-    yield f" if kwargs or len(args) != {count}: args = arrange(args, kwargs)"
+    if not are_arranged:
+        by_name_only = any(argument.kwarg_only for argument in schema.arguments)
+        condition = "" if by_name_only else f"if kwargs or len(args) != {count}: "
+        yield f" {condition}args = arrange(args, kwargs)"
     yield f" ({everything}) = args"
     for index, argument in enumerate(schema.arguments):
         test = _fits_not(f"a{index}", argument.type, names)

@@ -6,6 +6,8 @@ both spellings mean the same to either compiler.
 
 from __future__ import annotations
 
+import typing
+import warnings
 from collections.abc import Callable
 from enum import Enum, auto
 from types import UnionType
@@ -94,6 +96,12 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     if unknown or not isinstance(drop, bool):
         raise TypeError("ignore is used as @ignore or as @ignore(drop=True)")
     dropped = drop or bool(kwargs.get("drop_on_export"))
+    if kwargs.get("drop_on_export"):
+        warnings.warn(
+            "ignore(drop_on_export=True) is deprecated, and means @unused: a call raises in the compiled program",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def decorate(fn: F) -> F:
         _mark(fn, _UNUSED if dropped else _IGNORE)
@@ -113,6 +121,10 @@ def annotate(the_type: object, the_value: Any) -> Any:
     return the_value
 
 
+BARE_ALIASES: Final = tuple(type(getattr(typing, name)) for name in ("List", "Tuple"))
+"""Classes of what ``typing`` calls classes by, without the types of elements."""
+
+
 def isinstance_(obj: Any, target_type: Any) -> bool:
     """``isinstance`` that knows types with arguments too (``List[int]``, ``Optional[str]``): it looks at the
     elements."""
@@ -121,7 +133,7 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
     if target_type is None or target_type is Any:
         return target_type is Any or obj is None
     origin, args = get_origin(target_type), get_args(target_type)
-    if origin is None:
+    if origin is None or isinstance(target_type, BARE_ALIASES):
         return isinstance(obj, target_type)
     if origin is Union or origin is UnionType:
         return any(isinstance_(obj, one) for one in args)

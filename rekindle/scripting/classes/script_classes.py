@@ -68,7 +68,7 @@ from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import SIMPLE_CONSTANTS, is_constant, plain
 from rekindle.scripting.modules.init_parameters import learn_parameters, shown_parameters
 from rekindle.scripting.python_values import ClassValue
-from rekindle.scripting.resolver import PythonResolver, closure_of, note_owner
+from rekindle.scripting.resolver import PythonResolver, closure_of, names_beside, note_owner
 
 _NO_SCRIPT_CLASSES: Final = (
     *(torch.nn.Module, torch.Tensor, BaseException, enum.Enum, type),
@@ -332,7 +332,7 @@ class _Filler:
                 record,
                 function,
                 first=PythonClassValue(self.cls, PythonResolver()),
-                names={owner.__name__: owner, self.cls.__name__: self.cls},
+                names={**names_beside(owner), self.cls.__name__: self.cls},
             )
 
         name = unique_name(qualified_name(function))
@@ -371,7 +371,7 @@ class _Filler:
             function,
             lambda: (self.type.methods[name],),
             {"super": _Super(self, owner, None)},
-            {owner.__name__: owner, self.cls.__name__: self.cls},
+            {**names_beside(owner), self.cls.__name__: self.cls},
         )
 
     def _method_in_making(self, declared: dict[str, Type], value: Value, name: str) -> SugaredValue | None:
@@ -394,7 +394,7 @@ class _Filler:
     ) -> GraphFunction:
         """The record of a method. ``declared`` are the types of attributes, where ``__init__`` runs it: then it may
         make attributes, and its parameters have the types that calls show."""
-        own = {owner.__name__: owner, self.cls.__name__: self.cls}
+        own = {**names_beside(owner), self.cls.__name__: self.cls}
 
         def define(record: GraphFunction) -> None:
             if not inspect.signature(function).parameters:

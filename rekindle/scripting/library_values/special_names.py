@@ -144,6 +144,7 @@ def _special() -> dict[int, SugaredValue]:
         id(modifiers.isinstance_): ISINSTANCE,
         id(asynchrony.fork): FORK,
         id(torch.get_default_dtype): DefaultDtype(),
+        id(torch.Generator): BuiltinFunction("aten::Generator"),
         id(torch.Size): SpecialForm("Size"),
         id(asynchrony.wait): BuiltinFunction("aten::wait"),
         id(asynchrony.awaitable): AWAITABLE,

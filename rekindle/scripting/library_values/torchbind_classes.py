@@ -16,9 +16,9 @@ from rekindle.ops.tensor.torchbind_objects import class_of_wrapper
 class TorchBindClass(StaticValue):
     """A class written in C++. It is a type, and making an object of it is a call of Python."""
 
-    def __init__(self, wrapper: Any) -> None:
+    def __init__(self, wrapper: Any, type: ClassType | None = None) -> None:
         self.wrapper = wrapper
-        self.type = class_of_wrapper(wrapper)
+        self.type = type or class_of_wrapper(wrapper)
 
     @property
     def identity(self) -> ClassType:

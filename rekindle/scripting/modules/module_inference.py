@@ -41,6 +41,11 @@ _INTERNAL: Final = frozenset(vars(torch.nn.Module())) - {"training"}
 """The names in the dict of a module that belong to ``nn.Module`` itself."""
 
 
+def _is_declaration(name: str) -> bool:
+    """Return whether an attribute of this name declares something to a compiler or to Python, and is not data."""
+    return name in ("__constants__", "__orig_class__") or name.startswith("__jit_")
+
+
 _types: weakref.WeakValueDictionary[object, ConcreteModuleType] = weakref.WeakValueDictionary()
 """The types that some compiled module has, by the key of their facts."""
 
@@ -95,7 +100,7 @@ class _Gatherer:
             self._submodule(name, part)
         self._constants()
         for name, value in self._kept(vars(module)):
-            if name not in _INTERNAL and not name.startswith("__") and not self._is_known(name):
+            if name not in _INTERNAL and not _is_declaration(name) and not self._is_known(name):
                 self._plain(name, value)
         facts.items = _items(module, facts.container)
         if not self.for_trace:

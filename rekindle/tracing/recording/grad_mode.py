@@ -111,13 +111,18 @@ class GradMode:
             return False
         function, frame = found
         is_own = function.__module__.startswith("torch.")
-        if not is_own and any(isinstance(x, torch.Tensor) and x.requires_grad for x in _arguments(frame)):
+        # Whether arguments require grad in the example says nothing of later calls.
+        if not is_own and any(isinstance(x, torch.Tensor) and _may_have_gradient(x) for x in _arguments(frame)):
             self._tell(
                 f"the backward method of {function.__name__}",
                 "left out",
                 "gradients are those of what its forward method calls",
             )
         return True
+
+
+def _may_have_gradient(tensor: torch.Tensor) -> bool:
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def _custom_function() -> tuple[type[torch.autograd.Function], FrameType] | None:
