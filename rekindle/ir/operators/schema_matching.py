@@ -184,12 +184,17 @@ def _stays_tensor(argument: NamedValue, type: Type) -> bool:
     """Return whether the argument is a Tensor where a number is declared, in a program from Python.
 
     Operators take such a Tensor for a number, as they do in Python. A variable, a container or a function would hold
-    the Tensor in Python: a number in its place has another type, and no gradient.
+    the Tensor in Python: a number in its place has another type, and no gradient. Through the drop-in, functions take
+    its number, and raise where a gradient would be lost.
     """
     value = argument.value
     if value is None or not isinstance(argument.type, TensorType) or not _follows_python(value):
         return False
     return number_members(without_none(type)) is not None
+
+
+def _passes_numbers(argument: NamedValue) -> bool:
+    return argument.value is not None and argument.value.node.graph.tensors_as_numbers
 
 
 def _is_assumed(value: Value) -> bool:
@@ -396,7 +401,8 @@ def try_match_schema(
         else:
             raise SchemaMismatch(f"argument '{formal.name}' is missing")
         is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
-        if (is_key or not is_operator) and _stays_tensor(actual, formal.type):
+        is_kept = is_key or not (is_operator or _passes_numbers(actual))
+        if is_kept and _stays_tensor(actual, formal.type):
             note = ": Python looks up a Tensor by identity; write x.item()" if is_key else ""
             raise SchemaMismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
