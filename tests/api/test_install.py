@@ -512,7 +512,7 @@ def test_functions_of_a_program_pass_tensors_for_numbers() -> None:
     assert torch.allclose(loaded(x, frequency, times), expected)
     with pytest.raises(RuntimeError, match="a tensor that requires grad cannot stand for a number"):
         ours(x, frequency.clone().requires_grad_(), times)
-    with pytest.raises(RuntimeError, match="a tensor of dtype torch.float32 cannot stand for an int"):
+    with pytest.raises(RuntimeError, match=r"a tensor of dtype torch\.float32 cannot stand for an int"):
         ours(x, frequency, torch.tensor(3.5))
 
 

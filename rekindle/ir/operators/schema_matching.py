@@ -43,6 +43,7 @@ from rekindle.ir.types import (
     Bindings,
     ClassType,
     DictType,
+    EnumType,
     InterfaceType,
     ListType,
     OptionalType,
@@ -397,7 +398,7 @@ def try_match_schema(
         elif by_name and (other := _python_name(formal.name, schema, by_name)) is not None:
             actual = by_name.pop(other)
         elif formal.has_default:
-            actual = NamedValue(constant=formal.default)
+            actual = _default_of(formal)
         else:
             raise SchemaMismatch(f"argument '{formal.name}' is missing")
         is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
@@ -425,6 +426,12 @@ def try_match_schema(
             raise SchemaMismatch(f"it has no argument '{name}'")
         raise SchemaMismatch(f"argument '{name}' is given twice")
     return MatchedSchema(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+
+
+def _default_of(formal: Argument) -> NamedValue:
+    type = without_none(formal.type)
+    is_member = isinstance(type, EnumType) and formal.default is not None
+    return NamedValue(constant=formal.default, declared=type if is_member else None)
 
 
 def _is_method(schema: FunctionSchema) -> bool:

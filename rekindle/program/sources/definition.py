@@ -18,8 +18,8 @@ from rekindle.errors import (
 )
 from rekindle.frontend.archive_resolver import ArchiveResolver
 from rekindle.frontend.calls import monomorphization
-from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.dialect import DIALECT
+from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known, emit_body
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.frontend.signatures import Signature, TypeOrError, read_signature
@@ -30,7 +30,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
-from rekindle.passes import Pass, run_passes
+from rekindle.passes import Pass, UnwrapScalarOperands, run_passes
 from rekindle.passes.canonicalization.inlining import inline
 from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
@@ -88,6 +88,8 @@ def define_function(
         record.declare(None)
         raise
     with room_to_recurse(definition.name.range):
+        if record.is_from_archive:
+            run_passes(graph, (UnwrapScalarOperands(),))
         clean_up(graph)
     if not record.is_from_archive:
         _check_shared_defaults(graph, schema, definition)
