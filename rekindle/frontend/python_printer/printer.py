@@ -230,9 +230,12 @@ def with_tensor_operands(graph: Graph) -> Graph:
         if scalar_operand(node) is None:
             continue
         constant = node.inputs[1]
-        dtype, device = constant.to_python().dtype, torch.device("cpu")
+        tensor, device = constant.to_python(), torch.device("cpu")
+        assert isinstance(tensor, torch.Tensor)
         with copy.inserting_before(node):
-            node.replace_input(1, copy.insert("aten::to", [constant, device, number_of(dtype), False, False, None]))
+            node.replace_input(
+                1, copy.insert("aten::to", [constant, device, number_of(tensor.dtype), False, False, None])
+            )
     return copy
 
 
