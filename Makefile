@@ -43,8 +43,13 @@ PACKAGES := .venv-packages
 MODELS := .venv-models
 TORCH ?= 2.11.0
 
-$(PACKAGES)/.setup-stamp: tests/packages/requirements.txt $(STAMP)
+# mace-torch needs e3nn 0.4 beside the one that others use; torchvision and torchaudio need libraries of CUDA to load.
+$(PACKAGES)/.setup-stamp: tests/packages/requirements.txt tests/packages/requirements-e3nn-0.4.txt $(STAMP)
 	$(call environment,$(PACKAGES),$<)
+	$(PACKAGES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade -r tests/packages/requirements-e3nn-0.4.txt \
+		--target $$($(PACKAGES)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/e3nn-0.4.4
+	$(PACKAGES)/bin/python -m benchmarks.modules.cuda_stubs
+	touch $@
 
 $(MODELS)/.setup-stamp: tests/packages/requirements-models.txt $(STAMP)
 	$(call environment,$(MODELS),$<)

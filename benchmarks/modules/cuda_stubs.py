@@ -4,12 +4,14 @@
 
 PyPI has no other builds of theirs for Linux. Their extensions are linked to ``libc10_cuda`` and ``libtorch_cuda``,
 which a CPU build of PyTorch lacks: neither package can be imported. This compiles two libraries with the missing
-symbols into PyTorch's folder, and has Python load them at its start. Functions among the symbols trap: nothing on a
-CPU calls them. It needs ``gcc`` and ``nm``, and changes the environment that it runs in: use one made for this.
+symbols into a folder beside the packages, and has Python load them at its start: what is loaded under the name of a
+library stands for it. Functions among the symbols trap: nothing on a CPU calls them. It needs ``gcc`` and ``nm``, and
+changes the environment that it runs in, where PyTorch itself may be another's.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 import sysconfig
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 SITE: Final = Path(sysconfig.get_path("purelib"))
+TORCH: Final = Path(str(importlib.util.find_spec("torch").origin)).parent / "lib"
 PACKAGES: Final = ("torchvision", "torchaudio")
 LIBRARIES: Final = ("libc10_cuda.so", "libtorch_cuda.so")
 OBJECTS: Final = ("allocatorE",)
@@ -32,7 +35,11 @@ def missing() -> list[str]:
     """Return the names that start with CUDA's libraries of PyTorch and that no library here defines."""
     extensions = [path for package in PACKAGES for path in (SITE / package).rglob("*.so")]
     wanted = {name for path in extensions for name in _symbols(path, "--undefined-only")}
-    there = [*extensions, *(SITE / "torch" / "lib").glob("libtorch*.so"), SITE / "torch" / "lib" / "libc10.so"]
+    there = [
+        *extensions,
+        *(set(TORCH.glob("libtorch*.so")) - {TORCH / name for name in LIBRARIES}),
+        TORCH / "libc10.so",
+    ]
     for path in there:
         wanted -= _symbols(path, "--defined-only")
     return sorted(name for name in wanted if "cuda" in name.lower() and not name.startswith(("cuda", "__cuda")))
@@ -47,7 +54,8 @@ def _source(names: list[str]) -> str:
 
 def main() -> int:
     """Compile the libraries, and write the file by which Python loads them."""
-    folder = SITE / "torch" / "lib"
+    folder = SITE / "cuda_stubs"
+    folder.mkdir(exist_ok=True)
     for library in LIBRARIES:
         (folder / library).unlink(missing_ok=True)
     for library, names in zip(LIBRARIES, (missing(), []), strict=True):

@@ -17,6 +17,7 @@ from types import MappingProxyType
 
 from rekindle.errors import Diagnostics, SourceRange, TypeMismatchError
 from rekindle.frontend.archive_resolver import ArchiveResolver
+from rekindle.frontend.dialect import DIALECT
 from rekindle.frontend.emitter import Emitter, SelfBinding
 from rekindle.frontend.inference.error_diagnosis import try_to_emit
 from rekindle.frontend.inference.none_check_insertion import NoneCheckInserter
@@ -128,7 +129,7 @@ def complete(emitter: Emitter, result: Type) -> None:
     """Turn the graph that was emitted, with variables in loads and stores, into SSA form. ``result`` is the type that
     the function returns."""
     graph, guarded = emitter.graph, emitter.environment.guarded
-    as_printed, graph.none_checks = not graph.follows_python, None
+    as_printed, graph.none_checks, graph.tensors_as_numbers = not graph.follows_python, None, False
     if guarded or emitter.environment.has_flags:
         settle_guards(graph, guarded)
     convert_to_ssa(graph, result, as_printed=as_printed, partial=guarded)
@@ -147,6 +148,7 @@ def new_emitter(
     emitter = Emitter(LANGUAGE, resolver, diagnostics, evidence)
     if not isinstance(resolver, ArchiveResolver):
         emitter.graph.none_checks = NoneCheckInserter(emitter.graph, emitter.environment)
+        emitter.graph.tensors_as_numbers = DIALECT.tensors_as_numbers
     return emitter
 
 

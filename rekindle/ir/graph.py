@@ -269,6 +269,7 @@ class Graph:
         "block",
         "insert_point",
         "none_checks",
+        "tensors_as_numbers",
     )
 
     def __init__(self) -> None:
@@ -281,6 +282,8 @@ class Graph:
         """New nodes go before this node."""
         self.none_checks: NoneChecks | None = None
         """How values are taken out of Optionals, while a program from Python is emitted; elsewhere they are not."""
+        self.tensors_as_numbers = False
+        """Whether calls of functions may pass a Tensor for a declared number, while a program is emitted."""
 
     # ----------------------------------------------------------------------------------------- reading
 

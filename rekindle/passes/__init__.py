@@ -8,6 +8,7 @@ from rekindle.passes.canonicalization.inlining import Inlining as Inlining, inli
 from rekindle.passes.canonicalization.lower_graph import LowerGraph as LowerGraph
 from rekindle.passes.canonicalization.lower_simple_tuples import LowerSimpleTuples as LowerSimpleTuples
 from rekindle.passes.canonicalization.normalize_ops import NormalizeOps as NormalizeOps
+from rekindle.passes.canonicalization.unwrap_scalar_operands import UnwrapScalarOperands as UnwrapScalarOperands
 from rekindle.passes.frozen_modules.fold_arithmetic import FoldArithmetic as FoldArithmetic
 from rekindle.passes.frozen_modules.fold_batch_norm import FoldBatchNorm as FoldBatchNorm
 from rekindle.passes.frozen_modules.freezing import Freezing as Freezing

@@ -20,13 +20,11 @@ class ExecutionSettings:
     """``strategy`` is the name of one of :data:`rekindle.runtime.executor.STRATEGIES`. ``fusion`` says how many
     versions of a function there may be at most, besides one for any arguments. With ``in_background`` they are made on
     another thread, and calls do not wait for them. ``native_plans`` says whether functions run without Python between
-    their operators where they can. Functions that are compiled with ``tensors_as_numbers`` take Tensors of one element
-    for numbers, as ``torch.jit``'s do: the drop-in sets it."""
+    their operators where they can."""
 
     strategy: str = "native"
     fusion: FusionStrategy = (("STATIC", 2), ("DYNAMIC", 5))
     in_background: bool = False
-    tensors_as_numbers: bool = False
     native_plans: bool = os.environ.get("REKINDLE_NATIVE_PLANS", "1") not in ("0", "off")
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import itertools
 import re
 import threading
@@ -486,6 +487,41 @@ def test_tensors_of_one_element_are_numbers() -> None:
         with pytest.raises(TypeError) as caught:
             ours(x, *args)
         assert str(caught.value).endswith(f"Hint: {hint}")
+
+
+def filtered(x: torch.Tensor, gain: float, times: int) -> torch.Tensor:
+    """``gain`` is documented as a float or a Tensor, as in the filters of torchaudio."""
+    return x * torch.as_tensor(gain, dtype=x.dtype) * times
+
+
+def designed(x: torch.Tensor, frequency: torch.Tensor, times: torch.Tensor) -> torch.Tensor:
+    return filtered(x, torch.cos(frequency), times)
+
+
+def test_functions_of_a_program_pass_tensors_for_numbers() -> None:
+    """As from Python: the callee gets the number, and a gradient is not lost."""
+    stock = torch.jit.script(designed)
+    with rekindle.installed():
+        ours = torch.jit.script(designed)
+    x, frequency, times = torch.ones(2), torch.tensor(0.5), torch.tensor(3)
+    expected = designed(x, frequency, times)
+    for _ in range(3):
+        assert torch.allclose(ours(x, frequency, times), expected)
+    assert torch.allclose(stock(x, frequency, times), expected)
+    loaded = torch.jit.load(io.BytesIO(ours.save_to_buffer()))
+    assert torch.allclose(loaded(x, frequency, times), expected)
+    with pytest.raises(RuntimeError, match="a tensor that requires grad cannot stand for a number"):
+        ours(x, frequency.clone().requires_grad_(), times)
+    with pytest.raises(RuntimeError, match=r"a tensor of dtype torch\.float32 cannot stand for an int"):
+        ours(x, frequency, torch.tensor(3.5))
+
+
+def test_functions_of_a_program_pass_no_tensors_for_numbers_without_the_drop_in() -> None:
+    def halved(x: torch.Tensor) -> torch.Tensor:
+        return filtered(x, x.mean() / 2, 1)
+
+    with pytest.raises(rekindle.errors.SchemaError, match="argument 'gain': expected float, got Tensor"):
+        rekindle.script(halved)
 
 
 @torch.jit._overload  # type: ignore[attr-defined]

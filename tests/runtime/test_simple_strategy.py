@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import pytest
 import torch
@@ -189,6 +189,26 @@ def test_what_lists_and_dicts_hold_is_asked_each_time() -> None:
     assert function([torch.ones(2)], {"y": None}) == ([1, 2], True)
     assert function([torch.ones(2, 2)], {"y": torch.ones(1)}) == ([2, 3], False)
     assert versions_of(function) == 1
+
+
+def of_a_union(x: Union[torch.Tensor, int], y: torch.Tensor):
+    if isinstance(x, torch.Tensor):
+        z = x * 2
+        if z.dim() == 2 and z.dtype == torch.float32:
+            return z.sum(0) + y
+        return z.sum() + y
+    else:
+        return y + x
+
+
+def test_facts_of_tensors_are_not_asked_of_an_argument_that_may_be_something_else() -> None:
+    function = rekindle.script(of_a_union)
+    creator = ArgumentSpecCreator(function.inlined_graph)
+    assert all(creator.graph.inputs[path.input].name == "y.1" for path, _ in creator.queried_properties)
+    y = torch.ones(3)
+    for _ in range(3):
+        for x in (torch.ones(2, 3), torch.ones(3), 4, torch.ones(2, 3, dtype=torch.float64)):
+            assert torch.equal(function(x, y), of_a_union(x, y))
 
 
 def test_specs_in_words() -> None:

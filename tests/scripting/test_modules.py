@@ -949,6 +949,24 @@ class Text(str, enum.Enum):
     A = "a"
 
 
+def chosen(x: torch.Tensor, level: Level = Level.HIGH, rank: Optional[Rank] = Rank.FIRST):
+    if rank is None:
+        return x
+    return (x + 1 if level == Level.HIGH else x - 1) * rank.value
+
+
+def chooses(x: torch.Tensor):
+    return chosen(x), chosen(x, rank=None), chosen(x, Level.LOW)
+
+
+def test_defaults_that_are_members_of_enums() -> None:
+    program = rekindle.script(chooses)
+    x = torch.ones(2)
+    for each in (program, rekindle.load(program.save_to_buffer())):
+        for found, expected in zip(each(x), chooses(x), strict=True):
+            assert torch.equal(found, expected)
+
+
 def test_members_of_enums_that_are_ints_or_strings():
     def asked():
         ints = isinstance(Rank.FIRST, int), isinstance(Text.A, int), isinstance(Level.LOW, int)

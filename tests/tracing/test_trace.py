@@ -115,6 +115,17 @@ def test_subscripts_with_tensors():
     assert_traced(index, first, (torch.randn(3, 3), torch.tensor([0]), torch.tensor([False, True, True])))
 
 
+def test_subscripts_with_masks_without_dimensions():
+    def masked(x, total):
+        y, z = x * 2, total * 2
+        y[total > 1] = 5.0
+        z[total > 1] = y.sum() + z[total > 1]
+        return x[total > 1], x[:, total > 1], total[total > 1], y, z
+
+    first = torch.randn(3, 3), torch.tensor(2.0)
+    assert_traced(masked, first, (torch.randn(2, 3), torch.tensor(0.5)), (torch.randn(2, 3), torch.tensor(1.5)))
+
+
 # ---------------------------------------------------------------------------------------------------------------- sizes
 
 

@@ -21,8 +21,8 @@ from rekindle.api.drop_in import torch_jit_shims
 from rekindle.api.drop_in.graph_views.passes import FUNCTIONS_OF_GRAPHS, for_views
 from rekindle.api.drop_in.torch_jit_shims import SHIMS
 from rekindle.api.drop_in.usage import Usage
+from rekindle.frontend.dialect import DIALECT
 from rekindle.program import torch_jit
-from rekindle.runtime.settings import SETTINGS
 
 _INSIDERS: Final = ("torch.jit", "torch._jit_internal", "torch._dynamo", "rekindle")
 """The modules, with those within them, that see what was there before."""
@@ -151,7 +151,7 @@ def _put() -> None:
     if wanted == _state.is_in_place:
         return
     _state.is_in_place = wanted
-    SETTINGS.tensors_as_numbers = wanted
+    DIALECT.tensors_as_numbers = wanted
     # The names can be had of these modules too: `from torch.jit._script import ScriptModule`.
     torch_jit.provide()
     for module in (torch_jit.module(), *torch_jit.parts()):

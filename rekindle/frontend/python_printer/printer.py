@@ -36,6 +36,7 @@ from rekindle.ir.types import (
     Type,
     without_none,
 )
+from rekindle.ops.tensor.scalar_operands import scalar_operand
 
 
 class PythonPrinter:
@@ -138,6 +139,8 @@ class PythonPrinter:
 
     def _function(self, record: GraphFunction, basename: str, types_self: bool) -> None:
         graph = without_builtin_calls(record.graph)
+        if self.importable:
+            graph = with_tensor_operands(graph)
         self._names.forget()
         printer = FunctionPrinter(
             self._out, self.constants, self._name_of, self.mention, self.importable, self._level, self._names
@@ -214,6 +217,25 @@ def without_builtin_calls(graph: Graph) -> Graph:
         with copy.inserting_before(node):
             results = copy.insert_graph(callee.graph, node.inputs[1:])
         node.replace_with(results[0])
+    return copy
+
+
+def with_tensor_operands(graph: Graph) -> Graph:
+    """Return ``graph``, or a copy in which constant tensors that a reader would take for numbers are results of
+    ``aten::to``, as in traces of PyTorch's."""
+    if all(scalar_operand(node) is None for node in graph.all_nodes()):
+        return graph
+    copy = graph.copy()
+    for node in list(copy.all_nodes()):
+        if scalar_operand(node) is None:
+            continue
+        constant = node.inputs[1]
+        tensor, device = constant.to_python(), torch.device("cpu")
+        assert isinstance(tensor, torch.Tensor)
+        with copy.inserting_before(node):
+            node.replace_input(
+                1, copy.insert("aten::to", [constant, device, number_of(tensor.dtype), False, False, None])
+            )
     return copy
 
 

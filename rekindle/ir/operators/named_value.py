@@ -19,20 +19,24 @@ InputBuilder: TypeAlias = "Callable[[Graph, SourceRange], Value]"
 
 @dataclass(slots=True)
 class NamedValue:
-    """An argument of a call: a value of the graph, or a Python constant that becomes one when it is needed."""
+    """An argument of a call: a value of the graph, or a Python constant that becomes one when it is needed.
+
+    ``declared`` is the type of a constant whose class does not say it: the default of a parameter that is an enum.
+    """
 
     value: Value | None = None
     constant: object = None
     range: SourceRange = UNKNOWN_RANGE
     name: str | None = None
+    declared: Type | None = None
 
     @property
     def type(self) -> Type:
         if self.value is not None:
             return self.value.type
-        return infer_type(self.constant) or NONE
+        return self.declared or infer_type(self.constant) or NONE
 
     def materialize(self, graph: Graph) -> Value:
         if self.value is None:
-            self.value = graph.insert_constant(self.constant, range=self.range)
+            self.value = graph.insert_constant(self.constant, self.declared, self.range)
         return self.value

@@ -43,6 +43,7 @@ from rekindle.ir.types import (
     Bindings,
     ClassType,
     DictType,
+    EnumType,
     InterfaceType,
     ListType,
     OptionalType,
@@ -184,12 +185,17 @@ def _stays_tensor(argument: NamedValue, type: Type) -> bool:
     """Return whether the argument is a Tensor where a number is declared, in a program from Python.
 
     Operators take such a Tensor for a number, as they do in Python. A variable, a container or a function would hold
-    the Tensor in Python: a number in its place has another type, and no gradient.
+    the Tensor in Python: a number in its place has another type, and no gradient. Through the drop-in, functions take
+    its number, and raise where a gradient would be lost.
     """
     value = argument.value
     if value is None or not isinstance(argument.type, TensorType) or not _follows_python(value):
         return False
     return number_members(without_none(type)) is not None
+
+
+def _passes_numbers(argument: NamedValue) -> bool:
+    return argument.value is not None and argument.value.node.graph.tensors_as_numbers
 
 
 def _is_assumed(value: Value) -> bool:
@@ -392,11 +398,12 @@ def try_match_schema(
         elif by_name and (other := _python_name(formal.name, schema, by_name)) is not None:
             actual = by_name.pop(other)
         elif formal.has_default:
-            actual = NamedValue(constant=formal.default)
+            actual = _default_of(formal)
         else:
             raise SchemaMismatch(f"argument '{formal.name}' is missing")
         is_key = index == 1 and isinstance(schema.arguments[0].type, DictType)
-        if (is_key or not is_operator) and _stays_tensor(actual, formal.type):
+        is_kept = is_key or not (is_operator or _passes_numbers(actual))
+        if is_kept and _stays_tensor(actual, formal.type):
             note = ": Python looks up a Tensor by identity; write x.item()" if is_key else ""
             raise SchemaMismatch(f"argument '{formal.name}': expected {formal.type.annotation}, got Tensor{note}")
         builders.append(_plan_argument(formal, actual, bindings, conversions, lenient))
@@ -419,6 +426,12 @@ def try_match_schema(
             raise SchemaMismatch(f"it has no argument '{name}'")
         raise SchemaMismatch(f"argument '{name}' is given twice")
     return MatchedSchema(schema, builders, [_return_type(result, bindings) for result in schema.returns])
+
+
+def _default_of(formal: Argument) -> NamedValue:
+    type = without_none(formal.type)
+    is_member = isinstance(type, EnumType) and formal.default is not None
+    return NamedValue(constant=formal.default, declared=type if is_member else None)
 
 
 def _is_method(schema: FunctionSchema) -> bool:

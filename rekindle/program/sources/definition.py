@@ -18,6 +18,7 @@ from rekindle.errors import (
 )
 from rekindle.frontend.archive_resolver import ArchiveResolver
 from rekindle.frontend.calls import monomorphization
+from rekindle.frontend.dialect import DIALECT
 from rekindle.frontend.emitter import SelfBinding
 from rekindle.frontend.functions import Known, emit_body
 from rekindle.frontend.recursion_limit import room_to_recurse
@@ -29,13 +30,12 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import TENSOR, optional
-from rekindle.passes import Pass, run_passes
+from rekindle.passes import Pass, UnwrapScalarOperands, run_passes
 from rekindle.passes.canonicalization.inlining import inline
 from rekindle.passes.pass_manager import chosen_verifier
 from rekindle.program.calling import fit_value
 from rekindle.program.names import unique_name
 from rekindle.runtime.pipelines import CLEANUP_AFTER_EMISSION, CLEANUP_OF_TRIED
-from rekindle.runtime.settings import SETTINGS
 from rekindle.syntax.views import Def, Param
 
 
@@ -64,7 +64,7 @@ def define_function(
     """
     diagnostics = Diagnostics() if diagnostics is None else diagnostics
     record.is_from_archive = isinstance(resolver, ArchiveResolver)
-    record.takes_tensors_as_numbers = SETTINGS.tensors_as_numbers
+    record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
     state = _type_of_state(record, definition, self_binding)
     signature = read_signature(
         definition,
@@ -88,6 +88,8 @@ def define_function(
         record.declare(None)
         raise
     with room_to_recurse(definition.name.range):
+        if record.is_from_archive:
+            run_passes(graph, (UnwrapScalarOperands(),))
         clean_up(graph)
     if not record.is_from_archive:
         _check_shared_defaults(graph, schema, definition)

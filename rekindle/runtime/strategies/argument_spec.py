@@ -189,6 +189,11 @@ def _can_have(fact: ArgumentProperty, value: Value) -> bool:
     type = value.type
     if fact is ArgumentProperty.IS_NONE:
         return isinstance(type, OptionalType)
+    return _is_tensor_or_none(value)
+
+
+def _is_tensor_or_none(value: Value) -> bool:
+    type = value.type
     return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
 
 
@@ -228,7 +233,8 @@ class _Derived:
     def _of(self, value: Value) -> frozenset[Value] | None:
         node = value.node
         if value in self.arguments:
-            return frozenset({value})
+            # An argument of a union or of any type is cast to a tensor only after a test: other calls pass other types.
+            return frozenset({value}) if _is_tensor_or_none(value) else None
         if node.kind != "prim::If" and not self._is_operator(node):
             return None
         roots = [self.known[each] for each in self._sources(value)]

@@ -85,6 +85,12 @@ def _view(recorder: Recorder, tensor: torch.Tensor, index: object) -> tuple[Valu
         elif isinstance(item, torch.Tensor) and item.dim() == 0 and item.dtype not in _MASKS:
             number = recorder.insert("aten::IntImplicit", [item])
             value = recorder.insert("aten::select", [NamedValue(value), dim, NamedValue(number)])
+        elif isinstance(item, torch.Tensor) and item.dim() == 0:
+            # A mask without dimensions takes all of a new dimension, or nothing of it.
+            value = recorder.insert("aten::unsqueeze", [NamedValue(value), dim])
+            tensors += [None] * (dim - len(tensors))
+            tensors.append(recorder.insert("aten::unsqueeze", [item, 0]))
+            dim += 1
         else:
             indices = item if isinstance(item, torch.Tensor) else torch.tensor(item)
             tensors += [None] * (dim - len(tensors))

@@ -1,0 +1,20 @@
+"""Choices of what programs from Python mean, which a higher layer sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(slots=True)
+class Dialect:
+    """Choices that hold for the functions that are compiled while they are set.
+
+    ``tensors_as_numbers``: a Tensor stands for a declared number, in calls from Python and of one function by another,
+    as it does for ``torch.jit``. The drop-in sets it.
+    """
+
+    tensors_as_numbers: bool = False
+
+
+DIALECT: Final = Dialect()
