@@ -19,11 +19,16 @@ from pathlib import Path
 from typing import Final
 
 SITE: Final = Path(sysconfig.get_path("purelib"))
-TORCH: Final = Path(str(importlib.util.find_spec("torch").origin)).parent / "lib"
 PACKAGES: Final = ("torchvision", "torchaudio")
 LIBRARIES: Final = ("libc10_cuda.so", "libtorch_cuda.so")
 OBJECTS: Final = ("allocatorE",)
 """How the names of variables end; all other names are those of functions."""
+
+
+def _folder(package: str) -> Path | None:
+    """Return where a package is, which may be another environment that this one sees."""
+    spec = importlib.util.find_spec(package)
+    return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
 def _symbols(library: Path, which: str) -> set[str]:
@@ -33,12 +38,16 @@ def _symbols(library: Path, which: str) -> set[str]:
 
 def missing() -> list[str]:
     """Return the names that start with CUDA's libraries of PyTorch and that no library here defines."""
-    extensions = [path for package in PACKAGES for path in (SITE / package).rglob("*.so")]
+    folders = [folder for folder in map(_folder, PACKAGES) if folder is not None]
+    extensions = [path for folder in folders for path in folder.rglob("*.so")]
+    torch = _folder("torch")
+    assert torch is not None, "it is installed"
+    libraries = torch / "lib"
     wanted = {name for path in extensions for name in _symbols(path, "--undefined-only")}
     there = [
         *extensions,
-        *(set(TORCH.glob("libtorch*.so")) - {TORCH / name for name in LIBRARIES}),
-        TORCH / "libc10.so",
+        *(set(libraries.glob("libtorch*.so")) - {libraries / name for name in LIBRARIES}),
+        libraries / "libc10.so",
     ]
     for path in there:
         wanted -= _symbols(path, "--defined-only")

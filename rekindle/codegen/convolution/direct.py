@@ -90,6 +90,7 @@ class _Call:
     function: Function
     parts: list[_Part]
     sizes: tuple[int, int, int, int]
+    strides: tuple[int, int, int, int]
     most_threads: int
 
 
@@ -120,7 +121,7 @@ class DirectConvolution:
         if call is None:
             return None
         padded = self._padded(image)
-        output = torch.empty(call.sizes, dtype=torch.float32, memory_format=_LAST)
+        output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32)
         added = 0
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
@@ -162,7 +163,8 @@ class DirectConvolution:
         tiles = -(-positions // rows)
         parts = [self._part(number, image, sizes, positions, tiles) for number in range(len(self._weights))]
         work = positions * self.weight.numel() // len(parts)
-        return _Call(function, parts, sizes, max(1, min(work // _GRAIN, parts[0].words[Word.TASKS])))
+        strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
+        return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[Word.TASKS])))
 
     def _part(
         self, number: int, image: torch.Size, sizes: tuple[int, int, int, int], positions: int, tiles: int

@@ -40,17 +40,20 @@ Candidate = Callable[[Tensor, "Tensor | None"], "Tensor | None"]
 """Returns the result for an input, and for what is to be added to it; None where it cannot."""
 
 
-def _is_plain(input: Any, weight: Tensor) -> bool:
+def _is_plain(input: Any) -> bool:
     """Whether kernels can take it, and nobody asks for more than the result."""
-    if type(input) is not Tensor or input.dtype is not torch.float32 or weight.dtype is not torch.float32:
+    if type(input) is not Tensor or input.dtype is not torch.float32 or not input.is_cpu:
         return False
-    if input.device.type != "cpu" or weight.device.type != "cpu" or input.layout is not torch.strided:
+    if input.requires_grad and torch.is_grad_enabled():
         return False
-    if torch.is_grad_enabled() and (input.requires_grad or weight.requires_grad):
-        return False
-    if input.is_neg() or not input.numel() or torch.is_autocast_enabled("cpu"):
+    if input.layout is not torch.strided or input.is_neg() or not input.numel() or torch.is_autocast_enabled("cpu"):
         return False
     return torch._C._functorch.peek_interpreter_stack() is None and torch.autograd.forward_ad._current_level < 0
+
+
+def _are_plain_weights(weight: Tensor, bias: Tensor | None) -> bool:
+    given = [weight] if bias is None else [weight, bias]
+    return all(each.dtype is torch.float32 and each.is_cpu and not each.requires_grad for each in given)
 
 
 @dataclass(slots=True)
@@ -123,23 +126,25 @@ class _Convolution:
         """Whether nobody reads what is added any more."""
         self.is_in_place = bool(int_attribute(node, "is_in_place", 0))
         self._selection: Selection | None = None
+        self._weight: Tensor | None = None
+        """The weight that was packed."""
 
     def run(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None) -> Tensor:
         """Return the convolution of ``input``, with ``other`` added before the activation."""
-        if not self._is_selectable(input, weight, other):
+        if weight is not self._weight:
+            self._weight = weight
+            is_plain = _are_plain_weights(weight, bias)
+            self._selection = Selection(self._candidates(weight, bias)) if is_plain else None
+        if self._selection is None or not self._is_selectable(input, weight, other):
             return self._plain(input, weight, bias, other)
-        if self._selection is None:
-            self._selection = Selection(self._candidates(weight, bias))
         return self._selection.run(input, other)
 
     def _is_selectable(self, input: Tensor, weight: Tensor, other: Tensor | None) -> bool:
-        if not (_is_plain(input, weight) and input.dim() == 4):
-            return False
-        if input.shape[1] != weight.shape[1] * self.geometry.groups:
+        if not (_is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[1] * self.geometry.groups):
             return False
         if other is None:
             return True
-        return _is_plain(other, weight) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
+        return _is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> list[Candidate]:
         direct = DirectConvolution(weight, bias, self.geometry, Activation[self.activation.upper()])
@@ -212,10 +217,10 @@ def packed_linear(node: Node) -> Operation:
     selections: list[Selection] = []
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        if not (_is_plain(input, weight) and input.dim() > 1 and input.shape[-1] == weight.shape[1]):
-            return _activated(torch.nn.functional.linear(input, weight, bias), activation)
-        if not selections:
+        if not selections and _are_plain_weights(weight, bias):
             selections.append(Selection(_linear_candidates(weight, bias, activation)))
+        if not selections or not (_is_plain(input) and input.dim() > 1 and input.shape[-1] == weight.shape[1]):
+            return _activated(torch.nn.functional.linear(input, weight, bias), activation)
         return selections[0].run(input, None)
 
     return run

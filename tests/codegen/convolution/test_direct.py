@@ -165,8 +165,10 @@ def test_nothing_beside_the_tensors_is_touched(
         kept.append(Guarded(like.numel() * like.element_size(), at_end))
         return kept[-1].tensor(like)
 
-    empty = torch.empty
-    monkeypatch.setattr(direct.torch, "empty", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0)))
+    empty = torch.empty_strided
+    monkeypatch.setattr(
+        direct.torch, "empty_strided", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0))
+    )
     convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
     found = convolution.run(guarded(image), guarded(expected.float().contiguous(memory_format=LAST)))
     assert found is not None
