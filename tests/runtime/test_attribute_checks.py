@@ -60,22 +60,22 @@ def facts_of(module: nn.Module) -> CallFacts:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def verdicts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """The verdicts of the test in Python from now on."""
     if plan_library() is None:
         pytest.skip("this platform has no machine code of plans: the test in Python is the only one")
-    verdicts: list[bool] = []
+    found: list[bool] = []
     test = attribute_checks.AttributeRows.test
 
     def noting(self: Any, decide: Callable[..., bool]) -> Callable[..., bool] | None:
-        def asked(*arguments: Any) -> bool:
-            verdicts.append(decide(*arguments))
-            return verdicts[-1]
+        def noting_verdict(*arguments: Any) -> bool:
+            found.append(decide(*arguments))
+            return found[-1]
 
-        return test(self, asked)
+        return test(self, noting_verdict)
 
     monkeypatch.setattr(attribute_checks.AttributeRows, "test", noting)
-    return verdicts
+    return found
 
 
 def _half(module: Whole) -> None:
@@ -137,7 +137,7 @@ CHANGES: dict[str, tuple[Callable[[Whole], None], bool]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
-def test_both_tests_agree(change: str, asked: list[bool]) -> None:
+def test_both_tests_agree(change: str, verdicts: list[bool]) -> None:
     module = Whole()
     facts = facts_of(module)
     in_python = facts.hold
@@ -150,24 +150,24 @@ def test_both_tests_agree(change: str, asked: list[bool]) -> None:
     arguments = (module, None, 1, True)
     assert in_python(*arguments) is holds
     assert facts.hold(*arguments) is holds
-    assert asked == ([] if holds else [False]), "Python is asked where machine code does not hold, and nowhere else"
+    assert verdicts == ([] if holds else [False]), "Python decides where machine code does not hold, and nowhere else"
 
 
 @pytest.mark.parametrize(
     ("arguments", "holds"),
     [((None, 1, True), True), ((0, 1, True), False), ((None, None, True), False), ((None, 1, False), False)],
 )
-def test_arguments(arguments: tuple[object, ...], holds: bool, asked: list[bool]) -> None:
+def test_arguments(arguments: tuple[object, ...], holds: bool, verdicts: list[bool]) -> None:
     module = Whole()
     facts = facts_of(module)
     facts.use_machine_code()
     assert facts.hold is not None
     assert facts.hold(module, *arguments) is holds
     assert facts.hold(module, *arguments, "more", "of", "them") is holds
-    assert len(asked) == (0 if holds else 2)
+    assert len(verdicts) == (0 if holds else 2)
 
 
-def test_a_call_with_too_few_arguments_raises_what_python_raises(asked: list[bool]) -> None:
+def test_a_call_with_too_few_arguments_raises_what_python_raises(verdicts: list[bool]) -> None:
     facts = facts_of(Whole())
     facts.use_machine_code()
     assert facts.hold is not None
@@ -175,9 +175,9 @@ def test_a_call_with_too_few_arguments_raises_what_python_raises(asked: list[boo
         facts.hold(Whole(), None)
 
 
-def test_an_object_without_attributes_is_no_module(asked: list[bool]) -> None:
+def test_an_object_without_attributes_is_no_module(verdicts: list[bool]) -> None:
     facts = facts_of(Whole())
     facts.use_machine_code()
     assert facts.hold is not None
     assert facts.hold(3, None, 1, True) is False
-    assert asked == [False]
+    assert verdicts == [False]

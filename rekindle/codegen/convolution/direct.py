@@ -33,7 +33,7 @@ _CHUNK: Final = range(32, 193)
 """How many channels a chunk has, where there are more."""
 _GRAIN: Final = 1 << 19
 """Multiplications for which another thread is worth its start."""
-_MOST_SIZES: Final = 256
+_MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
 _LAST: Final = torch.channels_last
 
@@ -147,7 +147,7 @@ class DirectConvolution:
     def _prepare(self, image: torch.Size) -> _Call | None:
         sizes = self.geometry.output_sizes(image, self.weight.shape)
         made = self._call_for(image, sizes) if min(sizes) > 0 else None
-        if len(self._calls) >= _MOST_SIZES:
+        if len(self._calls) >= _MAX_SIZES:
             self._calls.pop(next(iter(self._calls)), None)
         self._calls[image] = made
         return made

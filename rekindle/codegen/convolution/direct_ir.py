@@ -310,13 +310,13 @@ class _FunctionWriter:
         self._store(tag, vectors, masks, self._with_bias(sums, vectors, bias), places, residual, output, has_residual)
 
     def _flushed(self, tag: str, sums: list[str]) -> list[str]:
-        """Add the sums of a chunk to the totals, if that is asked for, and begin anew."""
+        """Add the sums of a chunk to the totals, where ``ADDS_CHUNKS`` is set, and begin anew."""
         f = self.f
         flush, kept, before = f"flush.{tag}", f"kept.{tag}", f"summed.{tag}"
         f.emit(f"br label %{before}")
         f.label(before)
-        asked = f.emit_value(f"icmp ne i64 {self.words[Word.ADDS_CHUNKS]}, 0")
-        f.emit(f"br i1 {asked}, label %{flush}, label %{kept}")
+        is_flushed = f.emit_value(f"icmp ne i64 {self.words[Word.ADDS_CHUNKS]}, 0")
+        f.emit(f"br i1 {is_flushed}, label %{flush}, label %{kept}")
         f.label(flush)
         for number, value in enumerate(sums):
             f.emit(f"store volatile {self.vector} {self._total(number, value)}, ptr %total{number}")

@@ -20,7 +20,7 @@ FIELDS: Final = 6
 """Words in a row: a form, and what is in brackets below."""
 
 
-class Form(IntEnum):
+class RowKind(IntEnum):
     """What a row tests."""
 
     IS = 0
@@ -166,13 +166,13 @@ one:
   %third_at = getelementptr i64, ptr %row, i64 3
   %first = load i64, ptr %first_at
   %second = load ptr, ptr %second_at
-  %of_argument = icmp sle i64 %form, {int(Form.ARGUMENT)}
+  %of_argument = icmp sle i64 %form, {int(RowKind.ARGUMENT)}
   br i1 %of_argument, label %argument, label %module
 argument:
   %argument_at = getelementptr ptr, ptr %arguments, i64 %first
   %given = load ptr, ptr %argument_at
   %is_object = icmp eq ptr %given, %second
-  switch i64 %form, label %is_not [i64 {int(Form.IS)}, label %is i64 {int(Form.ARGUMENT)}, label %argument_module]
+  switch i64 %form, label %is_not [i64 {int(RowKind.IS)}, label %is i64 {int(RowKind.ARGUMENT)}, label %argument_module]
 is:
   br i1 %is_object, label %next, label %no
 is_not:
@@ -183,8 +183,8 @@ argument_module:
 module:
   %from_at = getelementptr ptr, ptr %modules, i64 %first
   %from = load ptr, ptr %from_at
-  switch i64 %form, label %no [i64 {int(Form.MODULE)}, label %submodule i64 {int(Form.VALUE)}, label %value
-                               i64 {int(Form.TENSOR)}, label %tensor]
+  switch i64 %form, label %no [i64 {int(RowKind.MODULE)}, label %submodule i64 {int(RowKind.VALUE)}, label %value
+                               i64 {int(RowKind.TENSOR)}, label %tensor]
 submodule:
   %submodules = call ptr @PyDict_GetItem(ptr %from, ptr %modules_name)
   %no_submodules = icmp eq ptr %submodules, null

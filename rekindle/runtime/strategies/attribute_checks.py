@@ -16,7 +16,7 @@ from rekindle.codegen.plan_runtime.attribute_check_ir import (
     ATTRIBUTE_CHECK_ENTRY,
     FIELDS,
     AttributeTable,
-    Form,
+    RowKind,
 )
 from rekindle.codegen.plan_runtime.library import loaded_plan_library
 from rekindle.ir.scalar_types import number_of
@@ -42,11 +42,11 @@ class AttributeRows:
     def argument_is(self, number: int, value: object, *, negated: bool = False) -> None:
         """Require that an argument is, or is not, one object."""
         self.argument_count = max(self.argument_count, number + 1)
-        self._add(Form.IS_NOT if negated else Form.IS, number, self._address(value))
+        self._add(RowKind.IS_NOT if negated else RowKind.IS, number, self._address(value))
 
     def attribute_is(self, module: ModulePath, name: str, value: object) -> None:
         """Require that an attribute is equal to None, a bool, a number or a string, and of the same class."""
-        self._add(Form.VALUE, self._module(module), self._name(name), self._address(value))
+        self._add(RowKind.VALUE, self._module(module), self._name(name), self._address(value))
 
     def tensor_is(self, module: ModulePath, name: str, type: TensorType) -> bool:
         """Require that a parameter or buffer has a dtype, a device and a rank; returns whether that can be done."""
@@ -55,7 +55,7 @@ class AttributeRows:
         device = _DEVICES.get(type.device.type)
         if device is None or type.device.index is not None:
             return False
-        self._add(Form.TENSOR, self._module(module), self._name(name), number_of(type.dtype), device, type.rank)
+        self._add(RowKind.TENSOR, self._module(module), self._name(name), number_of(type.dtype), device, type.rank)
         return True
 
     def test(self, decide: Callable[..., bool]) -> Callable[..., bool] | None:
@@ -73,7 +73,7 @@ class AttributeRows:
         owner = (library, table, rows, decide, tuple(self._kept))
         return function_at(library.address(ATTRIBUTE_CHECK_ENTRY), ATTRIBUTE_CHECK_ENTRY, capsule_of(table), owner)
 
-    def _add(self, form: Form, *fields: int) -> None:
+    def _add(self, form: RowKind, *fields: int) -> None:
         row = (form, *fields)
         self.rows.append((*row, *[0] * (FIELDS - len(row))))
 
@@ -85,11 +85,11 @@ class AttributeRows:
         if path.names:
             owner = self._module(ModulePath(path.input, path.names[:-1]))
             self._known[path] = self.module_count
-            self._add(Form.MODULE, owner, self._name(path.names[-1]), self.module_count)
+            self._add(RowKind.MODULE, owner, self._name(path.names[-1]), self.module_count)
         else:
             self.argument_count = max(self.argument_count, path.input + 1)
             self._known[path] = self.module_count
-            self._add(Form.ARGUMENT, path.input, self.module_count)
+            self._add(RowKind.ARGUMENT, path.input, self.module_count)
         self.module_count += 1
         return self._known[path]
 
