@@ -130,6 +130,7 @@ dsplit                                   moves_data
 einsum                                   one_dtype
 element_size                             reads_dtype total
 elu                                      same_rank same_dtype recomputable any_layout
+elu_                                     any_layout
 embedding                                one_dtype linear_cost
 embedding_bag                            fresh one_dtype
 empty                                    linear_cost
@@ -184,6 +185,7 @@ gru                                      fresh one_dtype
 gru_cell                                 fresh one_dtype
 gt                                       recomputable
 hardsigmoid                              same_rank same_dtype promoting_gradient recomputable any_layout
+hardsigmoid_                             any_layout
 hardswish                                pointwise same_rank same_dtype promoting_gradient recomputable any_layout
 hardswish_                               any_layout
 hardtanh                                 same_rank same_dtype promoting_gradient recomputable any_layout
@@ -219,6 +221,7 @@ kron                                     fresh one_dtype
 layer_norm                               fresh same_rank
 le                                       recomputable
 leaky_relu                               same_rank same_dtype promoting_gradient recomputable any_layout
+leaky_relu_                              any_layout
 len                                      reads_sizes carries_elements
 lerp                                     recomputable
 lift                                     aliases_operands
@@ -259,6 +262,7 @@ meshgrid                                 moves_data
 min                                      fresh linear_cost
 minimum                                  commutative promoting_gradient recomputable
 mish                                     same_rank same_dtype recomputable any_layout
+mish_                                    any_layout
 mm                                       one_dtype matrix_product library
 moveaxis                                 moves_data
 movedim                                  view moves_data
@@ -331,6 +335,7 @@ set_                                     reshapes
 set_data                                 reshapes
 setdefault                               carries_elements
 sigmoid                                  same_rank promoting_gradient recomputable any_layout
+sigmoid_                                 any_layout
 sign                                     same_dtype recomputable
 silu                                     same_rank same_dtype promoting_gradient recomputable any_layout
 silu_                                    any_layout
@@ -371,6 +376,7 @@ t_                                       reshapes
 take                                     one_dtype
 take_along_dim                           fresh one_dtype
 tanh                                     same_rank promoting_gradient recomputable any_layout
+tanh_                                    any_layout
 tensor                                   inspects_elements
 tensor_split                             moves_data data_dependent
 tensordot                                fresh one_dtype

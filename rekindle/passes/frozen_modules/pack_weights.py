@@ -193,7 +193,11 @@ def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
 
 # ------------------------------------------------------------------------------------------------- the order in memory
 
-_IN_PLACE: Final = frozenset({"aten::relu_", "aten::hardtanh_", "aten::silu_", "aten::hardswish_"})
+_IN_PLACE: Final = frozenset(
+    f"aten::{name}_"
+    for name in ("relu", "hardtanh", "silu", "hardswish", "hardsigmoid", "leaky_relu", "elu", "mish", "sigmoid", "tanh")
+)
+"""Activations that write to their operand, whatever its order in memory is."""
 _ASKING: Final = frozenset({"aten::dim", "aten::size"})
 
 
