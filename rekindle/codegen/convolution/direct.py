@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -106,8 +107,10 @@ class DirectConvolution:
     target: Target = field(default_factory=host_target)
     _weights: list[Tensor] = field(default_factory=list)
     _biases: list[Tensor] = field(default_factory=list)
-    _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
+    _calls: dict[torch.Size, _Call] = field(default_factory=dict)
     """By the sizes of images, of the latest sizes that were seen."""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    """Held while weights are packed and calls are prepared."""
 
     @property
     def is_depthwise(self) -> bool:
@@ -117,7 +120,7 @@ class DirectConvolution:
     def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
         """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
         None for sizes that there is no code for."""
-        call = self._calls[image.shape] if image.shape in self._calls else self._prepare(image.shape)
+        call = self._calls.get(image.shape) or self._prepare(image.shape)
         if call is None:
             return None
         padded = self._padded(image)
@@ -146,11 +149,15 @@ class DirectConvolution:
 
     def _prepare(self, image: torch.Size) -> _Call | None:
         sizes = self.geometry.output_sizes(image, self.weight.shape)
-        made = self._call_for(image, sizes) if min(sizes) > 0 else None
-        if len(self._calls) >= _MAX_SIZES:
-            self._calls.pop(next(iter(self._calls)), None)
-        self._calls[image] = made
-        return made
+        if min(sizes) <= 0:
+            return None
+        with self._lock:
+            made = self._call_for(image, sizes)
+            if made is not None:
+                if len(self._calls) >= _MAX_SIZES:
+                    del self._calls[next(iter(self._calls))]
+                self._calls[image] = made
+            return made
 
     def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
         positions = sizes[0] * sizes[2] * sizes[3]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -191,3 +192,30 @@ def test_threads_share_the_tasks() -> None:
     for each in others:
         assert each is not None
         assert torch.equal(each, first), "each number is computed by one thread, in the same order"
+
+
+def test_threads_of_python_may_call_it_first_at_once() -> None:
+    weight = torch.randn(40, 24, 3, 3)
+    geometry = Geometry((1, 1), (1, 1), (1, 1), 2)
+    weight = weight[:, :12].contiguous()
+    images = [torch.randn(1, 24, 8 + number % 5, 9) for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        for _ in range(5):
+            convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
+            for image, found in zip(images, pool.map(lambda each: convolution.run(each, None), images), strict=True):
+                assert found is not None
+                expected = reference(image, weight, None, geometry, None, False)
+                assert (found - expected).abs().max() <= tolerance(image, weight)
+
+
+def test_sizes_beyond_those_that_are_kept() -> None:
+    weight = torch.randn(4, 2, 1, 1)
+    geometry = Geometry((1, 1), (0, 0), (1, 1), 1)
+    convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
+    for width in [*range(1, direct._MAX_SIZES + 10), 1, 2]:
+        image = torch.randn(1, 2, 1, width)
+        found = convolution.run(image, None)
+        assert found is not None
+        expected = reference(image, weight, None, geometry, None, False)
+        assert (found - expected).abs().max() <= tolerance(image, weight)
+    assert len(convolution._calls) == direct._MAX_SIZES
