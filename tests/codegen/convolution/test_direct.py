@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 import torch
@@ -202,7 +203,8 @@ def test_threads_of_python_may_call_it_first_at_once() -> None:
     with ThreadPoolExecutor(8) as pool:
         for _ in range(5):
             convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
-            for image, found in zip(images, pool.map(lambda each: convolution.run(each, None), images), strict=True):
+            results = pool.map(partial(convolution.run, residual=None), images)
+            for image, found in zip(images, results, strict=True):
                 assert found is not None
                 expected = reference(image, weight, None, geometry, None, False)
                 assert (found - expected).abs().max() <= tolerance(image, weight)
