@@ -181,6 +181,7 @@ FREEZING_CLEANUP: tuple[Pass, ...] = (ConstantPooling(), CommonSubexpressionElim
 """Runs last."""
 
 MACHINE_SPECIFIC: tuple[Pass, ...] = (
+    RemoveMutation(),
     PackWeights(),
     DeadCodeElimination(),
     ConstantPooling(),

@@ -8,10 +8,15 @@
     %m : Tensor[] = aten::append(%l, %z)                 %l : Tensor[] = prim::ListConstruct(%x, %z)
     return (%y, %l)                                      return (%z, %l)
 
+    %l : Tensor[] = prim::ListConstruct(%x)              %k : Tensor[] = prim::ListConstruct(%x)
+    %y : Tensor = aten::cat(%l, %zero)        becomes    %y : Tensor = aten::cat(%k, %zero)
+    %m : Tensor[] = aten::append(%l, %y)                 %l : Tensor[] = prim::ListConstruct(%x, %y)
+    return (%l)                                          return (%l)
+
 A tensor that is written to was made in the same block, and until then only looked at: no view of it, no list, no
 attribute and no caller knows it. Its dtype and sizes stay as they are, or nothing changes
-(:mod:`rekindle.passes.simplification.functional_variants`). A list was made in the same block, and nobody looked at it
-in between.
+(:mod:`rekindle.passes.simplification.functional_variants`). A list was made in the same block, and nothing in between reads
+it but concatenations.
 """
 
 from __future__ import annotations
@@ -58,11 +63,34 @@ def _fold_into_lists(block: Block) -> bool:
         if node.kind == "prim::ListConstruct":
             unseen.difference_update(node.inputs)
             unseen.add(node.output)
-        elif unseen and _fold(node, unseen):
+        elif unseen and (_fold(node, unseen) or _read_contents(node, unseen)):
             changed = True
         elif unseen:
             unseen.difference_update(node.used_values())
     return changed
+
+
+_READS: Final = frozenset({"aten::cat", "aten::stack"})
+"""Operators that read the items of a list of tensors, and do not keep it."""
+
+
+def _read_contents(node: Node, unseen: set[Value]) -> bool:
+    """Let a node that reads a list, to which others write later, read a list of what is in it now; returns whether that
+    was done."""
+    if node.kind not in _READS:
+        return False
+    read = node.inputs[0]
+    if read not in unseen or not any(_writes_later(use.user, node) for use in read.uses):
+        return False
+    if not may_change("read the contents of a list in", node):
+        return False
+    contents = node.graph.create("prim::ListConstruct", list(read.node.inputs), types=[read.type], range=node.range)
+    node.replace_input(0, contents.insert_before(node).output)
+    return True
+
+
+def _writes_later(user: Node, node: Node) -> bool:
+    return user.kind in _WRITES and user.owning_block is node.owning_block and node.is_before(user)
 
 
 @dataclass(slots=True)

@@ -157,6 +157,21 @@ graph(%x : Tensor, %h : Tensor[], %p : bool):
   %t : Tensor[] = aten::append(%j, %x)
   return (%n, %l, %o, %j)
 """,
+    "a list that is concatenated while it grows": """
+graph(%x : Tensor, %zero : int):
+  %l : Tensor[] = prim::ListConstruct(%x)
+  %y : Tensor = aten::cat(%l, %zero)
+  %m : Tensor[] = aten::append(%l, %y)
+  %z : Tensor = aten::cat(%l, %zero)
+  %n : Tensor[] = aten::append(%l, %z)
+  %a : Tensor = aten::stack(%l, %zero)
+  %b : Tensor = aten::cat(%l, %zero)
+  %k : Tensor[] = prim::ListConstruct(%x)
+  %c : Tensor = aten::cat(%k, %zero)
+  %d : int = aten::len(%k)
+  %e : Tensor[] = aten::append(%k, %c)
+  return (%a, %b, %d, %k)
+""",
     "an index that is not there stays an error": """
 graph(%x : Tensor, %n : int):
   %two : int = prim::Constant[value=2]()
