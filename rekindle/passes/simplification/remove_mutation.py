@@ -15,8 +15,8 @@
 
 A tensor that is written to was made in the same block, and until then only looked at: no view of it, no list, no
 attribute and no caller knows it. Its dtype and sizes stay as they are, or nothing changes
-(:mod:`rekindle.passes.simplification.functional_variants`). A list was made in the same block, and nothing in between reads
-it but concatenations.
+(:mod:`rekindle.passes.simplification.functional_variants`). A list was made in the same block, and nothing in between
+reads it but concatenations.
 """
 
 from __future__ import annotations
