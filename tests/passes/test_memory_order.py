@@ -1,4 +1,4 @@
-"""The order of images in memory, which :class:`PackWeights` changes, is not to be seen from outside."""
+"""What :class:`PackWeights` changes, above all the order of images in memory, is not to be seen from outside."""
 
 from __future__ import annotations
 
@@ -126,3 +126,12 @@ def test_a_model_in_channels_last_order_stays_in_it() -> None:
             torch.testing.assert_close(numbers, expected, rtol=1e-4, atol=1e-5)
             assert not is_contiguous
             assert result.stride() == expected_result.stride()
+
+
+def test_a_frozen_module_may_move_to_the_meta_device() -> None:
+    module = nn.Sequential(nn.Conv2d(4, 8, 3), nn.ReLU(), nn.Conv2d(8, 8, 3)).eval()
+    frozen = rekindle.optimize_for_inference(rekindle.script(module))
+    x = torch.randn(1, 4, 7, 7)
+    with torch.no_grad():
+        frozen(x)
+        assert frozen.to("meta")(x.to("meta")).shape == (1, 8, 3, 3)
