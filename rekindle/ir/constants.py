@@ -29,11 +29,13 @@ class EnumMember:
 def are_equal_tensors(left: torch.Tensor, right: torch.Tensor) -> bool:
     """Return whether one constant tensor can replace the other: both have the same dtype, device, shape and contents.
 
-    Sparse and quantized tensors, whose contents ``torch.equal`` does not compare, are equal to themselves only.
+    Sparse, quantized and meta tensors, whose contents ``torch.equal`` does not compare, are equal to themselves only.
     """
     if left is right:
         return True
-    is_comparable = all(item.layout is torch.strided and not item.is_quantized for item in (left, right))
+    is_comparable = all(
+        item.layout is torch.strided and not (item.is_quantized or item.is_meta) for item in (left, right)
+    )
     if not is_comparable or left.dtype != right.dtype or left.device != right.device:
         return False
     return torch.equal(left, right)

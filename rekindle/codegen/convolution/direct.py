@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -79,6 +78,8 @@ class _Part:
     """The channels of one group: words for a call, and where they begin in the image and in the output, in bytes."""
 
     words: Any
+    packed: tuple[Tensor, Tensor]
+    """The weights and the bias that the words have addresses of."""
     address: int
     image: int
     output: int
@@ -98,19 +99,21 @@ class _Call:
 @dataclass(slots=True)
 class DirectConvolution:
     """A convolution of float32 images on the CPU whose ``weight`` (output channels, input channels of a group, rows,
-    columns) and ``bias`` do not change."""
+    columns) and ``bias`` do not change.
+
+    Several threads may call it. What is kept is replaced as a whole and never changed: at worst two threads prepare the
+    same. A lock would stay locked in a process that is forked meanwhile.
+    """
 
     weight: Tensor
     bias: Tensor | None
     geometry: Geometry
     activation: Activation
     target: Target = field(default_factory=host_target)
-    _weights: list[Tensor] = field(default_factory=list)
-    _biases: list[Tensor] = field(default_factory=list)
-    _calls: dict[torch.Size, _Call] = field(default_factory=dict)
+    _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    """Weights and bias of each part, in the order in which they are read."""
+    _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
     """By the sizes of images, of the latest sizes that were seen."""
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-    """Held while weights are packed and calls are prepared."""
 
     @property
     def is_depthwise(self) -> bool:
@@ -120,7 +123,8 @@ class DirectConvolution:
     def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
         """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
         None for sizes that there is no code for."""
-        call = self._calls.get(image.shape) or self._prepare(image.shape)
+        known = self._calls
+        call = known[image.shape] if image.shape in known else self._prepare(image.shape)
         if call is None:
             return None
         padded = self._padded(image)
@@ -149,15 +153,10 @@ class DirectConvolution:
 
     def _prepare(self, image: torch.Size) -> _Call | None:
         sizes = self.geometry.output_sizes(image, self.weight.shape)
-        if min(sizes) <= 0:
-            return None
-        with self._lock:
-            made = self._call_for(image, sizes)
-            if made is not None:
-                if len(self._calls) >= _MAX_SIZES:
-                    del self._calls[next(iter(self._calls))]
-                self._calls[image] = made
-            return made
+        made = self._call_for(image, sizes) if min(sizes) > 0 else None
+        latest = list(self._calls.items())[1 - _MAX_SIZES :]
+        self._calls = {**dict(latest), image: made}
+        return made
 
     def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
         positions = sizes[0] * sizes[2] * sizes[3]
@@ -165,19 +164,24 @@ class DirectConvolution:
         function = _function("depthwise" if self.is_depthwise else "dense", rows, self.target)
         if function is None:
             return None
-        if not self._weights:
-            self._pack()
+        packed = self._packed = self._packed or self._pack()
         tiles = -(-positions // rows)
-        parts = [self._part(number, image, sizes, positions, tiles) for number in range(len(self._weights))]
+        parts = [self._part(packed, number, image, sizes, positions, tiles) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[Word.TASKS])))
 
     def _part(
-        self, number: int, image: torch.Size, sizes: tuple[int, int, int, int], positions: int, tiles: int
+        self,
+        packed: list[tuple[Tensor, Tensor]],
+        number: int,
+        image: torch.Size,
+        sizes: tuple[int, int, int, int],
+        positions: int,
+        tiles: int,
     ) -> _Part:
         weight, geometry = self.weight, self.geometry
-        outputs = weight.shape[0] // len(self._weights)
+        outputs = weight.shape[0] // len(packed)
         inputs = weight.shape[1]
         pixel = image[1] * 4
         line = (image[3] + 2 * geometry.padding[1]) * pixel
@@ -189,8 +193,8 @@ class DirectConvolution:
         chunk = _chunk(run) if weight[0].numel() > LONGEST_SUM else run
         words = (ctypes.c_int64 * WORDS)()
         numbers = {
-            Word.WEIGHTS: self._weights[number].data_ptr(),
-            Word.BIAS: self._biases[number].data_ptr(),
+            Word.WEIGHTS: packed[number][0].data_ptr(),
+            Word.BIAS: packed[number][1].data_ptr(),
             Word.POSITIONS: positions,
             Word.WIDTH: sizes[3],
             Word.HEIGHT: sizes[2],
@@ -214,16 +218,17 @@ class DirectConvolution:
         }
         for word, value in numbers.items():
             words[word] = int(value)
-        return _Part(words, ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
+        return _Part(words, packed[number], ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
 
     # ------------------------------------------------------------------------------------------------------- packing
 
-    def _pack(self) -> None:
+    def _pack(self) -> list[tuple[Tensor, Tensor]]:
         """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors."""
         parts = 1 if self.is_depthwise else self.geometry.groups
         weights = self.weight.detach().chunk(parts)
         bias = torch.zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()
         block, lanes = VECTORS * lanes_of(self.target), lanes_of(self.target)
+        made = []
         for weight, own_bias in zip(weights, bias.chunk(parts), strict=True):
             outputs = weight.shape[0]
             table = weight.permute(2, 3, 1, 0).reshape(-1, outputs)
@@ -234,10 +239,10 @@ class DirectConvolution:
                 padded = table.new_zeros(table.shape[0], width)
                 padded[:, :rest] = table[:, outputs - rest :]
                 found.append(padded.reshape(-1))
-            self._weights.append(torch.cat(found))
             padded_bias = own_bias.new_zeros(-(-outputs // block) * block)
             padded_bias[:outputs] = own_bias
-            self._biases.append(padded_bias)
+            made.append((torch.cat(found), padded_bias))
+        return made
 
 
 def _chunk(run: int) -> int:

@@ -125,19 +125,18 @@ class _Convolution:
         self.may_overwrite = bool(int_attribute(node, "may_overwrite", 0))
         """Whether nobody reads what is added any more."""
         self.is_in_place = bool(int_attribute(node, "is_in_place", 0))
-        self._selection: Selection | None = None
-        self._weight: Tensor | None = None
-        """The weight that was packed."""
+        self._selected: tuple[Tensor | None, Selection | None] = None, None
+        """The weight that was packed, and what it was packed for: one value, which threads may read at any time."""
 
     def run(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None) -> Tensor:
         """Return the convolution of ``input``, with ``other`` added before the activation."""
-        if weight is not self._weight:
-            self._weight = weight
-            is_plain = _are_plain_weights(weight, bias)
-            self._selection = Selection(self._candidates(weight, bias)) if is_plain else None
-        if self._selection is None or not self._is_selectable(input, weight, other):
+        packed, selection = self._selected
+        if weight is not packed:
+            selection = Selection(self._candidates(weight, bias)) if _are_plain_weights(weight, bias) else None
+            self._selected = weight, selection
+        if selection is None or not self._is_selectable(input, weight, other):
             return self._plain(input, weight, bias, other)
-        return self._selection.run(input, other)
+        return selection.run(input, other)
 
     def _is_selectable(self, input: Tensor, weight: Tensor, other: Tensor | None) -> bool:
         if not (_is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[1] * self.geometry.groups):
@@ -154,11 +153,10 @@ class _Convolution:
         return [*found, lambda input, other: self._plain(input, weight, bias, other)]
 
     def _by_onednn(self, weight: Tensor, bias: Tensor | None) -> Candidate:
-        """What oneDNN makes of it, in channels-last order."""
+        """What oneDNN makes of it, in channels-last order. Its own ``relu`` makes 0 of NaN: PyTorch's comes behind."""
         geometry = self.geometry
         numbers: tuple[Any, ...] = (geometry.padding, geometry.stride, geometry.dilation, geometry.groups)
         packed: list[Tensor] = []
-        unary = None if self.activation == "none" else self.activation
 
         def run(input: Tensor, other: Tensor | None) -> Tensor:
             if not packed:
@@ -168,15 +166,15 @@ class _Convolution:
             result: Tensor
             if other is None:
                 pointwise = torch.ops.mkldnn._convolution_pointwise.default
-                result = pointwise(input, packed[0], bias, *numbers, self.activation, [], None)
-                return result
-            behind: tuple[Any, ...] = (packed[0], bias, *numbers, "add", 1.0, unary, [], None)
+                result = pointwise(input, packed[0], bias, *numbers, "none", [], None)
+                return _activated(result, self.activation)
+            behind: tuple[Any, ...] = (packed[0], bias, *numbers, "add", 1.0, None, [], None)
             if self.may_overwrite and other.is_contiguous(memory_format=_LAST):
                 result = torch.ops.mkldnn._convolution_pointwise_.binary(other, input, *behind)
             else:
                 other = other.contiguous(memory_format=_LAST)
                 result = torch.ops.mkldnn._convolution_pointwise.binary(input, other, *behind)
-            return result
+            return _activated(result, self.activation)
 
         return run
 
@@ -240,8 +238,8 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: str) -> 
     def by_onednn(input: Tensor, _: Tensor | None) -> Tensor:
         if not packed:
             packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, activation, [], None)
-        return result
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, "none", [], None)
+        return _activated(result, activation)  # oneDNN's relu makes 0 of NaN
 
     def plain(input: Tensor, _: Tensor | None) -> Tensor:
         return _activated(torch.nn.functional.linear(input, weight, bias), activation)

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import torch
+from torch._prims_common import suggest_memory_format
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.constants import constant_int, is_constant, value_of
@@ -135,7 +136,7 @@ def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> No
 
 
 def _following_activation(node: Node) -> Node | None:
-    """The activation that alone uses the result of ``node``, if there is one that oneDNN knows."""
+    """The activation that alone uses the result of ``node``, if there is one that kernels know."""
     user = _only_user(node)
     return user if user is not None and user.kind in ("aten::relu", "aten::relu_") else None
 
@@ -208,15 +209,19 @@ class _Order:
         self.graph = graph
         self.aliases = AliasDb(graph, is_frozen=True)
         self.written = 0
-        """What is written to by others than those that work in place and do not mind."""
+        """What is written to through views, or by others than those that work in place and do not mind."""
         for node in graph.all_nodes():
-            if not node.blocks and may_write(node) and node.kind not in _IN_PLACE:
+            if not node.blocks and may_write(node) and not _works_on_own_result(node):
                 self.written |= self.aliases.writes_to(node)
         self.other_order: set[Value] = set()
 
     def keep(self) -> None:
         for node in list(self.graph.all_nodes()):
-            if node.kind in (CONVOLUTION, ADDING) or (node.has_trait(Trait.ANY_LAYOUT) and self._has_other_order(node)):
+            if node.kind in (CONVOLUTION, ADDING):
+                changes_order = not _has_channels_last_weights(node) or self._has_other_order(node)
+            else:
+                changes_order = node.has_trait(Trait.ANY_LAYOUT) and self._has_other_order(node)
+            if changes_order:
                 self._decide(node.output)
 
     def _has_other_order(self, node: Node) -> bool:
@@ -246,6 +251,20 @@ class _Order:
             use.user.replace_input(use.offset, copy.output)
 
 
+def _works_on_own_result(node: Node) -> bool:
+    """Return whether a node works in place, and on all of what another computed: a view of a copy would be another."""
+    if node.kind not in _IN_PLACE:
+        return False
+    maker = node.inputs[0].node
+    return maker.kind in (CONVOLUTION, ADDING) or maker.has_trait(Trait.ANY_LAYOUT)
+
+
+def _has_channels_last_weights(node: Node) -> bool:
+    """Return whether PyTorch, too, gives the result of a convolution in channels-last order, for any image."""
+    weight = value_of(node.inputs[1].node)
+    return isinstance(weight, torch.Tensor) and suggest_memory_format(weight) is torch.channels_last
+
+
 _FRESH_ORDER: Final = frozenset({"aten::contiguous", "aten::layer_norm", "aten::linear", LINEAR})
 """What gives results in the usual order, whatever the order of its first operand is."""
 _REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
@@ -257,15 +276,25 @@ def _does_not_mind(use: Use) -> bool:
     user = use.user
     if user.kind in (CONVOLUTION, ADDING):
         return use.offset in (0, 3)
-    if user.kind in _FRESH_ORDER:
-        return use.offset == 0
-    if user.kind in _REORDERING:
-        return all(map(_does_not_mind, user.output.uses))
+    if _forgets_order(use):
+        return True
     if user.kind == "aten::mean":
         return _gives_one_place(user)
     if user.kind == "prim::ListConstruct":
         return len(user.output.uses) == 1 and user.output.uses[0].user.kind == "aten::cat"
-    return user.has_trait(Trait.ANY_LAYOUT) or user.kind in _ASKING
+    return user.has_trait(Trait.ANY_LAYOUT)
+
+
+def _forgets_order(use: Use) -> bool:
+    """Return whether all results of the user of a tensor are in an order that does not depend on the tensor's.
+
+    What only keeps the order (``relu``) does not count behind a permutation: its results would be in an order that a
+    copy in the usual order does not bring back.
+    """
+    user = use.user
+    if user.kind in _REORDERING:
+        return all(map(_forgets_order, user.output.uses))
+    return user.kind in _ASKING or (user.kind in _FRESH_ORDER and use.offset == 0)
 
 
 def _gives_one_place(mean: Node) -> bool:

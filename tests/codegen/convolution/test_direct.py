@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 
 import pytest
 import torch
@@ -195,19 +196,31 @@ def test_threads_share_the_tasks() -> None:
         assert torch.equal(each, first), "each number is computed by one thread, in the same order"
 
 
-def test_threads_of_python_may_call_it_first_at_once() -> None:
-    weight = torch.randn(40, 24, 3, 3)
-    geometry = Geometry((1, 1), (1, 1), (1, 1), 2)
-    weight = weight[:, :12].contiguous()
-    images = [torch.randn(1, 24, 8 + number % 5, 9) for number in range(24)]
-    with ThreadPoolExecutor(8) as pool:
-        for _ in range(5):
-            convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
-            results = pool.map(partial(convolution.run, residual=None), images)
-            for image, found in zip(images, results, strict=True):
-                assert found is not None
-                expected = reference(image, weight, None, geometry, None, False)
-                assert (found - expected).abs().max() <= tolerance(image, weight)
+def test_threads_may_make_the_first_calls_together() -> None:
+    torch.manual_seed(0)
+    weight, bias = torch.randn(16, 2, 3, 3), torch.randn(16)
+    images = [torch.randn(1, 16, 5 + number, 6) for number in range(8)]
+    expected = [torch.conv2d(image, weight, bias, 1, 1, 1, 8) for image in images]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(30):
+            kernel = DirectConvolution(weight, bias, Geometry((1, 1), (1, 1), (1, 1), 8), Activation.NONE)
+            together = threading.Barrier(len(images))
+
+            def call(
+                image: torch.Tensor,
+                kernel: DirectConvolution = kernel,
+                together: threading.Barrier = together,
+            ) -> torch.Tensor | None:
+                together.wait()
+                return kernel.run(image, None)
+
+            with ThreadPoolExecutor(len(images)) as pool:
+                for result, wanted in zip(pool.map(call, images), expected, strict=True):
+                    torch.testing.assert_close(result, wanted, rtol=1e-4, atol=1e-5)
+    finally:
+        sys.setswitchinterval(interval)
 
 
 def test_sizes_beyond_those_that_are_kept() -> None:

@@ -118,3 +118,30 @@ def test_what_kernels_cannot_take_the_operators_that_stood_there_run() -> None:
     (ours,) = torch.autograd.grad(fast(x).sum(), x)
     (theirs,) = torch.autograd.grad(net(x).sum(), x)
     torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("forced", [0, 1, -1])
+def test_no_candidate_hides_nan(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    monkeypatch.setattr(Selection, "_fastest", lambda self, input, other: self.candidates[forced])
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(4, 8, 3, padding=1)
+            self.second = nn.Conv2d(8, 8, 3, padding=1)
+            self.last = nn.Linear(8 * 6 * 5, 300)
+
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+            y = torch.relu(self.first(x))
+            z = torch.relu(y + self.second(y))
+            return y, z, torch.relu(self.last(z.flatten(1)))
+
+    module = Block().eval()
+    frozen = rekindle.optimize_for_inference(rekindle.script(module))
+    x = torch.randn(3, 4, 6, 5)
+    x[1, 2, 3, 4] = float("nan")
+    with torch.no_grad():
+        for result, expected in zip(frozen(x), module(x), strict=True):
+            assert expected.isnan().any()
+            torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
