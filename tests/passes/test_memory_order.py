@@ -95,15 +95,50 @@ PROGRAMS = [
 ]
 
 
-@pytest.mark.parametrize("net", PROGRAMS)
+class LooksAtTheOrder(Net):
+    def forward(self, x: Tensor) -> Tensor:
+        y = torch.tanh(self.second(torch.relu(self.first(x))))
+        rows = y.permute(0, 2, 3, 1).contiguous()
+        rows.add_(1.0)  # which is y, for images in channels-last order
+        return y + float(y.is_contiguous()) + float(y.stride(1))
+
+
+class HasWeightsOfBothOrders(Net):
+    def __init__(self) -> None:
+        super().__init__()
+        self.second = self.second.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.first(x)
+        z = self.second(y)
+        return z * float(y.is_contiguous()) + float(z.is_contiguous())
+
+
+def outcome(module: Callable[[Tensor], Tensor], image: Tensor) -> Tensor | str:
+    """Return the result, or the first line of the error."""
+    try:
+        return module(image)
+    except RuntimeError as error:
+        return str(error).strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("net", [*PROGRAMS, LooksAtTheOrder, HasWeightsOfBothOrders])
 def test_programs_mean_the_same(net: Callable[[], nn.Module]) -> None:
     torch.manual_seed(0)
     module = net().eval()
     frozen = rekindle.optimize_for_inference(rekindle.script(module))
     x = torch.randn(2, 4, 6, 5)
     with torch.no_grad():
-        for _ in range(3):
-            torch.testing.assert_close(frozen(x), module(x), rtol=1e-4, atol=1e-5)
+        for image in (x, x.contiguous(memory_format=torch.channels_last)):
+            expected = outcome(module, image)
+            for _ in range(3):
+                result = outcome(frozen, image)
+                if isinstance(expected, str):
+                    assert result == expected
+                    continue
+                torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
+                assert isinstance(result, Tensor)
+                assert result.stride() == expected.stride()
 
 
 class ViewsChannelsLast(Net):

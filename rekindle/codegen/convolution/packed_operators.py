@@ -24,6 +24,7 @@ from rekindle.codegen.convolution.direct_ir import Activation
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
+from rekindle.ir.scalar_types import number_of
 from rekindle.ops.registration.declare import implements_for_node, int_attribute
 
 HAS_ONEDNN: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch._C._nn, "mkldnn_reorder_conv2d_weight")
@@ -201,6 +202,20 @@ def packed_convolution_add(node: Node) -> Operation:
     """The same with ``other`` added in front of the activation; where ``is_in_place``, as ``add_`` does, which has to
     broadcast to what is convolved. It ``may_overwrite`` what nobody reads any more."""
     return _Convolution(node).run
+
+
+@implements_for_node("prim::image_order(Tensor image) -> int")
+def image_order(node: Node) -> Operation:
+    """The memory format, as a number, that PyTorch's convolutions give their results for ``image``."""
+    usual, last = number_of(torch.contiguous_format), number_of(_LAST)
+
+    def run(image: Tensor) -> int:
+        if torch._C._functorch.peek_interpreter_stack() is not None:
+            return usual  # what vmap wraps has no order
+        is_last = image.dim() == 4 and image.is_contiguous(memory_format=_LAST) and not image.is_contiguous()
+        return last if is_last else usual
+
+    return run
 
 
 # ---------------------------------------------------------------------------------------------------------- linear maps

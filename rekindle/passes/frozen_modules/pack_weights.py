@@ -11,9 +11,10 @@ becomes
 
 .. code-block:: text
 
+    %o : int = prim::image_order(%x)
     %r : Tensor = prim::packed_convolution[…, activation="relu"](%x, %w, %b)
     %d : Tensor = prim::packed_convolution[…, activation="none"](%r, %w2, %b2)
-    %e : Tensor = aten::contiguous(%d, %0)
+    %e : Tensor = aten::contiguous(%d, %o)
     %v : Tensor = aten::view(%e, %sizes)
 
 An addition to what a convolution alone gives (``x + conv(y)``, the way round a block) is put into it, too, as
@@ -38,13 +39,15 @@ from rekindle.analysis.constants import constant_int, is_constant, value_of
 from rekindle.analysis.effects import may_write
 from rekindle.ir.graph import AttributeValue, Graph, Node, Use, Value
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import NoneType
+from rekindle.ir.scalar_types import number_of
+from rekindle.ir.types import INT, NoneType
 from rekindle.passes.frozen_modules.foldable import fixed_tensor
 from rekindle.rewriting.changes import may_change
 
 CONVOLUTION: Final = "prim::packed_convolution"
 ADDING: Final = "prim::packed_convolution_add"
 LINEAR: Final = "prim::packed_linear"
+IMAGE_ORDER: Final = "prim::image_order"
 
 
 @dataclass(slots=True)
@@ -214,6 +217,8 @@ class _Order:
             if not node.blocks and may_write(node) and not _works_on_own_result(node):
                 self.written |= self.aliases.writes_to(node)
         self.other_order: set[Value] = set()
+        self.orders: dict[Value, Value] = {}
+        """The order that PyTorch's operators would give a value, as an int that is known when the program runs."""
 
     def keep(self) -> None:
         for node in list(self.graph.all_nodes()):
@@ -244,11 +249,32 @@ class _Order:
         if not uses:
             return
         graph, node = self.graph, value.node
+        order = self._order_of(value)
         with graph.inserting_after(node):
-            usual = graph.insert_constant(0)
-            copy = graph.insert_node(graph.create("aten::contiguous", [value, usual], range=node.range))
+            copy = graph.insert_node(graph.create("aten::contiguous", [value, order], range=node.range))
         for use in uses:
             use.user.replace_input(use.offset, copy.output)
+
+    def _order_of(self, value: Value) -> Value:
+        """Return the order that a value would have: channels-last behind weights in that order, else that of the image
+        that the first convolution before it takes."""
+        known = self.orders.get(value)
+        if known is None:
+            node = value.node
+            first, *_ = node.inputs
+            if node.kind in (CONVOLUTION, ADDING) and _has_channels_last_weights(node):
+                with self.graph.inserting_before(node):
+                    known = self.orders[value] = self.graph.insert_constant(number_of(torch.channels_last))
+                return known
+            operands = first.node.inputs if first.node.kind == "prim::ListConstruct" else node.inputs
+            before = next((operand for operand in operands if operand in self.other_order), None)
+            if before is not None:
+                known = self._order_of(before)
+            else:
+                made = self.graph.create(IMAGE_ORDER, [first], types=[INT], range=node.range)
+                known = made.insert_before(node).output
+            self.orders[value] = known
+        return known
 
 
 def _works_on_own_result(node: Node) -> bool:
