@@ -55,7 +55,7 @@ CLEANUP_AFTER_EMISSION: tuple[Pass, ...] = (
     CanonicalizeModifiedLoops(),
     NormalizeOps(),
     LowerSimpleTuples(),
-    ConstantPropagation(),
+    ConstantPropagation(through_branches=False),
     ConstantPooling(latest_first=True),
     CanonicalizeOutputs(),
     AnnotateWarns(),

@@ -51,42 +51,48 @@ _NOT_FOLDED = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
 
 @dataclass(slots=True)
 class ConstantPropagation:
-    """See the module. Where anything changed, dead code is eliminated too."""
+    """See the module. Where anything changed, dead code is eliminated too.
+
+    Without ``through_branches``, what is known of a condition within its branches is not used, and no operator is
+    computed for both: graphs are those that TorchScript makes of programs.
+    """
 
     name: ClassVar[str] = "constant_propagation"
+    through_branches: bool = True
 
     def run(self, graph: Graph) -> bool:
-        changed = _propagate(graph.block)
+        changed = _propagate(graph.block, self.through_branches)
         if changed:
             run_nested(DeadCodeElimination(), graph)
         return changed
 
 
-def _propagate(block: Block) -> bool:
+def _propagate(block: Block, through_branches: bool) -> bool:
     changed = False
     for node in block.nodes:
         if node.kind == "prim::If":
-            changed |= _propagate_if(node)
+            changed |= _propagate_if(node, through_branches)
         elif node.kind == "prim::Loop":
-            changed |= _propagate_loop(node)
+            changed |= _propagate_loop(node, through_branches)
         elif node.blocks:
             for inner in node.blocks:
-                changed |= _propagate(inner)
+                changed |= _propagate(inner, through_branches)
         else:
-            changed |= fold_node(node)
+            changed |= fold_node(node, through_branches=through_branches)
     return changed
 
 
 # --------------------------------------------------------------------------------------------------------- single nodes
 
 
-def fold_node(node: Node) -> bool:
-    """Put constants in place of the outputs of ``node`` if its inputs are constants, or one of them is a constant in
-    both branches of a ``prim::If``, and it can be computed now; returns whether anything changed."""
+def fold_node(node: Node, *, through_branches: bool = True) -> bool:
+    """Put constants in place of the outputs of ``node`` if its inputs are constants, or (``through_branches``) one of
+    them is a constant in both branches of a ``prim::If``, and it can be computed now; returns whether anything
+    changed."""
     open_inputs = {value for value in node.inputs if not is_constant(value)}
     if not open_inputs:
         return _can_be_computed(node) and _compute(node)
-    if len(open_inputs) > 1 or len(node.outputs) != 1:
+    if not through_branches or len(open_inputs) > 1 or len(node.outputs) != 1:
         return False
     (selected,) = open_inputs
     is_selected = selected.node.kind == "prim::If" and all(is_constant(value) for value in _results(selected))
@@ -246,15 +252,15 @@ def _constant(output: Value, value: object) -> Node | None:
 # --------------------------------------------------------------------------------------------------------- control flow
 
 
-def _propagate_if(node: Node) -> bool:
+def _propagate_if(node: Node, through_branches: bool) -> bool:
     chosen = decided_branch(node)
     if chosen is not None and may_change("choose a branch of", node):
-        _propagate(chosen)
+        _propagate(chosen, through_branches)
         inline_branch(node, chosen)
         return True
-    changed = propagate_condition(node)
+    changed = through_branches and propagate_condition(node)
     for block in node.blocks:
-        changed |= _propagate(block)
+        changed |= _propagate(block, through_branches)
     return merge_outputs(node) or changed
 
 
@@ -311,10 +317,10 @@ def _common_value(then: Value, otherwise: Value) -> Value | None:
     return then if constant_key(then.node) == constant_key(otherwise.node) else None
 
 
-def _propagate_loop(node: Node) -> bool:
+def _propagate_loop(node: Node, through_branches: bool) -> bool:
     if remove_dead_loop(node):
         return True
-    changed = _propagate(LoopView(node).body)
+    changed = _propagate(LoopView(node).body, through_branches)
     return remove_invariants(node) or changed
 
 
