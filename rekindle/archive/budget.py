@@ -203,6 +203,7 @@ def _work(func: Any, read: Sequence[int], written: int) -> int:
     traits = traits_of_kind(func._schema.name)
     linear = sum(read) + written
     is_linear = torch.Tag.pointwise in func.tags or Trait.LINEAR_COST in traits
+    is_linear |= func._schema.name.endswith("_prepack")  # weights are put in another order
     if is_linear or any(result.alias_info for result in func._schema.returns):
         return linear
     if Trait.ABOUT_AS_LARGE in traits:

@@ -62,6 +62,13 @@ KNOWN_GAPS = {
     },
 }
 """Parts that work with ``torch.jit`` and not here, by program, and why. A part that works must not be listed."""
+KNOWN_ARCHIVE_GAPS = {
+    "torchaudio_programs": {
+        "archive of ours, HDemucs": "torch.jit refuses to compile HDemucs; it loads our archive, and its optimizer "
+        "fails: with optimized_execution(False) it runs",
+    },
+}
+"""The same for archives that the other compiler loads."""
 
 
 @dataclass(slots=True)
@@ -103,6 +110,7 @@ def page() -> str:
         ("Only here", {name: each.only_here for name, each in OUTCOMES.items()}),
         ("Neither", {name: each.neither for name, each in OUTCOMES.items()}),
         ("Known gaps", KNOWN_GAPS),
+        ("Known gaps of archives", KNOWN_ARCHIVE_GAPS),
     ]
     for title, found in sections:
         lines += ["", f"## {title}", "", "| program | part | why |", "| --- | --- | --- |"]
@@ -130,7 +138,7 @@ def test_answers_are_as_before(program: str, tmp_path: Path) -> None:
     told = _run("-m", "rekindle", "run-script", "--report", path, str(ours))
     outcome = OUTCOMES[program] = Outcome()
     problems = compare(program, torch.load(before), torch.load(ours), outcome)
-    problems += exchange(tmp_path, outcome)
+    problems += exchange(tmp_path, outcome, KNOWN_ARCHIVE_GAPS.get(program, {}))
     assert not problems, "\n".join(problems)
 
     first = re.search(r"^rekindle: .*$", told, re.MULTILINE)
@@ -167,7 +175,7 @@ def compare(program: str, expected: dict[str, Any], found: dict[str, Any], outco
     return problems
 
 
-def exchange(folder: Path, outcome: Outcome) -> list[str]:
+def exchange(folder: Path, outcome: Outcome, gaps: dict[str, str]) -> list[str]:
     """Load the archives of each compiler with the other; returns what is wrong."""
     problems = []
     script = str(HERE / "exchange.py")
@@ -180,9 +188,11 @@ def exchange(folder: Path, outcome: Outcome) -> list[str]:
         answers = folder / f"{name}.exchanged.pt"
         _run(*command, script, str(answers), str(archives))
         results: dict[str, str] = torch.load(answers)
-        wrong = [f"archive of {name}, {part}: {why}" for part, why in results.items() if why]
+        wrong = {f"archive of {name}, {part}": why for part, why in results.items() if why}
         outcome.archives.append(f"{len(results) - len(wrong)} of {len(results)}")
-        problems += wrong
+        problems += [f"{part}: {why}" for part, why in wrong.items() if part not in gaps]
+        kept = {part for part in gaps if part.startswith(f"archive of {name},")}
+        problems += [f"{part} works: it is no known gap" for part in sorted(kept - set(wrong))]
     return problems
 
 
