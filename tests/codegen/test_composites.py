@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -221,3 +223,29 @@ def test_gradients_are_those_of_pytorch() -> None:
 
 def two_losses(x: Tensor, y: Tensor) -> Tensor:
     return F.smooth_l1_loss(F.glu(x, -1), y[:, :3]) + F.kl_div(F.log_softmax(x, -1), y, reduction="sum")
+
+
+SIZES: Final = [(), (1,), (3,), (4, 3), (1, 3), (4, 1)]
+
+
+@pytest.mark.parametrize(
+    "weights", [(None, None), ((3,), None), ((4, 3), None), (None, (3,)), (None, (4, 3)), ((), ())]
+)
+def test_losses_of_other_sizes_raise_where_pytorch_does(weights: tuple[Any, Any]) -> None:
+    program = "torch.binary_cross_entropy_with_logits(x, y, w, p, 1)"
+    source = f"def f(x: Tensor, y: Tensor, w: Optional[Tensor], p: Optional[Tensor]):\n    return {program}\n"
+    compiled = rekindle.CompilationUnit(source).f
+    generator = torch.Generator().manual_seed(3)
+    weight, positive = (None if each is None else torch.rand(each, generator=generator) for each in weights)
+    for sizes in itertools.product(SIZES, SIZES):
+        x, y = (torch.rand(each, generator=generator) for each in sizes)
+        try:
+            expected = torch.binary_cross_entropy_with_logits(x, y, weight, positive, 1)
+        except RuntimeError as error:
+            for _ in range(2):
+                with torch.no_grad(), pytest.raises(RuntimeError, match=re.escape(str(error).splitlines()[0])):
+                    compiled(x, y, weight, positive)
+            continue
+        for _ in range(2):
+            with torch.no_grad():
+                torch.testing.assert_close(compiled(x, y, weight, positive), expected)

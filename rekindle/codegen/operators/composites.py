@@ -262,8 +262,12 @@ def binary_cross_entropy_with_logits(
     loss = emit("log_sigmoid", self)
     if pos_weight is not None:
         loss = ops.mul(loss, ops.add(ops.mul(ops.sub(pos_weight, 1), target), 1))
+    fits = loss.layout.sizes == self.layout.sizes
     loss = ops.sub(ops.mul(ops.one_minus(target), self), loss)
-    return ops.reduced(loss if weight is None else ops.mul(loss, weight), reduction)
+    loss = loss if weight is None else ops.mul(loss, weight)
+    if not fits or loss.layout.sizes != target.layout.sizes:
+        raise Unsupported("operands that do not fit into those that PyTorch multiplies in place")
+    return ops.reduced(loss, reduction)
 
 
 @composite("kl_div")
