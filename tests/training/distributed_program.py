@@ -4,6 +4,7 @@ process with data of its own. Prints a line for each program."""
 from __future__ import annotations
 
 import copy
+import os
 import sys
 from typing import Any
 
@@ -67,7 +68,8 @@ def main() -> None:
             sys.stdout.write(f"process {distributed.get_rank()}: {strategy}, {way}: the same\n")  # in one piece
     sys.stdout.flush()
     distributed.barrier()
-    distributed.destroy_process_group()  # threads of gloo that are still there while Python ends may have it aborted
+    distributed.destroy_process_group()
+    os._exit(0)  # threads of gloo may outlive the group, and abort a process that ends in the ordinary way
 
 
 if __name__ == "__main__":
