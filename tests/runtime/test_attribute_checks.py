@@ -1,4 +1,4 @@
-"""The test in machine code of what a version assumes, beside the one in Python that it stands for."""
+"""The native guard of a version's assumptions returns what the guard in Python returns."""
 
 from __future__ import annotations
 

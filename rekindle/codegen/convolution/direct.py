@@ -102,7 +102,7 @@ class DirectConvolution:
     columns) and ``bias`` do not change.
 
     Several threads may call it. What is kept is replaced as a whole and never changed: at worst two threads prepare the
-    same. A lock would stay locked in a process that is forked meanwhile.
+    same. A process forked by another thread would inherit a lock in its locked state.
     """
 
     weight: Tensor
@@ -122,7 +122,7 @@ class DirectConvolution:
 
     def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
         """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
-        None for sizes that there is no code for."""
+        None for unsupported sizes."""
         known = self._calls
         call = known[image.shape] if image.shape in known else self._prepare(image.shape)
         if call is None:

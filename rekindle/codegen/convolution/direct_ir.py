@@ -1,4 +1,4 @@
-"""Direct convolutions of channels-last images in LLVM's language.
+"""Emit LLVM IR of direct convolutions of channels-last images.
 
 A tile of the result stays in registers: several positions, each with a few vectors of channels. For each place of the
 kernel and each input channel, one vector of weights is multiplied with one number of each position::
@@ -8,11 +8,11 @@ kernel and each input channel, one vector of weights is multiplied with one numb
     for place:                                          depthwise: each channel is convolved for itself
         for position: tile[position] += image[position][place] * weights[place]
 
-Then come the bias, the residual and the activation. The image has its padding around it, so that no place is outside.
-Sizes are numbers that a function reads when it runs: one module serves all convolutions of a process.
+The bias, the residual and the activation follow. The image is padded, so that every place is inside it. Sizes are read
+at run time: one module serves all convolutions of a process.
 
-Positions are numbered through all images, rows and columns. A tile that would end beyond the last position begins
-earlier, and computes some positions again.
+Positions are numbered across images, rows and columns. A tile that would end beyond the last position begins earlier,
+and computes some positions again.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ class Word(IntEnum):
     BLOCKS = 19
     """Whole blocks of output channels."""
     REST = 20
-    """Output channels behind the whole blocks."""
+    """Output channels after the whole blocks."""
     TILES = 21
     BLOCK_BYTES = 22
     """Weights of a whole block."""
     ACTIVATION = 23
     TASKS = 24
-    """Tiles of all blocks, that of the rest too."""
+    """Tiles of all blocks, the rest included."""
 
 
 class Activation(IntEnum):
@@ -125,7 +125,7 @@ class _FunctionWriter:
     # ----------------------------------------------------------------------------------------------------- parallelism
 
     def _entry(self) -> None:
-        """The function itself: all tasks here, or a share of them on each thread."""
+        """Emit the function: run all tasks here, or a share of them on each thread."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         f.emit(f"%words = alloca [{WORDS} x i64], align 8")
@@ -184,7 +184,7 @@ class _FunctionWriter:
     # ----------------------------------------------------------------------------------------------------------- tasks
 
     def _tasks(self) -> None:
-        """Tasks from %begin to %end; those of one block of channels are neighbours."""
+        """Emit the loop over tasks from %begin to %end; tasks of one block of channels are adjacent."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
         for number in range(0 if self.is_depthwise else self.rows * VECTORS):
@@ -208,19 +208,15 @@ class _FunctionWriter:
         my_weights = f.emit_value(f"getelementptr i8, ptr {weights}, i64 {skipped}")
         starts, places = self._positions(tile, image, first_channel)
         is_whole = f.emit_value(f"icmp ult i64 {block}, {self.words[Word.BLOCKS]}")
-        f.emit(f"br i1 {is_whole}, label %whole, label %half")
-        for label, vectors in (("whole", VECTORS), ("half", None)):
+        rest = self.words[Word.REST]
+        f.emit(f"br i1 {is_whole}, label %whole, label %rest")
+        f.label("rest")
+        is_single = f.emit_value(f"icmp ule i64 {rest}, {self.lanes}")
+        f.emit(f"br i1 {is_single}, label %single, label %double")
+        for label, vectors in (("whole", VECTORS), ("single", 1), ("double", VECTORS)):
             f.label(label)
-            if vectors is None:
-                rest = self.words[Word.REST]
-                is_single = f.emit_value(f"icmp ule i64 {rest}, {self.lanes}")
-                f.emit(f"br i1 {is_single}, label %single, label %double")
-                for inner, count in (("single", 1), ("double", VECTORS)):
-                    f.label(inner)
-                    masks = self._masks(rest, count)
-                    self._tile(inner, count, masks, my_weights, my_bias, starts, places, residual, output, has_residual)
-            else:
-                self._tile(label, vectors, None, my_weights, my_bias, starts, places, residual, output, has_residual)
+            masks = None if label == "whole" else self._masks(rest, vectors)
+            self._tile(label, vectors, masks, my_weights, my_bias, starts, places, residual, output, has_residual)
         f.label("next")
         f.emit("%task.next = add i64 %task, 1")
         f.emit("br label %test")
@@ -310,7 +306,7 @@ class _FunctionWriter:
         self._store(tag, vectors, masks, self._with_bias(sums, vectors, bias), places, residual, output, has_residual)
 
     def _flushed(self, tag: str, sums: list[str]) -> list[str]:
-        """Add the sums of a chunk to the totals, where ``ADDS_CHUNKS`` is set, and begin anew."""
+        """Add the sums of a chunk to the totals and reset them, if ``ADDS_CHUNKS`` is set."""
         f = self.f
         flush, kept, before = f"flush.{tag}", f"kept.{tag}", f"summed.{tag}"
         f.emit(f"br label %{before}")

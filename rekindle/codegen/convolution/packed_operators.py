@@ -1,12 +1,12 @@
-"""Convolutions and linear maps with constant weights, by whatever is fastest on this machine.
+"""Run convolutions and linear maps with constant weights by the fastest implementation on this machine.
 
-:class:`rekindle.passes.frozen_modules.pack_weights.PackWeights` puts them in place of PyTorch's operators. The first
-call with images of about a size measures what there is: a kernel of our own
-(:mod:`rekindle.codegen.convolution.direct`), oneDNN with weights in its own layout, and the operators that stood there
-before. Later calls run the fastest. All of them are right up to rounding, so that the choice is one of speed alone.
+:class:`rekindle.passes.frozen_modules.pack_weights.PackWeights` inserts these operators in place of PyTorch's. The
+first call with an input of a size class measures the candidates: a kernel of this package
+(:mod:`rekindle.codegen.convolution.direct`), oneDNN with weights in its own layout, and PyTorch's operator. Later calls
+run the fastest. Results differ by rounding only.
 
-What nothing but the operators that stood there can do, they do: gradients, other devices and dtypes, images without a
-batch, dual tensors, what vmap wraps, autocast.
+PyTorch's operator runs where the others do not apply: gradients, other devices and dtypes, images without a batch, dual
+tensors, tensors wrapped by vmap, autocast.
 """
 
 from __future__ import annotations
@@ -31,18 +31,19 @@ HAS_ONEDNN: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch
 """Whether this build of PyTorch has oneDNN with what is needed here."""
 
 _MEASURED_SECONDS: Final = 2e-4
-"""How long candidates are called for, at least, and how often."""
+"""The least time that a candidate is measured for."""
 _MEASURED_CALLS: Final = 3
+"""The least number of calls that a candidate is measured for."""
 _WORTH_IT: Final = 0.95
-"""A candidate behind the first is chosen if it takes less than this part of the time."""
+"""A later candidate replaces an earlier one if it takes less than this fraction of its time."""
 _LAST: Final = torch.channels_last
 
 Candidate = Callable[[Tensor, "Tensor | None"], "Tensor | None"]
-"""Returns the result for an input, and for what is to be added to it; None where it cannot."""
+"""Returns the result for an input and an optional addend; None if it does not support them."""
 
 
 def _is_plain(input: Any) -> bool:
-    """Whether kernels can take it, and nobody asks for more than the result."""
+    """Return whether kernels support the input, and neither gradients nor transforms of it are requested."""
     if type(input) is not Tensor or input.dtype is not torch.float32 or not input.is_cpu:
         return False
     if input.requires_grad and torch.is_grad_enabled():
@@ -59,11 +60,11 @@ def _are_plain_weights(weight: Tensor, bias: Tensor | None) -> bool:
 
 @dataclass(slots=True)
 class Selection:
-    """Chooses among ``candidates`` by measuring them. The last of them can always."""
+    """Choose among ``candidates`` by measuring them. The last one supports every input, and defines the errors."""
 
     candidates: Sequence[Candidate]
     chosen: dict[tuple[int, bool], Candidate] = field(default_factory=dict)
-    """By the number of bits of how many numbers an input has, and whether it is in channels-last order."""
+    """By the bit length of the number of elements of an input, and whether it is in channels-last order."""
 
     def run(self, input: Tensor, other: Tensor | None) -> Tensor:
         """Return the result of the candidate that is fastest for inputs like this one."""
@@ -71,7 +72,7 @@ class Selection:
         candidate = self.chosen.get(key)
         if candidate is None:
             candidate = self.chosen[key] = self._fastest(input, other)
-        result = candidate(input, other)
+        result = _result_or_none(candidate, input, other)
         if result is None:
             result = self.candidates[-1](input, other)
         assert result is not None
@@ -86,22 +87,26 @@ class Selection:
         return best
 
 
-def _seconds(candidate: Candidate, input: Tensor, other: Tensor | None) -> float | None:
-    """Return the least time that a call takes; None where the candidate cannot, or raises what the operator that stood
-    there before is to raise."""
-    other = None if other is None else other.clone()  # which a candidate may write to
-    # The time of the processor leaves out what else runs there, but knows one thread only.
-    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+def _result_or_none(candidate: Candidate, input: Tensor, other: Tensor | None) -> Tensor | None:
+    """Return the result of a candidate; None if it fails, so that PyTorch's operator reports the error."""
     try:
-        if candidate(input, other) is None:
-            return None
-        times: list[float] = []
-        while len(times) < _MEASURED_CALLS or sum(times) < _MEASURED_SECONDS:
-            started = clock()
-            candidate(input, other)
-            times.append(clock() - started)
+        return candidate(input, other)
     except RuntimeError:
         return None
+
+
+def _seconds(candidate: Candidate, input: Tensor, other: Tensor | None) -> float | None:
+    """Return the least time of a call; None if the candidate fails."""
+    other = None if other is None else other.clone()  # candidates may write to it
+    if _result_or_none(candidate, input, other) is None:
+        return None
+    # CPU time excludes other processes, but covers the calling thread only.
+    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+    times: list[float] = []
+    while len(times) < _MEASURED_CALLS or sum(times) < _MEASURED_SECONDS:
+        started = clock()
+        candidate(input, other)
+        times.append(clock() - started)
     return min(times)
 
 
@@ -124,7 +129,7 @@ class _Convolution:
         self.geometry = Geometry(stride, padding, dilation, int_attribute(node, "groups"))
         self.activation = node.get_string("activation")
         self.may_overwrite = bool(int_attribute(node, "may_overwrite", 0))
-        """Whether nobody reads what is added any more."""
+        """Whether the addend has no later use."""
         self.is_in_place = bool(int_attribute(node, "is_in_place", 0))
         self._selected: tuple[Tensor | None, Selection | None] = None, None
         """The weight that was packed, and what it was packed for: one value, which threads may read at any time."""
@@ -154,7 +159,7 @@ class _Convolution:
         return [*found, lambda input, other: self._plain(input, weight, bias, other)]
 
     def _by_onednn(self, weight: Tensor, bias: Tensor | None) -> Candidate:
-        """What oneDNN makes of it, in channels-last order. Its own ``relu`` makes 0 of NaN: PyTorch's comes behind."""
+        """Return the candidate that calls oneDNN. Its fused ``relu`` turns NaN into 0, so PyTorch's runs after it."""
         geometry = self.geometry
         numbers: tuple[Any, ...] = (geometry.padding, geometry.stride, geometry.dilation, geometry.groups)
         packed: list[Tensor] = []
@@ -169,18 +174,18 @@ class _Convolution:
                 pointwise = torch.ops.mkldnn._convolution_pointwise.default
                 result = pointwise(input, packed[0], bias, *numbers, "none", [], None)
                 return _activated(result, self.activation)
-            behind: tuple[Any, ...] = (packed[0], bias, *numbers, "add", 1.0, None, [], None)
+            arguments: tuple[Any, ...] = (packed[0], bias, *numbers, "add", 1.0, None, [], None)
             if self.may_overwrite and other.is_contiguous(memory_format=_LAST):
-                result = torch.ops.mkldnn._convolution_pointwise_.binary(other, input, *behind)
+                result = torch.ops.mkldnn._convolution_pointwise_.binary(other, input, *arguments)
             else:
                 other = other.contiguous(memory_format=_LAST)
-                result = torch.ops.mkldnn._convolution_pointwise.binary(input, other, *behind)
+                result = torch.ops.mkldnn._convolution_pointwise.binary(input, other, *arguments)
             return _activated(result, self.activation)
 
         return run
 
     def _plain(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None) -> Tensor:
-        """What PyTorch's operators make of it."""
+        """Run PyTorch's operators."""
         geometry = self.geometry
         numbers = (geometry.stride, geometry.padding, geometry.dilation, geometry.groups)
         made = torch.conv2d(input, weight, bias, *numbers)
@@ -191,27 +196,27 @@ class _Convolution:
 
 @implements_for_node("prim::packed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_convolution(node: Node) -> Operation:
-    """``conv2d`` with ``stride``, ``padding``, ``dilation``, ``groups`` as attributes, and an ``activation`` behind
-    it: ``none`` or ``relu``. Its result may be in channels-last order."""
+    """Run ``conv2d`` with ``stride``, ``padding``, ``dilation`` and ``groups`` as attributes, then an ``activation``:
+    ``none`` or ``relu``. The result may be in channels-last order."""
     convolution = _Convolution(node)
     return lambda input, weight, bias: convolution.run(input, weight, bias, None)
 
 
 @implements_for_node("prim::packed_convolution_add(Tensor input, Tensor weight, Tensor? bias, Tensor other) -> Tensor")
 def packed_convolution_add(node: Node) -> Operation:
-    """The same with ``other`` added in front of the activation; where ``is_in_place``, as ``add_`` does, which has to
-    broadcast to what is convolved. It ``may_overwrite`` what nobody reads any more."""
+    """Run the same with ``other`` added before the activation; if ``is_in_place``, as ``add_`` does, so that ``other``
+    has to broadcast to the convolution's result. If ``may_overwrite``, ``other`` has no later use."""
     return _Convolution(node).run
 
 
 @implements_for_node("prim::image_order(Tensor image) -> int")
 def image_order(node: Node) -> Operation:
-    """The memory format, as a number, that PyTorch's convolutions give their results for ``image``."""
+    """Return the number of the memory format that PyTorch's convolutions choose for their results of ``image``."""
     usual, last = number_of(torch.contiguous_format), number_of(_LAST)
 
     def run(image: Tensor) -> int:
         if torch._C._functorch.peek_interpreter_stack() is not None:
-            return usual  # what vmap wraps has no order
+            return usual  # tensors wrapped by vmap do not report a memory format
         is_last = image.dim() == 4 and image.is_contiguous(memory_format=_LAST) and not image.is_contiguous()
         return last if is_last else usual
 
@@ -225,7 +230,7 @@ _NO_GEOMETRY: Final = Geometry((1, 1), (0, 0), (1, 1), 1)
 
 @implements_for_node("prim::packed_linear(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_linear(node: Node) -> Operation:
-    """``linear`` with an ``activation`` behind it, as for :func:`packed_convolution`."""
+    """Run ``linear``, then an ``activation``, as in :func:`packed_convolution`."""
     activation = node.get_string("activation")
     selections: list[Selection] = []
 
@@ -245,7 +250,7 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: str) -> 
     packed: list[Tensor] = []
 
     def by_own_kernel(input: Tensor, _: Tensor | None) -> Tensor | None:
-        """A map of rows is a convolution of an image of one column."""
+        """Run the map of rows as a convolution of an image of one column."""
         image = input.reshape(1, -1, 1, inputs).permute(0, 3, 1, 2)
         result = direct.run(image, None)
         return None if result is None else result.permute(0, 2, 3, 1).view(*input.shape[:-1], outputs)

@@ -1,12 +1,12 @@
-"""Lists of numbers in LLVM's language. Strings of several characters are lists of code points, of the kind 6.
+"""LLVM IR of lists of numbers. Strings of several characters are lists of code points, of the kind 6.
 
-A list has its elements as words of 64 bits; those of a list of lists are the places of lists. A list may stand for a
+A list has its elements as words of 64 bits; those of a list of lists are the addresses of lists. A list may represent a
 foreign object, its ``origin``: one of Python's. It has no elements at first: they are taken out of the object one by
 one until that has happened often enough, or until something is written; then all are. ``low`` is the first place that
 was written to since, and elements from ``first length`` on were appended.
 
 Memory comes from an arena, which begins on the stack, and is freed as a whole. Functions that may run out of it, or
-that meet elements that are not as they should be, say so by answering 0 or null: the region then is left to the plan.
+that find elements of other types, return 0 or null: the plan then runs the region.
 
 Nothing here is CPython's. What a region needs of the representation of foreign objects are three functions:
 

@@ -1,11 +1,11 @@
-"""Whether attributes of modules hold what a version of a program assumes, in machine code.
+"""Guards on attributes of modules in machine code.
 
-A version for inference of a network assumes hundreds of attributes: flags, sizes, None, the dtypes of parameters. Every
-call tests them. A test is a table of rows, which are read in order: what a call is given, the modules within it, and
-their attributes. Modules are looked up once and kept by number, as the dicts that hold their attributes. No code of
-Python runs in between, so that these references need not be counted.
+A version of a network for inference assumes hundreds of attributes: flags, sizes, None, the dtypes of parameters. Every
+call checks them. A guard is a table of rows, which are checked in order: arguments of the call, the modules within
+them, and their attributes. Each module is looked up once; its dict of attributes is kept by number. No Python code runs
+during the check, so that borrowed references are safe.
 
-If all rows hold, the test returns True. Otherwise a function of Python decides: it knows every case.
+If all rows hold, the guard returns True. Otherwise a guard in Python decides, which covers every case.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from typing import Final
 ATTRIBUTE_CHECK_ENTRY: Final = "attribute_check"
 
 FIELDS: Final = 6
-"""Words in a row: a form, and what is in brackets below."""
+"""Words in a row: its kind, and the operands in brackets below."""
 
 
 class RowKind(IntEnum):
-    """What a row tests."""
+    """What a row checks."""
 
     IS = 0
     """An argument [its number] is an object [its address]."""
@@ -40,7 +40,7 @@ class RowKind(IntEnum):
 
 
 class AttributeTable(ctypes.Structure):
-    """What the test reads. ``names`` are the addresses of the texts ``_modules``, ``_parameters`` and ``_buffers``."""
+    """What the guard reads. ``names`` are the addresses of the texts ``_modules``, ``_parameters`` and ``_buffers``."""
 
     _fields_ = (
         ("row_count", ctypes.c_int64),
@@ -239,7 +239,7 @@ no:
   ret i1 false
 }}
 
-; A C function of CPython: whether its arguments are as the table in the capsule says.
+; A C function of CPython: whether its arguments satisfy the table in the capsule.
 define ptr @{ATTRIBUTE_CHECK_ENTRY}(ptr %self, ptr %arguments, i64 %count) {{
   %table = call ptr @PyCapsule_GetPointer(ptr %self, ptr null)
 {_load("argument_count", "i64")}

@@ -20,8 +20,8 @@ becomes
 An addition to what a convolution alone gives (``x + conv(y)``, the way round a block) is put into it, too, as
 ``prim::packed_convolution_add``.
 
-Convolutions go along in channels-last order, which oneDNN likes best, from one to the next through whatever does not
-mind. What looks at the order of a result in memory gets it in the order that it had.
+Images stay in channels-last order between convolutions, through operators whose values do not depend on memory order.
+Other users of a result get it in the memory order that PyTorch's operators would choose.
 
 What runs these kinds, and how it is chosen: :mod:`rekindle.codegen.convolution.packed_operators`.
 """
@@ -56,7 +56,7 @@ class PackWeights:
 
     name: ClassVar[str] = "pack_weights"
     smallest_linear: int = 1 << 16
-    """Linear maps of fewer weights stay as they are: what PyTorch does then takes less than the way to oneDNN."""
+    """Linear maps of fewer weights are not replaced: PyTorch's operator takes less than the selection of a kernel."""
 
     def run(self, graph: Graph) -> bool:
         aliases = AliasDb(graph, is_frozen=True)
@@ -212,7 +212,7 @@ class _Order:
         self.graph = graph
         self.aliases = AliasDb(graph, is_frozen=True)
         self.written = 0
-        """What is written to through views, or by others than those that work in place and do not mind."""
+        """Memory written through views, or by operators other than in-place activations."""
         for node in graph.all_nodes():
             if not node.blocks and may_write(node) and not _works_on_own_result(node):
                 self.written |= self.aliases.writes_to(node)
@@ -256,8 +256,8 @@ class _Order:
             use.user.replace_input(use.offset, copy.output)
 
     def _order_of(self, value: Value) -> Value:
-        """Return the order that a value would have: channels-last behind weights in that order, else that of the image
-        that the first convolution before it takes."""
+        """Return the memory order that PyTorch would choose for a value: channels-last after a convolution with weights
+        in that order, else the order of the image that the first convolution reads."""
         known = self.orders.get(value)
         if known is None:
             node = value.node
@@ -297,8 +297,8 @@ _REORDERING: Final = frozenset({"aten::permute", "aten::transpose"})
 
 
 def _does_not_mind(use: Use) -> bool:
-    """Return whether the values that the user of a tensor computes, and their order in memory where somebody minds, do
-    not depend on the tensor's order."""
+    """Return whether the values that the user of a tensor computes do not depend on the tensor's memory order, nor does
+    any observable memory order."""
     user = use.user
     if user.kind in (CONVOLUTION, ADDING):
         return use.offset in (0, 3)
@@ -314,8 +314,8 @@ def _does_not_mind(use: Use) -> bool:
 def _forgets_order(use: Use) -> bool:
     """Return whether all results of the user of a tensor are in an order that does not depend on the tensor's.
 
-    What only keeps the order (``relu``) does not count behind a permutation: its results would be in an order that a
-    copy in the usual order does not bring back.
+    Operators that keep the order (``relu``) do not qualify after a permutation: a copy of their result in the usual
+    order would not restore it.
     """
     user = use.user
     if user.kind in _REORDERING:
@@ -324,6 +324,6 @@ def _forgets_order(use: Use) -> bool:
 
 
 def _gives_one_place(mean: Node) -> bool:
-    """Return whether a mean of images is one number for each channel: there is no order of one place."""
+    """Return whether a mean of images is one number for each channel, so that memory order is not observable."""
     dims = _ints(mean.inputs[1]) if len(mean.inputs) > 2 else None
     return dims is not None and {dim % 4 for dim in dims} == {2, 3}

@@ -236,7 +236,7 @@ def _constant(output: Value, value: object) -> Node | None:
     """Create a constant, not yet in a block, that may be used instead of ``output``; None where there is none."""
     graph = output.graph
     if value is None and not output.type.is_optional:
-        return None  # a cast behind what raises where it is None
+        return None  # a cast after a check that raises where it is None
     keep_type = value is None or isinstance(value, tuple)
     type: Type | None = output.type if keep_type else None
     try:

@@ -1,4 +1,4 @@
-"""The test of whether a call is as a version assumes, in machine code.
+"""Build guards in machine code of what a version assumes of a call.
 
 See :mod:`rekindle.codegen.plan_runtime.attribute_check_ir`.
 """

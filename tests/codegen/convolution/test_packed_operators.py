@@ -1,4 +1,4 @@
-"""How kernels for constant weights are chosen: by measuring them, with the operators that stood there as the last."""
+"""Kernels for constant weights are chosen by measuring; PyTorch's operator is the last candidate."""
 
 from __future__ import annotations
 
@@ -57,6 +57,18 @@ def test_measuring_does_not_write_to_what_is_added() -> None:
     result = Selection([writes, writes]).run(torch.ones(4), other)
     assert result is other
     assert torch.equal(other, torch.full((4,), 2.0)), "one call has added to it"
+
+
+def test_a_candidate_that_fails_later_is_replaced_by_the_last_one() -> None:
+    def needs_ones(input: Tensor, other: Tensor | None) -> Tensor | None:
+        if not input.all():
+            raise RuntimeError("zeros")
+        return input + 1
+
+    selection = Selection([needs_ones, slow])
+    assert torch.equal(selection.run(torch.ones(3), None), torch.full((3,), 2.0))
+    assert list(selection.chosen.values()) == [needs_ones]
+    assert torch.equal(selection.run(torch.zeros(3), None), torch.ones(3))
 
 
 def test_where_none_can_the_last_one_reports_why() -> None:

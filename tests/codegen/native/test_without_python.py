@@ -32,7 +32,7 @@ define internal i1 @check_interrupts() noinline {
   ret i1 true
 }
 """
-"""A program that Python does not call has no objects of Python, and nobody presses Ctrl-C."""
+"""Without Python, a program has no foreign objects and is not interrupted by Ctrl-C."""
 
 ENTRY = """
 define i32 @{name}({parameters}) {{
@@ -93,7 +93,7 @@ def module_of(function: Callable[..., Any]) -> str:
 
 
 def undefined_symbols(text: str) -> set[str]:
-    """Return what a module takes from elsewhere: LLVM's intrinsics aside, the C library."""
+    """Return the symbols that a module imports, without LLVM's intrinsics."""
     with LOCK:
         module = llvm().parse_assembly(text)
         symbols = [*module.functions, *module.global_variables]

@@ -119,7 +119,7 @@ graph(%x : Tensor, %y : Tensor):
   %r : (int, Tensor, Tensor) = prim::TupleConstruct(%1, %2, %3)
   return (%r)
 """,
-    "the length of a dict that nobody else knows, and of one that has been passed on": """
+    "the length of a dict without other users, and of one that escapes": """
 graph():
   %d : Dict(str, int) = prim::DictConstruct()
   %1 : int = aten::len(%d)
