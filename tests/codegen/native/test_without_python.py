@@ -8,16 +8,13 @@ from typing import Any
 
 import pytest
 
-import rekindle
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.library import LOCK, llvm
-from rekindle.codegen.native import FormNativeRegions
 from rekindle.codegen.native.arithmetic import DECLARATIONS, FUNCTIONS
 from rekindle.codegen.native.list_runtime_ir import lists_text
 from rekindle.codegen.native.lists import NativeWriter
 from rekindle.ir.graph import Graph
-from rekindle.passes import run_passes
-from rekindle.runtime.pipelines import OPTIMIZATION
+from tests.codegen.native.support import compiled
 
 NO_OBJECTS = """
 define internal i1 @take_element(ptr %arena, ptr %origin, i64 %index, i64 %kind, ptr %word) {
@@ -77,10 +74,7 @@ def primes_below(n: int) -> int:
 
 
 def region_of(function: Callable[..., Any]) -> Graph:
-    graph = rekindle.script(function).graph.copy()
-    run_passes(graph, OPTIMIZATION)
-    FormNativeRegions().run(graph)
-    regions = [node.get_graph("Subgraph") for node in graph.all_nodes() if node.kind == "prim::NativeRegion"]
+    regions = compiled(function).regions
     [region] = [graph for graph in regions if any(node.kind == "prim::Loop" for node in graph.nodes)]
     return region
 
