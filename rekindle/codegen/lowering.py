@@ -30,7 +30,7 @@ from rekindle.codegen.layout import (
     with_trailing_dims,
 )
 from rekindle.codegen.loop_ir import nodes
-from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, Unsupported
+from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, CPU_ARITHMETIC, GPU_ARITHMETIC, Arithmetic, Unsupported
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest
 from rekindle.codegen.loop_ir.scalar_types import ScalarType, arithmetic_type
 from rekindle.codegen.matmul import product_nest
@@ -85,14 +85,18 @@ class LoweredKernel:
     depends_on_default_dtype: bool
 
 
-def lower(graph: Graph, inputs: Sequence[Layout | type]) -> LoweredKernel:
-    """The kernel of ``graph`` for inputs of these layouts, and numbers of these types.
+def lower(graph: Graph, inputs: Sequence[Layout | type], device_type: str = "cpu") -> LoweredKernel:
+    """The kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
 
     Raises:
         Unsupported: there can be none; or the operators would raise, and say why better.
     """
     try:
-        return _Lowering(graph, inputs).lowered()
+        if device_type != "cpu":
+            return _Lowering(graph, inputs).lowered(GPU_ARITHMETIC)
+        lowering = _Lowering(graph, inputs)
+        lowering.leave_to_onednn()
+        return lowering.lowered(CPU_ARITHMETIC)
     except NoBroadcast:
         raise Unsupported("sizes do not fit together") from None
 
@@ -109,7 +113,8 @@ _LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
 class _NestSequence:
     """The nests of a kernel, one after the other. What one has written, those behind it may load."""
 
-    def __init__(self, inputs: int, outputs: Sequence[Tensor]) -> None:
+    def __init__(self, inputs: int, outputs: Sequence[Tensor], arithmetic: Arithmetic) -> None:
+        self.arithmetic = arithmetic
         self.buffers = inputs + len(outputs)
         self.nests: list[LoopNest | nodes.MatmulNest] = []
         self.parameters: list[int] = []
@@ -136,7 +141,7 @@ class _NestSequence:
                 self.parameters += numbers
                 return
             self._keep(first.value)
-        builder = self._retried(targets, lambda: nest_of(targets, self.materialized))
+        builder = self._retried(targets, lambda: nest_of(targets, self.materialized, self.arithmetic))
         nest, numbers = builder.nest()
         if 0 not in builder.layout.sizes:
             self.nests.append(nest)
@@ -176,13 +181,12 @@ class _Lowering:
                 self.arguments.append(ARGUMENT_TYPES[given])
             else:
                 raise Unsupported(f"an input that is a {given.__name__}, where a tensor or a number may be")
-
-    def lowered(self) -> LoweredKernel:
-        for node in self.graph.nodes:
+        for node in graph.nodes:
             self._node(node)
-        self._leave_to_onednn()
+
+    def lowered(self, arithmetic: Arithmetic) -> LoweredKernel:
         outputs: list[Tensor] = [self.values[value] for value in self.graph.outputs]
-        plan = _NestSequence(len(self.scalars), outputs)
+        plan = _NestSequence(len(self.scalars), outputs, arithmetic)
         groups: dict[Hashable, list[StoreTarget]] = {}
         for buffer, output in enumerate(outputs, len(self.scalars)):
             layout, rows = output.layout, frozenset((fold.sizes, fold.dims) for fold in row_ops_of(output, ()))
@@ -201,7 +205,12 @@ class _Lowering:
         layouts = tuple(output.layout for output in outputs)
         return LoweredKernel(kernel, layouts, (*plan.parameters, *sizes), self.depends_on_default_dtype)
 
-    def _leave_to_onednn(self) -> None:
+    def leave_to_onednn(self) -> None:
+        """Refuse what oneDNN computes faster.
+
+        Raises:
+            Unsupported: it does.
+        """
         nodes = [node for node in self.graph.nodes if node.kind != "prim::Constant"]
         if len(nodes) != 1 or len(nodes[0].inputs) != 2:
             return

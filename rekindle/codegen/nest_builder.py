@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rekindle.codegen.layout import Ints, Layout
-from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, Builder, Unsupported
+from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, CPU_ARITHMETIC, Arithmetic, Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Access, AccessStride, Expression, LoopNest, Phase, Reduction, Store
 from rekindle.codegen.loop_ir.scalar_types import I64, ScalarType
 from rekindle.codegen.operators.views import AffineExpr, AffineMap, broadcast, compose, grouping
@@ -98,7 +98,9 @@ class StoreTarget:
         return found
 
 
-def nest_of(targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input]) -> NestBuilder:
+def nest_of(
+    targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input], arithmetic: Arithmetic = CPU_ARITHMETIC
+) -> NestBuilder:
     """The builder of the nest that writes ``targets``, which are laid out alike. Values that are ``materialized`` are
     loaded from where they are.
 
@@ -109,15 +111,15 @@ def nest_of(targets: Sequence[StoreTarget], materialized: Mapping[Tensor, Input]
     layout = targets[0].layout
     folds = [fold for target in targets for fold in row_ops_of(target.value, materialized)]
     if not folds:
-        return NestBuilder(layout, materialized).written(targets)
+        return NestBuilder(layout, materialized, arithmetic=arithmetic).written(targets)
     main = folds[0]
     rows = ReductionRows(main, all(not fold.rule.is_ordered for fold in folds))
     if main.rule.is_folded and math.prod(layout.sizes) <= main.rows:
-        return _with_rows(NestBuilder(layout, materialized, rows), targets)
+        return _with_rows(NestBuilder(layout, materialized, rows, arithmetic=arithmetic), targets)
     for dims in dict.fromkeys([main.dims, tuple(range(layout.rank - len(main.dims), layout.rank))]):
         if dims[0] >= 0 and dims[-1] < layout.rank and tuple(layout.sizes[dim] for dim in dims) == main.lengths:
             try:
-                return _with_rows(NestBuilder(layout, materialized, rows, dims), targets)
+                return _with_rows(NestBuilder(layout, materialized, rows, dims, arithmetic=arithmetic), targets)
             except NeedsMaterialization as error:
                 if error.value is not main:
                     raise
@@ -157,6 +159,7 @@ class NestBuilder:
     rows: ReductionRows | None = None
     dims: Ints = ()
     across: bool = False
+    arithmetic: Arithmetic = CPU_ARITHMETIC
     loops: int = field(init=False, default=0)
     inner: int = field(init=False, default=0)
     """How many of the loops go along a row."""
@@ -165,7 +168,7 @@ class NestBuilder:
     sizes: list[int] = field(init=False, default_factory=list)
     stores: list[Store] = field(init=False, default_factory=list)
     reductions: list[Reduction] = field(init=False, default_factory=list)
-    b: Builder = field(init=False, default_factory=Builder)
+    b: Builder = field(init=False)
     scans: bool = field(init=False, default=False)
     """Whether elements depend on those before them."""
     walks: list[_StridedAccess] = field(init=False, default_factory=list)
@@ -174,6 +177,9 @@ class NestBuilder:
     given: list[int] = field(init=False, default_factory=list)
     """Numbers that the nest is told besides."""
     made: dict[tuple[Tensor, AffineMap], Expression] = field(init=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.b = Builder(self.arithmetic)
 
     def written(self, targets: Sequence[StoreTarget]) -> NestBuilder:
         """Write ``targets``."""

@@ -70,7 +70,7 @@ def schedule_phases(
         folded[dependence.depths[reduction.result] - 1].append(reduction)
     for store in along:
         depth = dependence.depth(store.value)
-        kept = _worth_materializing(store, dependence, reductions)
+        kept = _worth_materializing(store, dependence, reductions) if b.arithmetic.keeps_rows else None
         if kept is not None:
             written[dependence.depth(kept)].append(Store(store.access, kept))
             again = b.load(store.access, kept.scalar)

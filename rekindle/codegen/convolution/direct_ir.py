@@ -388,7 +388,8 @@ class _FunctionWriter:
             numbers = self._numbers(at, vectors, masks)
             for vector in range(vectors):
                 known = sums[row * vectors + vector]
-                found.append(multiply_add(f, self.target, "float", lanes, numbers[vector], factors[vector], known))
+                number, factor = numbers[vector], factors[vector]
+                found.append(multiply_add(f, self.target.has("fma"), "float", lanes, number, factor, known))
         return found
 
     def _numbers(self, at: str, vectors: int, masks: list[str] | None) -> list[str]:

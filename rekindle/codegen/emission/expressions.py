@@ -6,13 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.codegen.emission.inline_math import INLINE
 from rekindle.codegen.emission.ir_builder import FunctionBuilder
+from rekindle.codegen.emission.machines import Machine
 from rekindle.codegen.emission.vector_types import cast, element_type, literal, splat, suffix, vector
-from rekindle.codegen.llvm.target import Target
-from rekindle.codegen.llvm.vector_math import vector_function
 from rekindle.codegen.loop_ir.nodes import Expression
-from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, ScalarType
+from rekindle.codegen.loop_ir.scalar_types import BOOL, ScalarType
 from rekindle.codegen.phase_scheduling import SCANS
 
 _FLOATS: Final = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
@@ -34,7 +32,7 @@ class Expressions:
     no constants."""
 
     f: FunctionBuilder
-    target: Target
+    machine: Machine
     lanes: int
     leaf: Callable[[Expression], str]
     scan: Callable[[Expression, str], str] | None = None
@@ -104,12 +102,7 @@ class Expressions:
             return self.f.call(type, symbol, (type, values[0]), ("i1", "false"))
         if e.kind in _INTRINSICS:
             return self._intrinsic(_INTRINSICS[e.kind], e.scalar, values)
-        if e.kind in INLINE and e.scalar is F32 and self.target.has("fma"):
-            return INLINE[e.kind](self.f, values[0], self.lanes)
-        function = vector_function(e.kind, element, self.lanes, self.target)
-        self.f.module.functions[function.symbol] = function
-        text = ", ".join(f"{type} {value}" for value in values)
-        return self.f.emit_value(f"call {type} @{function.symbol}({text})")
+        return self.machine.call(self.f, e.kind, e.scalar, values, self.lanes)
 
     def _intrinsic(self, name: str, scalar: ScalarType, values: list[str]) -> str:
         type = self._type(scalar)
@@ -118,13 +111,13 @@ class Expressions:
 
     def _fma(self, e: Expression, values: list[str]) -> str:
         a, b, c = values
-        return multiply_add(self.f, self.target, element_type(e.scalar), self.lanes, a, b, c)
+        return multiply_add(self.f, self.machine.has_fma, element_type(e.scalar), self.lanes, a, b, c)
 
 
-def multiply_add(f: FunctionBuilder, target: Target, element: str, lanes: int, a: str, b: str, c: str) -> str:
-    """``a * b + c`` of floats, rounded once where ``target`` can."""
+def multiply_add(f: FunctionBuilder, is_fused: bool, element: str, lanes: int, a: str, b: str, c: str) -> str:
+    """``a * b + c`` of floats, rounded once if ``is_fused``."""
     type = vector(element, lanes)
-    if target.has("fma"):
+    if is_fused:
         return f.call(type, f"llvm.fma.{suffix(element, lanes)}", (type, a), (type, b), (type, c))
     product = f.emit_value(f"fmul {type} {a}, {b}")
     return f.emit_value(f"fadd {type} {product}, {c}")

@@ -11,9 +11,9 @@ from typing import Final
 
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.emission.loop_control import Bases
+from rekindle.codegen.emission.machines import Machine
 from rekindle.codegen.emission.nests import PARAMETERS, RANGE, Known, NestWriter
 from rekindle.codegen.emission.reductions import SLOT, ReductionWriter
-from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, Phase
 
 MAX_THREADS: Final = 64
@@ -29,7 +29,8 @@ class FullReductionWriter:
     nest: LoopNest
     number: int
     first: int
-    target: Target
+    machine: Machine
+    lanes: int
 
     def write(self) -> None:
         """Add ``@nest<number>.phase<k>``, which leaves the results of a range in ``%found``; ``@nest<number>.join<k>``,
@@ -43,7 +44,7 @@ class FullReductionWriter:
         writer.define(f"nest{self.number}.last", f"{PARAMETERS}, ptr %known")
 
     def _writer(self) -> NestWriter:
-        return NestWriter(self.module, self.kernel, self.nest, self.number, self.first, self.target)
+        return NestWriter(self.module, self.kernel, self.nest, self.number, self.first, self.machine, self.lanes)
 
     def _known(self, writer: NestWriter, before: int) -> Known:
         """What the phases before that of this index gave."""

@@ -15,6 +15,10 @@ class ModuleBuilder:
     functions: dict[str, VectorFunction] = field(default_factory=dict)
     """Functions of the mathematical library, by symbol."""
     declarations: dict[str, str] = field(default_factory=dict)
+    most_threads: dict[str, int] = field(default_factory=dict)
+    """Of the functions of a GPU: how many threads a block has at most."""
+    is_for_gpu: bool = False
+    """Whether the machine is a GPU: it rounds to bfloat16 itself, and has maxima of floats that a NaN wins."""
 
     def declare(self, name: str, result: str, *parameters: str) -> None:
         """Declare a function of LLVM or of a library."""

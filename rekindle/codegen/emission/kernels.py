@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from rekindle.codegen.emission.full_reductions import MAX_THREADS, FullReductionWriter, slots_of
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
+from rekindle.codegen.emission.machines import HostMachine
 from rekindle.codegen.emission.matmul import product_name
 from rekindle.codegen.emission.nests import PARAMETERS, NestWriter, expressions_of, nest_lanes
 from rekindle.codegen.emission.reductions import SLOT
@@ -49,6 +50,13 @@ _SIMPLE = frozenset(
 )
 
 
+_REPORT_INDEX = """define internal void @report_index(ptr %status) alwaysinline {
+  store i64 1, ptr %status, align 8
+  ret void
+}"""
+"""What lookups call where an index is out of bounds."""
+
+
 def kernel_module(kernel: Kernel, target: Target) -> str:
     """The module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
 
@@ -65,7 +73,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
     for number, nest in enumerate(kernel.nests):
         if isinstance(nest, LoopNest):
             writer = FullReductionWriter if nest.is_full_reduction else NestWriter
-            writer(module, kernel, nest, number, first, target).write()
+            writer(module, kernel, nest, number, first, HostMachine(target), nest_lanes(nest, target)).write()
         first += nest.parameters
     can_share = all(symbols.find(name) is not None for name in THREADS)
     module.definitions.append(_kernel(module, kernel, target, can_share))
@@ -75,6 +83,7 @@ def kernel_module(kernel: Kernel, target: Target) -> str:
         "\n\n".join(
             [
                 PREOPTIMIZED,
+                _REPORT_INDEX if kernel.has_gathers else "",
                 functions,
                 declarations,
                 *module.definitions,

@@ -42,9 +42,9 @@ class LoopControl:
         """Walk the iterations of ``loops`` from ``begin`` to ``end``, the last of them fastest."""
         f, tag = self.f, self.f.name()
         at = self.counter(begin)
-        indices = self._indices(loops, begin)
+        indices = self.indices(loops, begin)
         now = self.test(at, end, tag)
-        body(self._moved(bases, loops, indices))
+        body(self.moved(bases, loops, indices))
         f.emit(f"store i64 {f.emit_value(f'add i64 {now}, 1')}, ptr {at}")
         self._count(loops, indices, tag)
 
@@ -65,13 +65,13 @@ class LoopControl:
         tag = f.name()
         at, column = self.counter(begin), self.variable("i64")
         f.emit(f"store i64 {f.emit_value(f'urem i64 {begin}, {inner}')}, ptr {column}")
-        indices = self._indices(loops[:-1], f.emit_value(f"udiv i64 {begin}, {inner}"))
+        indices = self.indices(loops[:-1], f.emit_value(f"udiv i64 {begin}, {inner}"))
         now = self.test(at, end, tag)
         start = f.emit_value(f"load i64, ptr {column}")
         to_row_end = f.emit_value(f"sub i64 {inner}, {start}")
         to_end = f.emit_value(f"sub i64 {end}, {now}")
         length = f.call("i64", "llvm.umin.i64", ("i64", to_row_end), ("i64", to_end))
-        body(self._moved(bases, loops[:-1], indices), start, length, now)
+        body(self.moved(bases, loops[:-1], indices), start, length, now)
         f.emit(f"store i64 {f.emit_value(f'add i64 {now}, {length}')}, ptr {at}")
         f.emit(f"store i64 0, ptr {column}")
         self._count(loops[:-1], indices, tag)
@@ -169,7 +169,7 @@ class LoopControl:
         f.label(f"body.{tag}")
         return now
 
-    def _indices(self, loops: Sequence[int], row: str) -> list[str]:
+    def indices(self, loops: Sequence[int], row: str) -> list[str]:
         """Places that hold where iteration ``row`` of ``loops`` stands in each of them."""
         f = self.f
         indices = [self.variable("i64") for _ in loops]
@@ -182,7 +182,8 @@ class LoopControl:
                 f.emit(f"store i64 {row}, ptr {indices[0]}")
         return indices
 
-    def _moved(self, bases: Bases, loops: Sequence[int], indices: Sequence[str]) -> Bases:
+    def moved(self, bases: Bases, loops: Sequence[int], indices: Sequence[str]) -> Bases:
+        """``bases``, where ``loops`` stand at ``indices``."""
         f, moved = self.f, []
         values = [f.emit_value(f"load i64, ptr {index}") for index in indices]
         for base, strides, access in zip(bases, self.strides, self.nest.accesses, strict=True):

@@ -111,7 +111,7 @@ class _ProductWriter:
 
     def _add(self, place: str, a: str, b: str) -> None:
         known = self.f.emit_value(f"load {self._type}, ptr {place}")
-        found = multiply_add(self.f, self.target, element_type(self.scalar), self.lanes, a, b, known)
+        found = multiply_add(self.f, self.target.has("fma"), element_type(self.scalar), self.lanes, a, b, known)
         self.f.emit(f"store {self._type} {found}, ptr {place}")
 
     # ---------------------------------------------------------------------------------------------------------- along n

@@ -42,6 +42,8 @@ class MemoryAccess:
     nest: LoopNest | MatmulNest
     lanes: int
     steps: list[str]
+    is_aligned: bool = False
+    """Whether whole vectors lie at multiples of 16 bytes, or of their size if that is less."""
 
     def load(self, number: int, start: str, at: str, mask: str | None) -> str:
         f, access, lanes = self.f, self.nest.accesses[number], self.lanes
@@ -105,14 +107,14 @@ class MemoryAccess:
         f, tag = self.f, self.f.name()
         f.emit(f"br i1 {is_there}, label %there.{tag}, label %missing.{tag}, !prof !1")
         f.label(f"missing.{tag}")
-        f.emit(f"store i64 1, ptr {status}, align 8")
+        f.emit(f"call void @report_index(ptr {status})")
         f.emit(f"br label %there.{tag}")
         f.label(f"there.{tag}")
 
     def store(self, number: int, start: str, value: str, at: str, mask: str | None) -> None:
         f, access, lanes = self.f, self.nest.accesses[number], self.lanes
         stored = memory_type(access.scalar)
-        whole, align = vector(stored, lanes), access.scalar.size
+        whole, align = vector(stored, lanes), self._alignment(access)
         if access.scalar is BOOL:
             value = f.emit_value(f"zext {vector('i1', lanes)} {value} to {whole}")
         if access.step is not AccessStride.NEXT:
@@ -127,12 +129,16 @@ class MemoryAccess:
         f.module.declare(symbol, "void", whole, "ptr", "i32", type)
         f.emit(f"call void @{symbol}({whole} {value}, ptr {place}, i32 {align}, {type} {mask})")
 
+    def _alignment(self, access: Access) -> int:
+        """Of a whole vector, in bytes."""
+        return min(access.scalar.size * self.lanes, 16) if self.is_aligned else access.scalar.size
+
     def _place(self, access: Access, start: str, at: str) -> str:
         return self.f.emit_value(f"getelementptr {memory_type(access.scalar)}, ptr {start}, i64 {at}")
 
     def _load(self, access: Access, place: str, mask: str | None) -> str:
         f, stored, lanes = self.f, memory_type(access.scalar), self.lanes
-        whole, align = vector(stored, lanes), access.scalar.size
+        whole, align = vector(stored, lanes), self._alignment(access)
         if mask is None:
             return f.emit_value(f"load {whole}, ptr {place}, align {align}")
         symbol = f"llvm.masked.load.{suffix(stored, lanes)}.p0"

@@ -17,6 +17,7 @@ from typing import Final
 from rekindle.codegen.emission.expressions import Expressions
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.emission.loop_control import Bases, LoopControl
+from rekindle.codegen.emission.machines import Machine
 from rekindle.codegen.emission.memory import MemoryAccess, load_one, spread, store_one
 from rekindle.codegen.emission.reductions import ReductionWriter
 from rekindle.codegen.emission.scans import Scan, held_type
@@ -89,12 +90,15 @@ class NestWriter:
     nest: LoopNest
     number: int
     first: int
-    target: Target
+    machine: Machine
+    lanes: int
+    """How many elements a vector has."""
+    is_aligned: bool = False
+    """Whether whole vectors lie at multiples of 16 bytes, or of their size if that is less."""
     f: FunctionBuilder = field(init=False)
     walks: LoopControl = field(init=False)
     memory: MemoryAccess = field(init=False)
     dependence: Dependence = field(init=False)
-    lanes: int = field(init=False)
     bases: Bases = field(default_factory=list)
     scans: dict[tuple[Expression, int], Scan] = field(default_factory=dict)
     """Those of the phase that is written, for each vector that goes across rows."""
@@ -104,7 +108,6 @@ class NestWriter:
     def __post_init__(self) -> None:
         self.dependence = Dependence(self.nest.accesses, {})
         self.f = FunctionBuilder(self.module)
-        self.lanes = nest_lanes(self.nest, self.target)
         self._read_parameters()
         self._read_fixed()
 
@@ -148,7 +151,8 @@ class NestWriter:
                 assert isinstance(expression.payload, int)
                 self.fixed[expression] = spread(f, self._parameter(at + expression.payload), "i64", self.lanes)
         self.walks = LoopControl(f, self.nest, self.lanes, sizes, strides)
-        self.memory = MemoryAccess(f, self.nest, self.lanes, [each[self.nest.vector_loop] for each in strides])
+        steps = [each[self.nest.vector_loop] for each in strides]
+        self.memory = MemoryAccess(f, self.nest, self.lanes, steps, self.is_aligned)
 
     def _read_fixed(self) -> None:
         f = self.f
@@ -250,7 +254,7 @@ class NestWriter:
     def store_last(self, bases: Bases, known: Known) -> None:
         """Store what is one element for a row."""
         f, lanes = self.f, self.lanes
-        values = self._expressions(bases, "0", None, known)
+        values = self.expressions(bases, "0", None, known)
         for store in self.nest.last:
             scalar = self.nest.accesses[store.access].scalar
             value = values.write(store.value)
@@ -301,13 +305,13 @@ class NestWriter:
                 ways = range(way, rows * count, count)
                 mine.update({fold.reduction.result: fold.lane_results(ways) for fold in folds})
         for mine, place in zip(known, places, strict=True):
-            values = self._expressions(bases, place, mask, mine)
+            values = self.expressions(bases, place, mask, mine)
             for store in self.nest.last:
                 self.memory.store(store.access, bases[store.access], values.write(store.value), place, mask)
 
     # -------------------------------------------------------------------------------------------------------- elements
 
-    def _expressions(self, bases: Bases, at: str, mask: str | None, known: Known) -> Expressions:
+    def expressions(self, bases: Bases, at: str, mask: str | None, known: Known) -> Expressions:
         """What writes the expressions of a vector; ``known`` are those that are there, and take in those to come."""
 
         def lookup(expression: Expression, values: list[str]) -> str:
@@ -319,11 +323,13 @@ class NestWriter:
             return look(expression.payload, start, at, mask, index, size, step, status)
 
         leaf = self._leaf(bases, at, mask)
-        return Expressions(self.f, self.target, self.lanes, leaf, written=known, lookup=lookup)
+        return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup)
 
     def _status(self) -> str:
-        """Where it is told that an index is none."""
+        """Where it is told that an index is none; null on a machine that has no such place."""
         kernel = self.kernel
+        if not self.machine.has_status:
+            return "null"
         number = len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries)
         slot = self.f.emit_value(f"getelementptr ptr, ptr %pointers, i64 {number}")
         return self.f.emit_value(f"load ptr, ptr {slot}, align 8, !invariant.load !0")
@@ -338,7 +344,7 @@ class NestWriter:
 
     def write_what_stays(self, phase: Phase, known: Known, bases: Bases, at: str, mask: str | None) -> None:
         """Compute in front of a phase what is the same for all of its elements."""
-        values = self._expressions(bases, at, mask, known)
+        values = self.expressions(bases, at, mask, known)
         for part in parts_of(phase):
             if part.kind != "constant" and part not in known and not self.dependence.varies(part):
                 values.write(part)
@@ -361,7 +367,7 @@ class NestWriter:
         def scan(expression: Expression, value: str) -> str:
             return self.scans[expression, way].take(value)
 
-        values = self._expressions(bases, at, mask, dict(known))
+        values = self.expressions(bases, at, mask, dict(known))
         values.scan = scan
         for store in phase.stores:
             self.memory.store(store.access, bases[store.access], values.write(store.value), at, mask)

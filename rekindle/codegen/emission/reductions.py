@@ -8,16 +8,16 @@ from typing import Final
 
 from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.memory import load_one, spread, store_one
-from rekindle.codegen.emission.vector_types import element_type, literal, splat, vector
+from rekindle.codegen.emission.vector_types import element_type, literal, splat, suffix, vector
 from rekindle.codegen.loop_ir.nodes import Reduction
-from rekindle.codegen.loop_ir.scalar_types import BF16, F16, I64, ScalarType
+from rekindle.codegen.loop_ir.scalar_types import BF16, F16, F32, I64, ScalarType
 
 _INFINITE: Final = float("inf")
 SLOT: Final = 8
 """How many bytes a result takes between the parts of a kernel."""
 
 
-def _identity_element(kind: str, scalar: ScalarType) -> str:
+def identity_element(kind: str, scalar: ScalarType) -> str:
     """What changes nothing."""
     if kind in ("any", "all"):
         return "true" if kind == "all" else "false"
@@ -57,21 +57,22 @@ class ReductionWriter:
 
     @property
     def slots(self) -> int:
-        return len(self._scalars)
+        return len(self.scalars)
 
     @property
     def _has_index(self) -> bool:
         return self.reduction.kind in ("argmaximum", "argminimum")
 
     @property
-    def _scalars(self) -> tuple[ScalarType, ...]:
+    def scalars(self) -> tuple[ScalarType, ...]:
+        """The types of what is folded: of the value, and of its index where that is asked for."""
         return (self.scalar, I64) if self._has_index else (self.scalar,)
 
     def _types(self, lanes: int) -> list[str]:
-        return [vector(element_type(scalar), lanes) for scalar in self._scalars]
+        return [vector(element_type(scalar), lanes) for scalar in self.scalars]
 
     def _neutrals(self) -> list[str]:
-        value = splat(element_type(self.scalar), _identity_element(self.reduction.kind, self.scalar), self.lanes)
+        value = splat(element_type(self.scalar), identity_element(self.reduction.kind, self.scalar), self.lanes)
         return [value, splat("i64", "0", self.lanes)][: self.slots]
 
     # ------------------------------------------------------------------------------------------------------ in a loop
@@ -86,7 +87,7 @@ class ReductionWriter:
         that it tells."""
         given = (value, index)[: self.slots]
         known = self._loaded(self.places[way])
-        found = self._both(known, given, self.lanes)
+        found = self.combine(known, given, self.lanes)
         if mask is not None:
             truth = vector("i1", self.lanes)
             found = tuple(
@@ -115,7 +116,7 @@ class ReductionWriter:
         """Fold some of the vectors into one; how many they are, is a power of two."""
         values = [self._loaded(self.places[way]) for way in ways]
         while len(values) > 1:
-            values = [self._both(a, b, self.lanes) for a, b in zip(values[::2], values[1::2], strict=True)]
+            values = [self.combine(a, b, self.lanes) for a, b in zip(values[::2], values[1::2], strict=True)]
         return values[0]
 
     def end(self) -> Values:
@@ -123,14 +124,14 @@ class ReductionWriter:
         found, lanes = self._together(range(len(self.places))), self.lanes
         while lanes > 1:  # halves are folded until one is left
             half = lanes // 2
-            found = self._both(self._half(found, lanes, 0), self._half(found, lanes, half), half)
+            found = self.combine(self._half(found, lanes, 0), self._half(found, lanes, half), half)
             lanes = half
         return found
 
     def _half(self, values: Values, lanes: int, first: int) -> Values:
         f, half, found = self.f, lanes // 2, []
         places = ", ".join(f"i32 {lane}" for lane in range(first, first + half))
-        for type, scalar, value in zip(self._types(lanes), self._scalars, values, strict=True):
+        for type, scalar, value in zip(self._types(lanes), self.scalars, values, strict=True):
             part = f.emit_value(f"shufflevector {type} {value}, {type} poison, <{half} x i32> <{places}>")
             if half == 1:
                 part = f.emit_value(f"extractelement <1 x {element_type(scalar)}> {part}, i64 0")
@@ -139,34 +140,39 @@ class ReductionWriter:
 
     def result(self) -> str:
         """The result in all lanes."""
-        return spread(self.f, self.end()[-1], element_type(self._scalars[-1]), self.lanes)
+        return spread(self.f, self.end()[-1], element_type(self.scalars[-1]), self.lanes)
 
     # -------------------------------------------------------------------------------------------- between functions
 
     def store(self, slots: str, first: int) -> None:
         """Write the result to memory, from slot ``first`` on."""
-        for number, (scalar, value) in enumerate(zip(self._scalars, self.end(), strict=True), first):
+        for number, (scalar, value) in enumerate(zip(self.scalars, self.end(), strict=True), first):
             store_one(self.f, scalar, value, self._slot(slots, number))
+
+    def store_value(self, value: str, slots: str, slot: int) -> None:
+        """Write a value of the type of the result to memory, to slot ``slot``."""
+        store_one(self.f, self.scalar, value, self._slot(slots, slot))
 
     def load(self, slots: str, first: int) -> str:
         """The result that was stored, in all lanes."""
-        number, scalar = first + self.slots - 1, self._scalars[-1]
+        number, scalar = first + self.slots - 1, self.scalars[-1]
         value = load_one(self.f, scalar, self._slot(slots, number))
         return spread(self.f, value, element_type(scalar), self.lanes)
 
     def take_stored(self, slots: str, first: int) -> None:
         """Fold in what was stored; for single elements."""
         given = tuple(
-            load_one(self.f, scalar, self._slot(slots, number)) for number, scalar in enumerate(self._scalars, first)
+            load_one(self.f, scalar, self._slot(slots, number)) for number, scalar in enumerate(self.scalars, first)
         )
-        self._kept(self._both(self._loaded(self.places[0]), given, 1), self.places[0])
+        self._kept(self.combine(self._loaded(self.places[0]), given, 1), self.places[0])
 
     def _slot(self, slots: str, number: int) -> str:
         return self.f.emit_value(f"getelementptr i8, ptr {slots}, i64 {number * SLOT}")
 
     # ---------------------------------------------------------------------------------------------------- two into one
 
-    def _both(self, a: Values, b: Values, lanes: int) -> Values:
+    def combine(self, a: Values, b: Values, lanes: int) -> Values:
+        """Fold two vectors into one, lane by lane."""
         if not self._has_index:
             return (self._two(a[0], b[0], lanes),)
         f, truth = self.f, vector("i1", lanes)
@@ -203,6 +209,8 @@ class ReductionWriter:
         if kind in ("sum", "product"):
             instruction = "add" if kind == "sum" else "mul"
             return f.emit_value(f"{'f' if self.scalar.is_float else ''}{instruction} {type} {a}, {b}")
+        if self.scalar is F32 and f.module.is_for_gpu:
+            return f.call(type, f"llvm.{kind}.{suffix('float', lanes)}", (type, a), (type, b))
         beyond = self._is_beyond(a, b, lanes)
         if self.scalar.is_float:
             # A NaN on either side wins: b where it is one, or a is not beyond it; then a where that is one.

@@ -124,6 +124,9 @@ def _from_bfloat16(f: FunctionBuilder, value: str, lanes: int) -> str:
 def _to_bfloat16(f: FunctionBuilder, value: str, lanes: int) -> str:
     """Round to the nearest, half to even; every NaN becomes one."""
     short, whole, float_ = vector("i16", lanes), vector("i32", lanes), vector("float", lanes)
+    if f.module.is_for_gpu:
+        own = f.emit_value(f"fptrunc {float_} {value} to {vector('bfloat', lanes)}")
+        return f.emit_value(f"bitcast {vector('bfloat', lanes)} {own} to {short}")
     bits = f.emit_value(f"bitcast {float_} {value} to {whole}")
     high = f.emit_value(f"lshr {whole} {bits}, {splat('i32', '16', lanes)}")
     odd = f.emit_value(f"and {whole} {high}, {splat('i32', '1', lanes)}")

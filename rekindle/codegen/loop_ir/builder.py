@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
+from dataclasses import dataclass
+from typing import Final
 
 from rekindle.codegen.loop_ir.nodes import Datum, Expression
 from rekindle.codegen.loop_ir.scalar_types import BOOL, F32, F64, I64, ScalarType
@@ -13,11 +15,31 @@ class Unsupported(Exception):
     """No kernel can be made of this; the text says why, for people."""
 
 
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """What costs a kind of machine little: where floats are summed up exactly, their sum is an ``accumulator``;
+    ``divides_fast`` says that a division costs about as much as a product; ``keeps_rows``, that writing a row to
+    memory and reading it again costs less than computing functions of its elements again."""
+
+    accumulator: ScalarType
+    divides_fast: bool
+    keeps_rows: bool
+
+
+CPU_ARITHMETIC: Final = Arithmetic(F64, divides_fast=True, keeps_rows=True)
+GPU_ARITHMETIC: Final = Arithmetic(F32, divides_fast=False, keeps_rows=False)
+
+
 class Builder:
     """Makes the expressions of one nest."""
 
-    def __init__(self) -> None:
+    def __init__(self, arithmetic: Arithmetic = CPU_ARITHMETIC) -> None:
+        self.arithmetic = arithmetic
         self._made: dict[tuple[object, ...], Expression] = {}
+
+    def accumulator(self, scalar: ScalarType) -> ScalarType:
+        """The type that sums of elements of type ``scalar`` have where they have to be exact."""
+        return F64 if scalar is F64 else self.arithmetic.accumulator
 
     def make(self, kind: str, scalar: ScalarType, *operands: Expression, datum: Datum = None) -> Expression:
         """The expression of this kind; the same object each time."""

@@ -138,10 +138,11 @@ def logsumexp(b: Builder, row: Row, self: E, *_: object) -> E:
 
 
 def _variance(b: Builder, row: Row, self: E, less: E) -> E:
-    """As a double: the square root of a variance may be a float where the variance is not."""
+    """Of the type of accumulators: the square root of a variance may be a float where the variance is not."""
     floats(self)
     _, squares = exact_moments(b, row, self)
-    return b.div(squares, b.clamp_min(b.sub(length(b), less), b.like(0.0, squares)))
+    freedom = b.sub(length(b, squares), b.cast(less, squares.scalar))
+    return b.div(squares, b.clamp_min(freedom, b.like(0.0, squares)))
 
 
 def _variance_and_deviation(operator: str, degrees: Callable[..., E]) -> None:

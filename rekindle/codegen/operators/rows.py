@@ -76,19 +76,23 @@ def total(b: Builder, row: Row, value: E) -> E:
     """The sum of a row, of the type of ``value``. Floats are summed up as such in many partial sums, so long as those
     have few terms, else as doubles."""
     if value.scalar is F32 and row.is_long:
-        return b.cast(row.reduce("sum", b.cast(value, F64)), F32)
+        return b.cast(row.reduce("sum", b.cast(value, b.accumulator(F32))), F32)
     return row.reduce("sum", value)
 
 
-def length(b: Builder) -> E:
-    return b.cast(b.length(), F64)
+def length(b: Builder, other: E) -> E:
+    """How many elements a row has, as a number of the type of ``other``."""
+    return b.cast(b.length(), other.scalar)
 
 
 @_rows("softmax.int", dims="dim")
 def softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
     floats(self)
     power = b.call("exp", b.sub(self, row.reduce("maximum", self)))
-    return b.div(power, total(b, row, power))
+    whole = total(b, row, power)
+    if b.arithmetic.divides_fast:
+        return b.div(power, whole)
+    return b.mul(power, b.reciprocal(whole))  # one division a row; the sum is between 1 and the row's length
 
 
 @_rows("log_softmax.int", dims="dim")
@@ -99,22 +103,23 @@ def log_softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
 
 
 def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """The mean of a row and the sum of the squared distances from it, as doubles, for normalisation. Floats take one
-    walk: a double holds all bits of their squares. What cancels where the distances are a few units in the last place
-    of the mean is lost, as it is in PyTorch's own normalisations, which accumulate floats."""
-    if value.scalar is not F32:
+    """The mean of a row and the sum of the squared distances from it, for normalisation, of the type of accumulators.
+    Floats that are accumulated as doubles take one walk: a double holds all bits of their squares. What cancels where
+    the distances are a few units in the last place of the mean is lost, as it is in PyTorch's own normalisations, which
+    accumulate floats."""
+    if value.scalar is not F32 or b.accumulator(F32) is not F64:
         return exact_moments(b, row, value)
     wide = b.cast(value, F64)
     whole = row.reduce("sum", wide)
-    mean = b.div(whole, length(b))
+    mean = b.div(whole, length(b, whole))
     squares = row.reduce("sum", b.mul(wide, wide))
     return mean, b.clamp_min(b.sub(squares, b.mul(whole, mean)), b.like(0.0, squares))
 
 
 def exact_moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
     """As :func:`moments`, in two walks: nothing cancels."""
-    wide = b.cast(value, F64)
-    mean = b.div(row.reduce("sum", wide), length(b))
+    wide = b.cast(value, b.accumulator(value.scalar))
+    mean = b.div(row.reduce("sum", wide), length(b, wide))
     distance = b.sub(wide, mean)
     return mean, row.reduce("sum", b.mul(distance, distance))
 
@@ -170,8 +175,8 @@ def normalized(b: Builder, row: Row, input: E, weight: E | None, bias: E | None,
     """A row with mean 0 and variance 1."""
     floats(input)
     mean, squares = moments(b, row, input)
-    variance = b.div(squares, length(b))
-    scale = b.reciprocal(b.call("sqrt", b.add(variance, b.cast(eps, F64))))
+    variance = b.div(squares, length(b, squares))
+    scale = b.reciprocal(b.call("sqrt", b.add(variance, b.cast(eps, variance.scalar))))
     centred = b.sub(input, b.cast(mean, input.scalar))
     found = b.mul(centred, b.cast(scale, input.scalar))
     if weight is not None:
