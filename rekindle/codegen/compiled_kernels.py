@@ -14,12 +14,16 @@ from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 from functools import partial
 from typing import Any, Final, Literal, cast
 
 import torch
 from torch import Tensor
 
+from rekindle.codegen.cuda import nest_launches
+from rekindle.codegen.cuda.compiled import compile_for
+from rekindle.codegen.cuda.devices import CudaDevice, cuda_device
 from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.emission.matmul import product_module, product_name
 from rekindle.codegen.layout import Ints, Layout
@@ -37,16 +41,29 @@ from rekindle.passes.simplification.subgraph_sharing import computation_key
 # ------------------------------------------------------------------------------------------------------------- kernels
 
 
+class KernelStatus(IntEnum):
+    """What a kernel returns. Unless it is done, the operators have to run."""
+
+    DONE = 0
+    FAILED = 1
+    """An index or a number was out of bounds, or a GPU has no memory left."""
+    DECLINED = nest_launches.DECLINED
+    """It is never launched on tensors of these sizes: it would use too little of a GPU."""
+
+
 @dataclass(slots=True, frozen=True)
 class CompiledKernel:
-    """A kernel as machine code. ``call`` takes three addresses: of the pointers, the parameters and the arguments; it
-    answers 1 if an index was out of bounds."""
+    """A kernel as machine code for ``device``. ``call`` takes three addresses: of the pointers, the parameters and the
+    arguments; it returns a :class:`KernelStatus`."""
 
     kernel: Kernel
     text: str
     call: Callable[[int, int, int], int]
     code: NativeCode
+    device: torch.device
 
+
+CPU: Final = torch.device("cpu")
 
 CodeOrigin = Literal["memory", "disk", "compiled"]
 """Where machine code comes from: another group of this process has it, an earlier process left it, or it is new."""
@@ -55,24 +72,36 @@ _KERNELS: Final[dict[Hashable, CompiledKernel]] = {}
 _LOCK: Final = threading.Lock()
 
 
-def compiled(kernel: Kernel) -> tuple[CompiledKernel, CodeOrigin]:
-    """``kernel`` as machine code for this processor; kernels of the same text share it."""
+def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, CodeOrigin]:
+    """``kernel`` as machine code for ``device``; kernels of the same text share it.
+
+    Raises:
+        Unsupported: the device cannot run it.
+    """
     target = host_target()
     text = kernel_text(kernel)
-    key = (text, target)
+    key = (text, target, device)
     with _LOCK:
         found = _KERNELS.get(key)
     if found is not None:
         return found, "memory"
 
-    def module() -> str:
-        return with_declarations(kernel_module(kernel, target) + wrapper_ir("kernel", ["ptr", "ptr", "ptr"], "i64"))
-
-    code = compile_module(LazyModule(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
-    found = CompiledKernel(kernel, text, python_function(code, "kernel"), code)
+    code = _host_code(kernel, text, target) if device.type == "cpu" else compile_for(kernel, _gpu(device))
+    found = CompiledKernel(kernel, text, python_function(code, "kernel"), code, device)
     with _LOCK:
         found = _KERNELS.setdefault(key, found)
     return found, "disk" if code.from_cache else "compiled"
+
+
+def _host_code(kernel: Kernel, text: str, target: Target) -> NativeCode:
+    def module() -> str:
+        return with_declarations(kernel_module(kernel, target) + wrapper_ir("kernel", ["ptr", "ptr", "ptr"], "i64"))
+
+    return compile_module(LazyModule(f"kernel\n{text}", module), target=target, libraries=_products(kernel, target))
+
+
+def _gpu(device: torch.device) -> CudaDevice:
+    return cuda_device(device.index or 0)
 
 
 _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
@@ -119,19 +148,22 @@ class KernelLaunch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        """The results; None if an index or a number is out of bounds."""
+        """The results, or why there are none: a :class:`KernelStatus`."""
         results = [
-            torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device="cpu") for each in self.outputs
+            torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device=self.kernel.device)
+            for each in self.outputs
         ]
-        if not self.run(inputs, results):
-            return None
+        status = self.run(inputs, results)
+        if status is not KernelStatus.DONE:
+            return status
         return results[0] if len(results) == 1 else tuple(results)
 
-    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> bool:
-        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes. False if an index
-        is out of bounds, or a number: an int beyond 64 bits, a float that PyTorch may refuse to convert to a dtype."""
+    def run(self, inputs: Sequence[Any], results: Sequence[Tensor]) -> KernelStatus:
+        """Call the kernel on ``inputs``, and on tensors of the layouts ``outputs``, which it writes. It fails if an
+        index is out of bounds, or a number: an int beyond 64 bits, a float that PyTorch may refuse to convert to a
+        dtype."""
         if any(_is_out_of_range(each) for each in inputs if not isinstance(each, Tensor)):
-            return False
+            return KernelStatus.FAILED
         pointers = array("Q", [each.data_ptr() for each in (*inputs, *results) if isinstance(each, Tensor)])
         numbers = b"".join(
             array("d" if isinstance(each, float) else "q", [each]).tobytes()
@@ -140,7 +172,7 @@ class KernelLaunch:
         )
         passed = array("q", numbers)
         addresses = (each.buffer_info()[0] for each in (pointers, self.parameters, passed))
-        return not self.kernel.call(*addresses)
+        return KernelStatus(self.kernel.call(*addresses))
 
 
 @dataclass(slots=True, frozen=True)
@@ -158,8 +190,10 @@ class GuardedKernel:
     origin: CodeOrigin
     seconds: float
 
-    def launch(self, inputs: Sequence[Layout | type]) -> KernelLaunch | None:
-        """The launch for these inputs; None if it serves them not."""
+    def launch(self, inputs: Sequence[Layout | type], device: torch.device = CPU) -> KernelLaunch | None:
+        """The launch for these inputs on ``device``; None if it serves them not."""
+        if device != self.kernel.device:
+            return None
         if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
             return None
         if self.default_dtype not in (None, torch.get_default_dtype()):
@@ -194,6 +228,7 @@ class GuardedKernel:
             parameters=launch.parameters,
             keep=self.kernel,
             formula=self.formula,
+            device=self.kernel.device,
         )
 
 
@@ -209,9 +244,9 @@ _RECIPES: Final[OrderedDict[Hashable, list[GuardedKernel]]] = OrderedDict()
 _MAX_COMPUTATIONS: Final = 1024
 
 
-def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKernel:
-    """Return the recipe that serves these inputs of ``graph``: one that was made for the same computation elsewhere,
-    such as in another layer of the same kind, or a new one.
+def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.device = CPU) -> GuardedKernel:
+    """Return the recipe that serves these inputs of ``graph``, whose tensors are on ``device``: one that was made for
+    the same computation elsewhere, such as in another layer of the same kind, or a new one.
 
     Raises:
         Unsupported: there can be no kernel.
@@ -219,7 +254,8 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKern
     started = time.perf_counter()
     key = computation_key(graph)
     if key is None:
-        return _new_recipe(graph, inputs)
+        return _new_recipe(graph, inputs, device)
+    key = (key, device)
     with _LOCK:
         known = _RECIPES.setdefault(key, [])
         _RECIPES.move_to_end(key)
@@ -227,14 +263,14 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKern
             _RECIPES.popitem(last=False)
         candidates = list(known)
     for each in candidates:
-        if each.launch(inputs) is not None:
+        if each.launch(inputs, device) is not None:
             return replace(each, origin="memory", seconds=time.perf_counter() - started)
-    made = _new_recipe(graph, inputs)
+    made = _new_recipe(graph, inputs, device)
     known.append(made)
     return made
 
 
-def _new_recipe(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKernel:
+def _new_recipe(graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
     started = time.perf_counter()
     record = ShapeEnv()
     given = [
@@ -243,8 +279,8 @@ def _new_recipe(graph: Graph, inputs: Sequence[Layout | type]) -> GuardedKernel:
         else Layout(_recorded(record, each.sizes), _recorded(record, each.strides), each.dtype)
         for each in inputs
     ]
-    lowered = lower(graph, given)
-    kernel, origin = compiled(lowered.kernel)
+    lowered = lower(graph, given, device.type)
+    kernel, origin = compiled(lowered.kernel, device)
     results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
     return GuardedKernel(
         kernel=kernel,

@@ -25,6 +25,8 @@ from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)
+DEVICE_TYPES: Final = ("cpu", "cuda")
+"""The types of devices that kernels are made for."""
 
 
 def qualified_name(node: Node) -> str | None:
@@ -121,8 +123,8 @@ def refusal(node: Node) -> str | None:
 
 
 def _of_type(type: TensorType) -> str | None:
-    if type.device is not None and type.device.type != "cpu":
-        return f"kernels are made for the CPU, and a tensor stands on {type.device}"
+    if type.device is not None and type.device.type not in DEVICE_TYPES:
+        return f"kernels are made for CPUs and CUDA, and a tensor is on {type.device}"
     if type.dtype is not None and type.dtype.is_complex:
         return "kernels do not know complex numbers"
     if type.undefined:

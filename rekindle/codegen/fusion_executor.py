@@ -21,8 +21,8 @@ import torch
 from torch import Tensor
 from torch.autograd import forward_ad
 
-from rekindle.codegen.compiled_kernels import GuardedKernel, KernelLaunch, guarded_kernel
-from rekindle.codegen.fusible import is_product
+from rekindle.codegen.compiled_kernels import CPU, GuardedKernel, KernelLaunch, KernelStatus, guarded_kernel
+from rekindle.codegen.fusible import DEVICE_TYPES, is_product
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.llvm.call_sites import TensorCallSite
@@ -53,6 +53,7 @@ _PER_ELEMENT: Final = 0.0005
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
+DECLINED: Final = "a kernel would use too little of the GPU"
 """Why a group ran operator by operator; :attr:`FusionExecutor.failures` tell more of the first."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
@@ -128,9 +129,12 @@ class FusionExecutor(PatchableOperation):
                 launch = self._new_launch(key, inputs)
             if launch is not None:
                 found = launch(inputs)
-                if found is not None:
+                if not isinstance(found, KernelStatus):
                     return found
-                self.fallbacks[OUT_OF_BOUNDS] = self.fallbacks.get(OUT_OF_BOUNDS, 0) + 1
+                why = DECLINED if found is KernelStatus.DECLINED else OUT_OF_BOUNDS
+                if found is KernelStatus.DECLINED:
+                    self.launches[key] = None
+                self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
                 return self._operators(*inputs)
             why = NO_KERNEL
             if self.has_given_up:
@@ -174,12 +178,16 @@ class FusionExecutor(PatchableOperation):
         """What a launch depends on; why no kernel may run, where none may."""
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
+        device: torch.device | None = None
         for each in inputs:
             if isinstance(each, Tensor):
                 if type(each) not in _PLAIN_TYPES:
                     return "an input is of a subclass of Tensor"
-                if not each.is_cpu or each.layout is not torch.strided:
-                    return "an input is no dense tensor on the CPU"
+                if each.device.type not in DEVICE_TYPES or each.layout is not torch.strided:
+                    return "an input is no dense tensor on the CPU or a GPU"
+                if each.device != (device or each.device):
+                    return "inputs are on several devices"
+                device = each.device
                 if records and each.requires_grad:
                     return RECORDED
                 if each.is_neg() or each.is_conj():
@@ -187,6 +195,7 @@ class FusionExecutor(PatchableOperation):
                 key += (each.shape, each.stride(), each.dtype)
             else:
                 key.append(type(each))
+        key.append(device)
         return "modes, transforms or autocasting have to see each operator" if _is_intercepted() else tuple(key)
 
     def _new_launch(self, key: Hashable, inputs: Sequence[Any]) -> KernelLaunch | None:
@@ -195,14 +204,15 @@ class FusionExecutor(PatchableOperation):
             Layout(tuple(each.shape), each.stride(), each.dtype) if isinstance(each, Tensor) else type(each)
             for each in inputs
         ]
+        device = next((each.device for each in inputs if isinstance(each, Tensor)), CPU)
         for known in self.recipes:
-            launch = known.launch(layouts)
+            launch = known.launch(layouts, device)
             if launch is not None:
                 break
         else:
             if self._tries <= 0:
                 return None
-            launch = self._first_launch(layouts)
+            launch = self._first_launch(layouts, device)
         while len(self.launches) >= MAX_LAUNCHES:
             self.launches.pop(next(iter(self.launches)), None)
         self.launches[key] = launch
@@ -216,16 +226,16 @@ class FusionExecutor(PatchableOperation):
         self._patience -= self._each_call / max(1, self.places)
         return self._patience <= 0
 
-    def _first_launch(self, layouts: Sequence[Layout | type]) -> KernelLaunch | None:
+    def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
         """The first launch of a new recipe."""
         self._tries -= 1
         try:
-            made = guarded_kernel(self.graph, layouts)
+            made = guarded_kernel(self.graph, layouts, device)
         except Unsupported as error:
             self._tries -= _REFUSED - 1
             self.failures.append(str(error))
             return None
-        launch = made.launch(layouts)
+        launch = made.launch(layouts, device)
         assert launch is not None, "a recipe has to serve what it was made for"
         self.recipes.append(made)
         if made.default_dtype is None:
@@ -267,7 +277,7 @@ def _is_intercepted() -> bool:
         or torch._C._len_torch_function_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
         or forward_ad._current_level >= 0
-        or torch.is_autocast_enabled("cpu")
+        or any(map(torch.is_autocast_enabled, DEVICE_TYPES))
     )
 
 

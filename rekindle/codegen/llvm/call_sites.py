@@ -22,8 +22,8 @@ from rekindle.codegen.llvm.call_site_ir import tensor_call_text
 from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
+from rekindle.codegen.llvm.tensor_boxing_ir import dtype_and_device
 from rekindle.codegen.symbolic_sizes import ShapeProgram
-from rekindle.ir.scalar_types import DTYPE_NUMBERS
 
 MAX_LAUNCHES: Final = 8
 """How many launches a place keeps; the one that was prepared first goes when another comes."""
@@ -49,8 +49,9 @@ class CachedLaunch:
     ``inputs`` has for each input a layout, or the class of a number; ``outputs`` are the layouts of the Tensors that
     are made. ``keep`` is kept alive: what ``kernel`` is a part of.
 
-    With a ``formula``, the launch fits other sizes and strides, too, wherever the formula holds for them: one Tensor
-    after the other, first its sizes. Its results are the parameters, then the sizes and strides of each output.
+    All Tensors are on ``device``. With a ``formula``, the launch fits other sizes and strides, too, wherever the
+    formula holds for them: one Tensor after the other, first its sizes. Its results are the parameters, then the sizes
+    and strides of each output.
     """
 
     kernel: int
@@ -59,6 +60,7 @@ class CachedLaunch:
     parameters: Sequence[int] = ()
     keep: object = None
     formula: ShapeProgram | None = None
+    device: torch.device = torch.device("cpu")  # noqa: RUF009 - immutable
 
 
 def is_available() -> bool:
@@ -71,7 +73,7 @@ class TensorCallSite:
     the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
 
     A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides (or those that its
-    formula holds for), on the CPU, neither conjugated nor negated, without a derivative to be taken of it, and every
+    formula holds for), on its device, neither conjugated nor negated, without a derivative to be taken of it, and every
     number is exactly of its class and of at most 64 bits; and if nobody watches or changes operators in this thread
     (modes, transforms, autocasting). The GIL is held while a kernel runs on few elements.
     """
@@ -187,11 +189,11 @@ def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
         dtype, sizes, strides = layout
         size_array, stride_array = _words(sizes), _words(strides)
         kept += [size_array, stride_array]
-        inputs[index].dtype, inputs[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
+        inputs[index].dtype, inputs[index].rank = dtype_and_device(dtype, launch.device), len(sizes)
         inputs[index].sizes = ctypes.addressof(size_array)
         inputs[index].strides = ctypes.addressof(stride_array)
     for index, (dtype, sizes, _) in enumerate(launch.outputs):
-        outputs[index].dtype, outputs[index].rank = DTYPE_NUMBERS[dtype], len(sizes)
+        outputs[index].dtype, outputs[index].rank = dtype_and_device(dtype, launch.device), len(sizes)
     structure = _Launch(
         launch.kernel,
         ctypes.addressof(number_array),

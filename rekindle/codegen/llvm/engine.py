@@ -15,11 +15,11 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 
@@ -70,6 +70,13 @@ class LazyModule:
 
     name: str
     write: Callable[[], str]
+
+
+class Library(Protocol):
+    """What code is linked with besides the libraries of the process: functions and variables by name."""
+
+    @property
+    def addresses(self) -> Mapping[str, int]: ...
 
 
 class NativeCode:
@@ -128,11 +135,16 @@ class NativeCode:
 
 
 def compile_module(
-    source: str | LazyModule, *, target: Target | None = None, cache: bool = True, libraries: Sequence[NativeCode] = ()
+    source: str | LazyModule,
+    *,
+    target: Target | None = None,
+    cache: bool = True,
+    libraries: Sequence[Library] = (),
+    is_shared: bool = True,
 ) -> NativeCode:
     """Code made of a text for ``target`` (by default :func:`~rekindle.codegen.llvm.target.host_target`). Equal texts
-    share their code while it lives. ``cache`` says whether to look for it on disk and to keep it there; what is not
-    defined is looked up in ``libraries`` first.
+    share their code while it lives, if ``is_shared``: not where ``libraries`` differ. ``cache`` says whether to look
+    for it on disk and to keep it there; what is not defined is looked up in ``libraries`` first.
 
     Raises:
         CodegenError: LLVM refuses the text.
@@ -141,7 +153,7 @@ def compile_module(
     target = target or host_target()
     name = source if isinstance(source, str) else f"{source.name}\nwritten by {generator_state()}"
     source = source if isinstance(source, LazyModule) else LazyModule(name, lambda: name)
-    known = _known.get((name, target))
+    known = _known.get((name, target)) if is_shared else None
     if known is not None:
         return known
     started = time.perf_counter()
@@ -154,6 +166,8 @@ def compile_module(
         if disk is not None:
             disk.store(key, built.pack())
     code.seconds = time.perf_counter() - started
+    if not is_shared:
+        return code
     with _known_lock:
         return _known.setdefault((name, target), code)
 
@@ -189,7 +203,7 @@ def _key(name: str, target: Target) -> bytes:
 
 
 def _from_disk(
-    disk: DiskCache, key: bytes, source: LazyModule, target: Target, libraries: Sequence[NativeCode]
+    disk: DiskCache, key: bytes, source: LazyModule, target: Target, libraries: Sequence[Library]
 ) -> NativeCode | None:
     payload = disk.load(key)
     if payload is None:
@@ -270,7 +284,7 @@ def _linker() -> Any:
 
 
 def _link(
-    built: _Object, source: LazyModule, target: Target, libraries: Sequence[NativeCode], *, from_cache: bool
+    built: _Object, source: LazyModule, target: Target, libraries: Sequence[Library], *, from_cache: bool
 ) -> NativeCode:
     own = {name: address for library in libraries for name, address in library.addresses.items()}
     called = {name: own.get(name) or find(name) for name in built.calls}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.codegen.llvm.launch_lookup_ir import launch_text
+from rekindle.codegen.llvm.tensor_boxing_ir import DEVICE_UNIT
 
 UNLOCKED_ELEMENTS: Final = 1 << 15
 """From how many elements of an input on, other threads of Python run while a kernel does."""
@@ -110,7 +111,11 @@ allocated:
   br label %allocate
 run:
   %elements = call i64 @most_elements(ptr %layouts, i64 %inputs)
-  %is_long = icmp sge i64 %elements, {unlocked_elements}
+  %many = icmp sge i64 %elements, {unlocked_elements}
+  ; A launch on a GPU takes no time that another thread could use.
+  %out_word = load i64, ptr %output_layouts
+  %on_cpu = icmp ult i64 %out_word, {device_unit}
+  %is_long = and i1 %many, %on_cpu
   br i1 %is_long, label %unlocked, label %locked
 unlocked:
   ; From here on, nothing is read that other threads write: the launch may be evicted, or rebound to other sizes.
@@ -146,4 +151,4 @@ no:
 def kernel_launch_text(most_launches: int) -> str:
     """Functions for a module that has those of :mod:`rekindle.codegen.llvm.tensor_boxing_ir`: ``launch_kernel``, and
     what it calls. A site has at most ``most_launches`` launches."""
-    return launch_text(most_launches) + _TEXT.format(unlocked_elements=UNLOCKED_ELEMENTS)
+    return launch_text(most_launches) + _TEXT.format(unlocked_elements=UNLOCKED_ELEMENTS, device_unit=DEVICE_UNIT)

@@ -27,12 +27,14 @@ from rekindle.codegen.llvm.symbols import find
 FUNCTIONS: Final = {
     "aoti_torch_get_dtype": "i32 (ptr, ptr)",
     "aoti_torch_get_dim": "i32 (ptr, ptr)",
+    "aoti_torch_get_device_index": "i32 (ptr, ptr)",
     "aoti_torch_get_sizes": "i32 (ptr, ptr)",
     "aoti_torch_get_strides": "i32 (ptr, ptr)",
     "aoti_torch_get_data_ptr": "i32 (ptr, ptr)",
     "aoti_torch_empty_strided": "i32 (i64, ptr, ptr, i32, i32, i32, ptr)",
     "aoti_torch_delete_tensor_object": "i32 (ptr)",
     "aoti_torch_device_type_cpu": "i32 ()",
+    "aoti_torch_device_type_cuda": "i32 ()",
     "aoti_torch_grad_mode_is_enabled": "i1 ()",
     "_ZNK3c1010TensorImpl13autograd_metaEv": "ptr (ptr)",
     "_ZNK3c1010TensorImpl13requires_gradEv": "i1 (ptr)",
@@ -57,14 +59,16 @@ _SEARCHED: Final = 24
 @dataclass(frozen=True, slots=True)
 class TensorObjects:
     """Offsets in bytes: of the class in an object, of the tensor in a Tensor object, of the dispatch keys in the
-    tensor; the keys of ordinary tensors on the CPU, and of those made in inference mode; the keys that are on in a
-    thread while a mode is active, and the one that is off while autocasting is not."""
+    tensor; the keys of ordinary tensors on the CPU, and of those made in inference mode; the same on GPUs; the keys
+    that are on in a thread while a mode is active, and the one that is off while autocasting is not."""
 
     class_offset: int
     tensor_offset: int
     keys_offset: int
     plain_keys: int
     inference_keys: int
+    cuda_keys: int
+    cuda_inference_keys: int
     mode_keys: tuple[int, ...]
     autocast_key: int
 
@@ -98,16 +102,26 @@ def _look() -> TensorObjects | None:
     plain = {_keys(sample) for sample in ordinary}
     if class_offset is None or tensor_offset is None or keys_offset is None or len(plain) != 1:
         return None
+    plain_keys, inference_keys = plain.pop(), _keys(of_inference)
     modes = [_bits(name) for name in _MODES]
     return TensorObjects(
         class_offset,
         tensor_offset,
         keys_offset,
-        plain.pop(),
-        _keys(of_inference),
+        plain_keys,
+        inference_keys,
+        _on_cuda(plain_keys),
+        _on_cuda(inference_keys),
         tuple(bit for bits in modes for bit in _single_bits(bits)),
-        _bits("AutocastCPU"),
+        _bits("AutocastCPU") | _bits("AutocastCUDA"),
     )
+
+
+def _on_cuda(keys: int) -> int:
+    """The keys of a tensor on a GPU that is like one on the CPU with ``keys``."""
+    autocast = _bits("AutocastCPU")
+    found = keys & ~(_bits("CPU") | autocast) | _bits("CUDA")
+    return found | _bits("AutocastCUDA") if keys & autocast else found
 
 
 def _keys(sample: Tensor) -> int:

@@ -3,13 +3,28 @@
 It tells what they are like in structures of words of 64 bits::
 
     layout  dtype, rank, sizes*, strides*        of a number: its class (0 int, 1 float, 2 bool), 0, null, null
+
+The word of the dtype tells the device too: see :func:`dtype_and_device`.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import torch
+
 from rekindle.codegen.llvm.tensor_abi import FUNCTIONS, TensorObjects
+from rekindle.ir.scalar_types import DTYPE_NUMBERS
+
+DEVICE_UNIT: Final = 256
+"""What the word of a dtype is larger by for ``cuda:0`` than for the CPU, and for each GPU than for the one before."""
+
+
+def dtype_and_device(dtype: torch.dtype, device: torch.device) -> int:
+    """The word for a dtype on the CPU or on a GPU."""
+    number = DTYPE_NUMBERS[dtype]
+    return number if device.type == "cpu" else number + DEVICE_UNIT * ((device.index or 0) + 1)
+
 
 _INCLUDED: Final = "_ZN3c104impl31tls_is_dispatch_keyset_includedENS_14DispatchKeySetE"
 _EXCLUDED: Final = "_ZN3c104impl31tls_is_dispatch_keyset_excludedENS_14DispatchKeySetE"
@@ -60,13 +75,19 @@ no:
 ; Do the same for the at::Tensor at %handle.
 define internal i1 @read_handle(ptr %handle, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer) {{
   %dtype_to = alloca i32
+  %index_to = alloca i32
   %tensor = load ptr, ptr %handle
   %keys_at = getelementptr i8, ptr %tensor, i64 {keys_offset}
   %keys = load i64, ptr %keys_at
   %is_plain = icmp eq i64 %keys, {plain_keys}
   %of_inference = icmp eq i64 %keys, {inference_keys}
-  %known_keys = or i1 %is_plain, %of_inference
-  br i1 %known_keys, label %gradient, label %no
+  %on_cpu = or i1 %is_plain, %of_inference
+  br i1 %on_cpu, label %gradient, label %gpu
+gpu:
+  %is_plain_gpu = icmp eq i64 %keys, {cuda_keys}
+  %of_inference_gpu = icmp eq i64 %keys, {cuda_inference_keys}
+  %on_gpu = or i1 %is_plain_gpu, %of_inference_gpu
+  br i1 %on_gpu, label %gradient, label %no
 gradient:
   %meta = call ptr @{autograd_meta}(ptr %tensor)
   %never = icmp eq ptr %meta, null
@@ -83,7 +104,18 @@ read:
   %e0 = call i32 @aoti_torch_get_dtype(ptr %handle, ptr %dtype_to)
   %dtype = load i32, ptr %dtype_to
   %wide = sext i32 %dtype to i64
-  store i64 %wide, ptr %layout
+  br i1 %on_cpu, label %known, label %ask_index
+ask_index:
+  %e5 = call i32 @aoti_torch_get_device_index(ptr %handle, ptr %index_to)
+  %device_index = load i32, ptr %index_to
+  %wide_index = sext i32 %device_index to i64
+  %device_number = add i64 %wide_index, 1
+  %device_part = mul i64 %device_number, {device_unit}
+  %of_gpu = add i64 %wide, %device_part
+  br label %known
+known:
+  %word = phi i64 [%wide, %read], [%of_gpu, %ask_index]
+  store i64 %word, ptr %layout
   %rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
   %sizes_at = getelementptr %Layout, ptr %layout, i64 0, i32 2
   %strides_at = getelementptr %Layout, ptr %layout, i64 0, i32 3
@@ -153,11 +185,18 @@ define internal ptr @new_handle(ptr %layout, ptr %pointer) {{
   %rank = load i64, ptr %rank_at
   %sizes = load ptr, ptr %sizes_at
   %strides = load ptr, ptr %strides_at
-  %narrow = trunc i64 %dtype to i32
+  %dtype_part = urem i64 %dtype, {device_unit}
+  %narrow = trunc i64 %dtype_part to i32
+  %device_number = udiv i64 %dtype, {device_unit}
+  %on_cpu = icmp eq i64 %device_number, 0
+  %narrow_number = trunc i64 %device_number to i32
+  %device_index = sub i32 %narrow_number, 1
   %cpu = call i32 @aoti_torch_device_type_cpu()
+  %cuda = call i32 @aoti_torch_device_type_cuda()
+  %device_type = select i1 %on_cpu, i32 %cpu, i32 %cuda
   %handle_to = alloca ptr
   %error = call i32 @aoti_torch_empty_strided(
-      i64 %rank, ptr %sizes, ptr %strides, i32 %narrow, i32 %cpu, i32 -1, ptr %handle_to)
+      i64 %rank, ptr %sizes, ptr %strides, i32 %narrow, i32 %device_type, i32 %device_index, ptr %handle_to)
   %failed = icmp ne i32 %error, 0
   br i1 %failed, label %no, label %made
 made:
@@ -212,6 +251,9 @@ def tensor_reading_text(objects: TensorObjects) -> str:
         keys_offset=objects.keys_offset,
         plain_keys=objects.plain_keys,
         inference_keys=objects.inference_keys,
+        cuda_keys=objects.cuda_keys,
+        cuda_inference_keys=objects.cuda_inference_keys,
+        device_unit=DEVICE_UNIT,
         plain=_is_plain(objects),
         autograd_meta=_AUTOGRAD_META,
         requires_grad=_REQUIRES_GRAD,

@@ -62,7 +62,6 @@ def _load(name: str, type: str) -> str:
 
 ATTRIBUTE_CHECK: Final = f"""
 declare i32 @aoti_torch_get_device_type(ptr, ptr)
-declare i32 @aoti_torch_get_device_index(ptr, ptr)
 declare i32 @PyObject_RichCompareBool(ptr, ptr, i32)
 
 ; The dict of a module's attributes; null, if it has none.

@@ -1,0 +1,98 @@
+"""The functions of a module that the threads of a GPU run, and the parts that functions of several kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from rekindle.codegen.cuda.block_reductions import thread_index
+from rekindle.codegen.cuda.geometry import parameters_of, vector_lanes
+from rekindle.codegen.emission.ir_builder import ModuleBuilder
+from rekindle.codegen.emission.loop_control import Bases
+from rekindle.codegen.emission.machines import Machine
+from rekindle.codegen.emission.nests import Known, NestWriter
+from rekindle.codegen.emission.reductions import ReductionWriter
+from rekindle.codegen.loop_ir.nodes import Kernel, LoopNest, Phase
+
+
+@dataclass(slots=True)
+class DeviceFunctions:
+    """The functions of nest ``number`` of a kernel, whose numbers begin at ``first`` among the parameters."""
+
+    module: ModuleBuilder
+    kernel: Kernel
+    nest: LoopNest
+    number: int
+    first: int
+    machine: Machine
+
+    def add(
+        self, variant: str, lanes: int, threads: int, write: Callable[[NestWriter], None], parameters: str = ""
+    ) -> None:
+        """Add a function, whose body ``write`` emits, for blocks of at most so many threads. It takes ``parameters``
+        besides those of all functions."""
+        w = NestWriter(
+            self.module, self.kernel, self.nest, self.number, self.first, self.machine, lanes, is_aligned=lanes > 1
+        )
+        write(w)
+        w.f.emit("br label %exit")
+        w.f.label("exit")
+        w.f.emit("ret void")
+        name = f"nest{self.number}_{variant}"
+        head = f"define KERNEL void @{name}({parameters_of(self.kernel)}{parameters}) {{"
+        self.module.definitions.append("\n".join([head, "entry:", *w.walks.variables, *w.f.lines, "}"]))
+        self.module.most_threads[name] = threads
+
+    def add_variants(
+        self, prefix: str, threads: int, write: Callable[[NestWriter], None], parameters: str = ""
+    ) -> None:
+        """Add a function that computes elements, and one that computes vectors if there are any."""
+        self.add(f"{prefix}scalar", 1, threads, write, parameters)
+        lanes = vector_lanes(self.nest)
+        if lanes > 1:
+            self.add(f"{prefix}vector", lanes, threads, write, parameters)
+
+
+def leave_unless(w: NestWriter, condition: str) -> None:
+    """End the function where ``condition`` is false."""
+    tag = w.f.name()
+    w.f.emit(f"br i1 {condition}, label %stay.{tag}, label %exit")
+    w.f.label(f"stay.{tag}")
+
+
+def thread_of_grid(w: NestWriter) -> str:
+    """The number of the thread among those of all blocks."""
+    before = w.f.emit_value(f"mul i64 {thread_index(w.f, 'block')}, {thread_index(w.f, 'threads.x')}")
+    return w.f.emit_value(f"add i64 {before}, {thread_index(w.f, 'thread.x')}")
+
+
+def begin_folds(w: NestWriter, phase: Phase) -> list[ReductionWriter]:
+    """Begin the reductions of a phase."""
+    folds = [ReductionWriter(w.f, each, w.lanes, w.walks.variable, 1) for each in phase.reductions]
+    for fold in folds:
+        fold.begin()
+    return folds
+
+
+def loop(w: NestWriter, begin: str, end: str, step: str | int, body: Callable[[str], None]) -> None:
+    """Run ``body`` for the numbers from ``begin`` to ``end``, ``step`` apart."""
+    tag, counter = w.f.name(), w.walks.counter(begin)
+    now = w.walks.test(counter, end, tag)
+    body(now)
+    w.f.emit(f"store i64 {w.f.emit_value(f'add i64 {now}, {step}')}, ptr {counter}")
+    w.f.emit(f"br label %test.{tag}")
+    w.f.label(f"done.{tag}")
+
+
+def share_vectors(
+    w: NestWriter, phase: Phase, bases: Bases, known: Known, folds: list[ReductionWriter], thread: str, threads: str
+) -> None:
+    """Compute a share of the vectors of the innermost loop: that of ``thread`` of so many ``threads``."""
+    begin, step = (w.f.emit_value(f"mul i64 {each}, {w.lanes}") for each in (thread, threads))
+
+    def compute(at: str) -> None:
+        values = w.elements(phase, bases, known, at, None)
+        for fold in folds:
+            fold.take(values.write(fold.reduction.value), "", None, 0)
+
+    loop(w, begin, w.walks.sizes[-1], step, compute)

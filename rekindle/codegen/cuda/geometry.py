@@ -1,0 +1,63 @@
+"""How loop nests are laid out on the threads of a GPU: what device functions and their launches agree on."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.codegen.loop_ir.nodes import AccessStride, Kernel, LoopNest
+
+THREADS: Final = 256
+"""How many threads a block has where nothing else is said."""
+VECTOR_BYTES: Final = 16
+"""How many bytes a thread reads at a time."""
+MAX_LANES: Final = 8
+REGISTER_VECTORS: Final = (1, 4)
+"""How many vectors of a row a thread keeps in registers, by variant."""
+MAX_ROW_THREADS: Final = 1024
+"""How many threads share a row at most."""
+COLUMNS, COLUMN_ROWS = 32, 16
+"""The threads of a block that reduces columns: side by side, and above each other."""
+COLUMN_BYTES: Final = 4
+"""How many bytes such a thread reads at a time, where a block has all rows of its columns."""
+
+_PARAMETER_BYTES: Final = 4096
+"""How many bytes of parameters each GPU takes."""
+
+
+def vector_lanes(nest: LoopNest) -> int:
+    """How many elements a thread computes at a time where memory is aligned."""
+    sizes = [access.scalar.size for access in nest.accesses if access.step is AccessStride.NEXT]
+    if not sizes:
+        return 1
+    width = COLUMN_BYTES if nest.vectorizes_outer and not is_splittable(nest) else VECTOR_BYTES
+    return max(1, min(width // min(sizes), MAX_LANES))
+
+
+def fits_registers(nest: LoopNest) -> bool:
+    """Whether there is a variant of ``nest`` that keeps rows in registers."""
+    return nest.reduction_rank == 1 and not nest.vectorizes_outer and not nest.is_full_reduction
+
+
+def is_splittable(nest: LoopNest) -> bool:
+    """Whether blocks may share the rows of a column: there is one phase, which stores nothing."""
+    return nest.vectorizes_outer and len(nest.phases) == 1 and not nest.phases[0].stores
+
+
+def parameters_of(kernel: Kernel) -> str:
+    """The parameters of every function of a kernel: pointers, numbers and arguments, each an array by value."""
+    counts = argument_words(kernel)
+    if sum(counts.values()) * 8 > _PARAMETER_BYTES:
+        raise Unsupported("more parameters than a GPU takes")
+    parts = [f"BYVAL([{count} x {'ptr' if name == 'pointers' else 'i64'}]) %{name}" for name, count in counts.items()]
+    return ", ".join(parts)
+
+
+def argument_words(kernel: Kernel) -> dict[str, int]:
+    """The arrays that functions of a kernel take, and how many words each has; none is empty."""
+    counts = {
+        "pointers": len(kernel.inputs) + len(kernel.outputs) + len(kernel.temporaries),
+        "parameters": sum(nest.parameters for nest in kernel.nests),
+        "arguments": len(kernel.arguments),
+    }
+    return {name: count for name, count in counts.items() if count}
