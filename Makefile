@@ -12,7 +12,7 @@ TESTS ?= tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-versions test-matrix test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -41,6 +41,7 @@ test-all: setup ## all tests, some twenty minutes on two cores
 # Environments of their own, which see what .venv has: torch is not installed twice.
 PACKAGES := .venv-packages
 MODELS := .venv-models
+CUDA := .venv-cuda
 TORCH ?= 2.11.0
 
 # mace-torch needs e3nn 0.4 beside the one that others use; torchvision and torchaudio need libraries of CUDA to load.
@@ -53,6 +54,9 @@ $(PACKAGES)/.setup-stamp: tests/packages/requirements.txt tests/packages/require
 
 $(MODELS)/.setup-stamp: tests/packages/requirements-models.txt $(STAMP)
 	$(call environment,$(MODELS),$<)
+
+$(CUDA)/.setup-stamp: tests/codegen/cuda/requirements.txt $(STAMP)
+	$(call environment,$(CUDA),$<)
 
 define environment
 	test -x $(1)/bin/python || $(BIN)/python -m venv $(1)
@@ -68,6 +72,12 @@ test-packages: $(PACKAGES)/.setup-stamp ## packages that script, run through the
 
 test-models: $(MODELS)/.setup-stamp ## models of transformers, traced, saved and loaded (installs it into .venv-models)
 	$(MODELS)/bin/python -m pytest -p no:xdist tests/packages/architecture_tests.py
+
+test-cuda: $(CUDA)/.setup-stamp ## kernels for GPUs by NVIDIA's assembler; on a GPU where there is one (installs it into .venv-cuda)
+	$(CUDA)/bin/python -m pytest -p no:xdist tests/codegen/cuda
+
+bench-cuda: setup ## programs on a GPU, beside torch.jit and Inductor; writes benchmarks/results/cuda.json
+	$(BIN)/python -m benchmarks.cuda
 
 # An environment for versions other than the pinned ones takes up to 6 GB, and is removed afterwards.
 MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) --share $(or $(SHARES),commit)
@@ -146,6 +156,12 @@ sweep-compiled: setup ## PyTorch's operator database through torch.compile with 
 sweep-fusion: setup ## every sample of the operators that fuse, in every dtype, by its kernel
 	$(BIN)/python -m tests.sweeps.fusion --full
 
+sweep-fusion-emulated: setup ## the same for GPUs, whose kernels are emulated on the host
+	$(BIN)/python -m tests.sweeps.fusion --full --device emulated --jobs $(JOBS)
+
+sweep-fusion-cuda: setup ## the same on a GPU
+	$(BIN)/python -m tests.sweeps.fusion --full --device cuda --jobs $(JOBS)
+
 # How many mutants, how long at most, and which ones: a number for each set of them.
 MUTANTS ?= 200000
 MINUTES ?= 60
@@ -177,5 +193,5 @@ pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.cli.sessions
 
 clean: ## remove what was made, the environment too
-	rm -rf $(VENV) $(PACKAGES) $(MODELS) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(PACKAGES) $(MODELS) $(CUDA) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

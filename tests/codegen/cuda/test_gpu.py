@@ -1,0 +1,245 @@
+"""Compiled programs on a GPU. They run where PyTorch has one; everywhere else their kernels are emulated
+(tests/codegen/cuda/test_emulated.py)."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import rekindle
+from rekindle.codegen.fusion_executor import TOO_EARLY, FusionExecutor, group_of
+
+if not torch.cuda.is_available():
+    pytest.skip("PyTorch has no GPU here", allow_module_level=True)
+
+
+def chain(a: Tensor, b: Tensor) -> Tensor:
+    return torch.tanh(a * b + 1.0)
+
+
+def rows(x: Tensor) -> Tensor:
+    return torch.softmax(x * 2.0, -1)
+
+
+def columns(x: Tensor, y: Tensor) -> Tensor:
+    return (x * y).sum(0)
+
+
+def mean_square(x: Tensor, y: Tensor) -> Tensor:
+    return (x - y).square().mean()
+
+
+def several(x: Tensor, n: int) -> Tensor:
+    for _ in range(n):
+        x = torch.sigmoid(x * 1.5) + x
+        x = torch.sort(x)[0]
+    return x
+
+
+def _gpu(*sizes: int) -> Tensor:
+    return torch.randn(*sizes, device="cuda")
+
+
+def _groups(function: Any, *arguments: Any) -> list[FusionExecutor]:
+    nodes = function.graph_for(*arguments).find_nodes("prim::FusionGroup")
+    found = [group_of(node.get_graph("Subgraph")) for node in nodes]
+    return [each for each in found if each is not None]
+
+
+def _settled(function: Callable[..., Any], *arguments: Any) -> Any:
+    """What the function returns once its kernels are made."""
+    for _ in range(4):
+        found = function(*arguments)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (chain, lambda: (_gpu(1000), _gpu(1000))),
+        (chain, lambda: (_gpu(10_007)[1:], _gpu(10_007)[1:])),
+        (chain, lambda: (_gpu(64, 33).t(), _gpu(33, 64))),
+        (chain, lambda: (_gpu(3, 1, 5), _gpu(4, 1))),
+        (rows, lambda: (_gpu(64, 7),)),
+        (rows, lambda: (_gpu(64, 128),)),
+        (rows, lambda: (_gpu(64, 4096),)),
+        (rows, lambda: (_gpu(64, 100_000),)),
+        (columns, lambda: (_gpu(300, 70), _gpu(300, 70))),
+        (columns, lambda: (_gpu(100_000, 8), _gpu(100_000, 8))),
+        (mean_square, lambda: (_gpu(100), _gpu(100))),
+        (mean_square, lambda: (_gpu(3, 1_000_003), _gpu(3, 1_000_003))),
+        (several, lambda: (_gpu(100), 5)),
+    ],
+)
+def test_answers_are_eagers(function: Callable[..., Tensor], arguments: Callable[[], tuple[Any, ...]]) -> None:
+    torch.manual_seed(0)
+    given = arguments()
+    compiled = rekindle.script(function)
+    with torch.no_grad():
+        expected = function(*given)
+        for _ in range(5):
+            torch.testing.assert_close(compiled(*given), expected, rtol=2e-5, atol=1e-4, check_stride=True)
+        before = [dict(group.fallbacks) for group in _groups(compiled, *given)]
+        compiled(*given)
+    assert before, "something has to fuse"
+    groups = _groups(compiled, *given)
+    assert [dict(group.fallbacks) for group in groups] == before, "the last call launched kernels without Python"
+    assert all(set(group.fallbacks) <= {TOO_EARLY} for group in groups)
+
+
+def test_kernels_run_on_the_current_stream() -> None:
+    compiled = rekindle.script(chain)
+    x = _gpu(1 << 22)
+    with torch.no_grad():
+        _settled(compiled, x, x)
+        stream = torch.cuda.Stream()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            torch.cuda._sleep(50_000_000)  # what another stream writes is not there yet
+            y = x * 2
+            found = compiled(y, y)
+        stream.synchronize()
+        torch.testing.assert_close(found, chain(y, y))
+
+
+def test_kernels_are_captured_in_cuda_graphs() -> None:
+    compiled = rekindle.script(mean_square)
+    x, y = _gpu(100_000), _gpu(100_000)
+    with torch.no_grad():
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            _settled(compiled, x, y)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            found = compiled(x, y)
+        x.copy_(_gpu(100_000))
+        graph.replay()
+        torch.testing.assert_close(found, mean_square(x, y))
+
+
+class Net(nn.Module):
+    """Something of everything that fuses, with gradients."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(16, 32), nn.LayerNorm(32), nn.Linear(32, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.log_softmax(self.last(F.gelu(self.norm(self.first(x)))), -1)
+
+
+def test_gradients() -> None:
+    torch.manual_seed(0)
+    net = Net().cuda()
+    compiled = rekindle.script(net)
+    x = _gpu(64, 16)
+    parameters = list(net.parameters())
+    expected = torch.autograd.grad(net(x).square().mean(), parameters)
+    for _ in range(5):
+        found = torch.autograd.grad(compiled(x).square().mean(), parameters)
+        for mine, theirs in zip(found, expected, strict=True):
+            torch.testing.assert_close(mine, theirs)
+
+
+def test_autocasting() -> None:
+    torch.manual_seed(0)
+    net = Net().cuda().eval()
+    compiled = rekindle.script(net)
+    x = _gpu(64, 16)
+    with torch.no_grad():
+        _settled(compiled, x)
+        with torch.autocast("cuda", torch.bfloat16):
+            expected, found = net(x), _settled(compiled, x)
+        assert found.dtype == expected.dtype
+        torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-2)
+        torch.testing.assert_close(compiled(x), net(x))
+
+
+def test_tensors_on_both_devices() -> None:
+    def mixed(x: Tensor, y: Tensor) -> Tensor:
+        return torch.tanh(x * y + 1.0)
+
+    compiled = rekindle.script(mixed)
+    x, number, far = _gpu(10), torch.tensor(2.0), torch.randn(10)
+    with torch.no_grad():
+        for _ in range(4):
+            torch.testing.assert_close(compiled(x, number), mixed(x, number))
+            torch.testing.assert_close(compiled(far, far), mixed(far, far))
+            torch.testing.assert_close(compiled(x, x), mixed(x, x))
+        with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+            compiled(x, far)
+
+
+def test_inference_mode() -> None:
+    compiled = rekindle.script(rows)
+    with torch.inference_mode():
+        x = _gpu(32, 64)
+        torch.testing.assert_close(_settled(compiled, x), rows(x))
+
+
+def test_memory_that_runs_out_is_pytorchs_error_and_leaves_nothing_behind() -> None:
+    compiled = rekindle.script(chain)
+    x = _gpu(1 << 28)
+    with torch.no_grad():
+        _settled(compiled, x, x)
+        free, _ = torch.cuda.mem_get_info()
+        torch.cuda.empty_cache()
+        free, _ = torch.cuda.mem_get_info()
+        filler = torch.empty(free - (1 << 29), dtype=torch.uint8, device="cuda")
+        with pytest.raises(torch.cuda.OutOfMemoryError):
+            compiled(x, x)
+        del filler
+        torch.cuda.empty_cache()
+        torch.testing.assert_close(compiled(x, x), chain(x, x))
+
+
+def test_archives_move_between_devices() -> None:
+    net = Net().cuda().eval()
+    buffer = io.BytesIO()
+    rekindle.save(rekindle.script(net), buffer)
+    x = torch.randn(8, 16)
+    for device in ("cuda", "cpu"):
+        buffer.seek(0)
+        loaded = rekindle.load(buffer, map_location=device)
+        with torch.no_grad():
+            found = _settled(loaded, x.to(device))
+            assert found.device.type == device
+            torch.testing.assert_close(found.cpu(), net(x.cuda()).cpu(), rtol=1e-4, atol=1e-5)
+
+
+OUT_OF_BOUNDS = """
+import torch, rekindle
+from torch import Tensor
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    return x[index] * 2.0
+
+compiled = rekindle.script(take)
+x, index = torch.randn(10, 4, device="cuda"), torch.tensor([1, 2, 3], device="cuda")
+with torch.no_grad():
+    for _ in range(4):
+        compiled(x, index)
+    try:
+        compiled(x, index + 100)
+        torch.cuda.synchronize()
+    except RuntimeError as error:
+        print(type(error).__name__, str(error).splitlines()[0])
+"""
+
+
+def test_an_index_out_of_bounds_stops_the_device_as_in_eager(tmp_path: Any) -> None:
+    """In a process of its own, since no call works after it."""
+    path = tmp_path / "program.py"
+    path.write_text(OUT_OF_BOUNDS)
+    found = subprocess.run([sys.executable, str(path)], capture_output=True, text=True, check=False)
+    assert "device-side assert triggered" in found.stdout
+    assert "index out of bounds" in found.stderr
