@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from rekindle.importing.program import from_exported as from_exported
     from rekindle.ir.graph import Graph as Graph
     from rekindle.ops.python.asynchrony import Await as Await
+    from rekindle.ops.tensor.torchbind_objects import add_torchbind_schemas as add_torchbind_schemas
     from rekindle.program.asynchrony import (
         awaitable as awaitable,
         awaitable_nowait as awaitable_nowait,
@@ -119,6 +120,7 @@ _HOMES: Final[dict[str, str]] = {
     "ScriptModule": "rekindle.scripting.modules.module_classes",
     "TracerWarning": "rekindle.tracing.recording.recorder",
     "TracingCheckError": "rekindle.tracing.check",
+    "add_torchbind_schemas": "rekindle.ops.tensor.torchbind_objects",
     "add_pass": "rekindle.runtime.user_passes",
     "annotate": "rekindle.scripting.callables.modifiers",
     "apply_rules": "rekindle.transforms.rewriting.rewrite_rules",

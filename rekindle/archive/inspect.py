@@ -13,7 +13,6 @@ from rekindle.archive.legacy import MODEL, read_legacy
 from rekindle.archive.limits import DEFAULT_LIMITS, ArchiveLimits
 from rekindle.archive.pickles.reader import read_pickle
 from rekindle.archive.pickles.records import Pickle, PickledObject, SparseRecord, TensorRecord
-from rekindle.archive.pickles.torchbind_state import is_installed
 from rekindle.archive.producer_version import older_than
 from rekindle.archive.summary import (
     ArchiveSummary,
@@ -33,6 +32,7 @@ from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.gc_pause import gc_paused
 from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.registration.libraries import package_of
+from rekindle.ops.tensor.torchbind_objects import is_installed
 
 _EXTRA: Final = "extra/"
 

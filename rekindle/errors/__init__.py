@@ -35,6 +35,7 @@ from rekindle.errors.exceptions import (
     TracingError as TracingError,
     TypeMismatchError as TypeMismatchError,
     UndefinedNameError as UndefinedNameError,
+    UnknownLibraryClassError as UnknownLibraryClassError,
     UnsupportedError as UnsupportedError,
     VerificationError as VerificationError,
     bug_while as bug_while,

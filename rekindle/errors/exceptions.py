@@ -127,6 +127,13 @@ class NotScriptableError(CompileError):
     CAUSE = Cause.DYNAMIC_BEHAVIOUR
 
 
+class UnknownLibraryClassError(CompileError):
+    """A class that is written in C++, of whose methods nothing is known yet. Told once for each class."""
+
+    CAUSE = Cause.INVALID_CLASS
+    HINT_IS_FOR_CALLERS = True
+
+
 class CascadingError(CompileError):
     """Something that needs what could not be compiled. It is no problem of its own, and no user sees it."""
 

@@ -34,6 +34,7 @@ from rekindle.frontend.statements.simple_statements import emit_return
 from rekindle.frontend.sugared_values.base import Resolver, SugaredValue
 from rekindle.frontend.sugared_values.classes import InitBinding
 from rekindle.frontend.sugared_values.local_functions import local_names
+from rekindle.frontend.sugared_values.values import unknown_library_class
 from rekindle.ir.graph import Graph
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.redefinition import infer_result, wanted_result
@@ -41,6 +42,7 @@ from rekindle.ir.types import (
     ANY,
     NONE,
     TENSOR,
+    ClassType,
     ListType,
     Type,
     as_python_has,
@@ -198,6 +200,8 @@ def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
             emitter.returns.announce(emitter.evidence.result)
     emitter.emit_statements(definition.body)
     try_to_emit(emitter, lambda: _close(emitter, definition))
+    if emitter.diagnostics.problems:
+        _blame_unknown_classes(emitter)
     emitter.diagnostics.raise_all()
     _erase_empty_list_literals(emitter)
     declared, given = emitter.returns.declared, emitter.returns.given
@@ -207,6 +211,22 @@ def _emit_to_end(emitter: Emitter, definition: Def) -> Type:
     if not is_declared:
         infer_result(result)
     return result
+
+
+def _blame_unknown_classes(emitter: Emitter) -> None:
+    """Report a class of a library of which nothing is known in place of what follows from it: results of its methods
+    were taken for Tensors."""
+    calls = emitter.graph.find_nodes("prim::CallMethod")
+    owners = [(call.inputs[0].type, call.range) for call in calls]
+    unknown = [
+        unknown_library_class(owner, range)
+        for owner, range in owners
+        if isinstance(owner, ClassType) and owner.is_torchbind_class and owner.library_methods is None
+    ]
+    if unknown:
+        emitter.diagnostics.forget_since([])
+        for error in unknown:
+            emitter.diagnostics.add(error)
 
 
 def _emit_parameters(

@@ -11,7 +11,7 @@ from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import LIBRARY_CLASSES, Type
 from rekindle.ops.python.values import type_of_value
 from rekindle.ops.registration.libraries import missing_library
-from rekindle.ops.tensor.torchbind_objects import class_of_library_object
+from rekindle.ops.tensor.torchbind_objects import class_of_library_object, is_installed
 
 _PYTORCHS_OWN: Final = frozenset({"quantized", "sparse", "rnn", "xnnpack", "mkldnn", "vulkan"})
 """Namespaces whose classes are made from numbers and tensors, and reach nothing else."""
@@ -37,16 +37,6 @@ class MissingTorchbindObject:
 
     def __repr__(self) -> str:
         return f"<object of {self.__dict__['qualified_name']}, which is not installed>"
-
-
-def is_installed(name: str) -> bool:
-    """Whether the class of this qualified name is registered in this process."""
-    namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
-    try:
-        torch._C._get_custom_class_python_wrapper(namespace, basename)
-    except RuntimeError:
-        return False
-    return True
 
 
 def make_object(name: str, state: object, state_type: Type, allow_setstate: bool) -> Any:

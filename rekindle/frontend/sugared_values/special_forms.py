@@ -14,7 +14,7 @@ from rekindle.frontend.calls.iterated_arguments import with_iterated
 from rekindle.frontend.containers.set_values import shown
 from rekindle.frontend.sugared_values.base import CallSite, StaticValue, SugaredValue
 from rekindle.frontend.sugared_values.slices import SliceClass
-from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue
+from rekindle.frontend.sugared_values.values import BuiltinFunction, SimpleValue, has_method
 from rekindle.ir.graph import Graph, Value
 from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import (
@@ -84,7 +84,7 @@ class MagicMethod(StaticValue):
         if (
             len(call.args) == 2
             and isinstance(call.args[1].type, ClassType)
-            and self._reflected in call.args[1].type.methods
+            and has_method(call.args[1].type, self._reflected)
         ):
             method = SimpleValue(call.args[1].materialize(call.graph)).attribute(
                 call.range, call.graph, self._reflected
@@ -100,18 +100,18 @@ class MagicMethod(StaticValue):
     def _fallback(self, range: SourceRange, graph: Graph, args: Sequence[NamedValue]) -> SugaredValue | None:
         """What Python does where an object does not have the method; None where it has it, or nothing is left to do."""
         owner = args[0].type
-        if not isinstance(owner, ClassType) or owner.is_module or self.method in owner.methods:
+        if not isinstance(owner, ClassType) or owner.is_module or has_method(owner, self.method):
             return None
-        if self.method == "__ne__" and "__eq__" in owner.methods:
+        if self.method == "__ne__" and has_method(owner, "__eq__"):
             equal = MagicMethod("__eq__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::__not__", [equal], range=range))
         if self.method in ("__eq__", "__ne__") and isinstance(args[1].type, ClassType):
             kind = "aten::__is__" if self.method == "__eq__" else "aten::__isnot__"
             values = [item.materialize(graph) for item in args]
             return SimpleValue(graph.insert(kind, values, range=range))
-        if self.method == "__str__" and "__repr__" in owner.methods:
+        if self.method == "__str__" and has_method(owner, "__repr__"):
             return MagicMethod("__repr__", self.base).call(CallSite(range, graph, args))
-        if self.method == "__bool__" and "__len__" in owner.methods:
+        if self.method == "__bool__" and has_method(owner, "__len__"):
             length = MagicMethod("__len__", self.base).call(CallSite(range, graph, args)).as_value(range, graph)
             return SimpleValue(graph.insert("aten::ne", [length, 0], range=range))
         return SimpleValue(graph.insert_constant(True, range=range)) if self.method == "__bool__" else None

@@ -15,6 +15,7 @@ from rekindle.errors import (
     SourceRange,
     TypeMismatchError,
     UndefinedNameError,
+    UnknownLibraryClassError,
     UnsupportedError,
 )
 from rekindle.errors.layer_hooks import LayerHook
@@ -66,7 +67,8 @@ from rekindle.ir.types import (
     mismatch_note,
     unshaped,
 )
-from rekindle.ops.tensor.torchbind_objects import methods_of
+from rekindle.ops.registration.libraries import missing_library
+from rekindle.ops.tensor.torchbind_objects import is_installed, methods_of
 
 _OPERATOR_OF_PROPERTY = {"T": "aten::numpy_T", "H": "aten::matrix_H"}
 _DEVICE_PROPERTIES = {"type": "prim::type", "index": "prim::index"}
@@ -155,7 +157,9 @@ class SimpleValue(SugaredValue):
             return BoundCall(PYTHON_METHODS[name](), NamedValue(value, range=range))
         if isinstance(type, ClassType):
             found = class_attribute(range, graph, value, type, name)
-            return LibraryMethod(value, type, name) if found is None and type.is_torchbind_class else found
+            if found is None and type.is_torchbind_class:
+                return library_attribute(range, graph, value, type, name)
+            return found
         if isinstance(type, InterfaceType) and name in type.methods:
             return InterfaceMethodValue(value, name)
         if isinstance(type, EnumType) and name in ("name", "value"):
@@ -188,6 +192,10 @@ class SimpleValue(SugaredValue):
         setter = type.properties.get(name)
         if setter is not None and setter.setter is not None:
             MethodValue(self.value, setter.setter).call(CallSite(range, graph, [NamedValue(value, range=range)]))
+            return
+        if type.is_torchbind_class:
+            assigned = NamedValue(value, range=range)
+            LibraryMethod(self.value, type, f"{name}_setter").call(CallSite(range, graph, [assigned], targets=0))
             return
         expected = type.attribute_type(name)
         if expected is None:
@@ -306,7 +314,7 @@ class SimpleValue(SugaredValue):
             if isinstance(type, DictType) and is_python_key(type.key):
                 return self._by_operator("aten::len", range, graph).as_value(range, graph)
             return graph.insert("aten::len", [self.value], range=range)
-        if isinstance(type, ClassType) and "__len__" in type.methods:
+        if isinstance(type, ClassType) and has_method(type, "__len__"):
             return self.attribute(range, graph, "__len__").call(CallSite(range, graph)).as_value(range, graph)
         present = self._present(range, graph, "object of type 'NoneType' has no len()")
         if present is not None:
@@ -463,6 +471,36 @@ def class_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassT
     if type.python_class is not None and not type.is_module:
         return python_method.get()(value, type.python_class, name)
     return None
+
+
+def has_method(type: ClassType, name: str) -> bool:
+    """Return whether objects of class ``type`` are known to have the method ``name``."""
+    return name in type.methods or (type.is_torchbind_class and name in (methods_of(type) or ()))
+
+
+def unknown_library_class(type: ClassType, range: SourceRange) -> UnknownLibraryClassError:
+    name = type.name.removeprefix("__torch__.")
+    if not is_installed(type.name):
+        missing = missing_library(f"The class '{name}'", name.split(".")[2])
+        message, _, hint = str(missing).partition("\nHint: ")
+        return UnknownLibraryClassError(message, range, hint=hint)
+    return UnknownLibraryClassError(
+        f"nothing is known of the methods of '{name}', a class written in C++, before there is an object of it",
+        range,
+        hint="have PyTorch tell them before this is compiled: "
+        "rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())",
+    )
+
+
+def library_attribute(range: SourceRange, graph: Graph, value: Value, type: ClassType, name: str) -> SugaredValue:
+    """Attribute ``name`` of an object of a class in C++: a method, or a property, which a method ``name_getter``
+    reads."""
+    known = methods_of(type)
+    if known is None and graph.follows_python:
+        raise unknown_library_class(type, range)
+    if known is not None and name not in known and f"{name}_getter" in known:
+        return LibraryMethod(value, type, f"{name}_getter").call(CallSite(range, graph))
+    return LibraryMethod(value, type, name)
 
 
 class SugaredTuple(SugaredValue):

@@ -11,6 +11,7 @@ from rekindle.errors import MissingLibraryError
 from rekindle.ir.attributes import KEYWORDS
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import REGISTRY
+from rekindle.ir.types import LIBRARY_CLASSES
 
 _PACKAGES: Final[dict[str, str]] = {
     **dict.fromkeys(("torchvision", "image", "video_reader"), "torchvision"),
@@ -81,5 +82,23 @@ def object_method(name: str) -> Callable[..., Any]:
 
     def run(target: Any, *arguments: Any) -> Any:
         return getattr(target, name)(*arguments)
+
+    return run
+
+
+def library_constructor(name: str) -> Callable[..., Any]:
+    """Makes an object of the class ``name`` (``__torch__.torch.classes.space.Name``), which is written in C++.
+
+    Raises:
+        MissingLibraryError: no library has brought the class by the time of the call.
+    """
+    namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
+
+    def run(*arguments: Any) -> Any:
+        try:
+            found = getattr(getattr(torch.classes, namespace), basename)
+        except RuntimeError:
+            raise missing_library(f"The class 'torch.classes.{namespace}.{basename}'", namespace) from None
+        return found(*arguments)
 
     return run

@@ -6,6 +6,7 @@ Their methods have schemas, which an object tells. Those of PyTorch's own classe
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -46,13 +47,66 @@ _KNOWN: Final[dict[str, dict[str, str]]] = {
 
 
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
-    """The schemas of the methods of a class, by name; None for a class of which no object was met."""
+    """The schemas of the methods of a class, by name.
+
+    None for a class of which no object was met and that no source of :func:`add_torchbind_schemas` has.
+    """
+    if type.library_methods is None and _SOURCES:
+        _read_sources()
     known = _KNOWN.get(type.name.removeprefix(LIBRARY_CLASSES))
     if type.library_methods is None and known is not None:
         type.library_methods = {
             name: parse_schema(f"{name}({type.name} self{text[1:]}") for name, text in known.items()
         }
     return type.library_methods
+
+
+_SOURCES: Final[list[Callable[[], Iterable[object]]]] = []
+_STATIC: Final[dict[str, dict[str, FunctionSchema]]] = {}
+"""The static methods of classes, by the name of the class. Sources alone know them."""
+
+
+def add_torchbind_schemas(source: Callable[[], Iterable[object]]) -> None:
+    """Tell the methods of classes that are written in C++ (``torch.classes``) before there is an object of them.
+
+    A program that takes such an object as an argument needs the schemas of its class's methods when it is compiled. An
+    object tells them; a library that compiles functions when it is imported has none yet. PyTorch has no public way to
+    ask for them. Its registry has a private one, which this package does not use by itself::
+
+        rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
+
+    Args:
+        source: returns schemas of methods, or their texts: ``size(__torch__.torch.classes.space.Stack self) -> int``.
+            It is called again whenever a class is met of which nothing is known, since libraries are loaded late.
+    """
+    _SOURCES.append(source)
+
+
+def _read_sources() -> None:
+    """Add what the sources tell of classes of which nothing is known yet."""
+    found: dict[str, dict[str, FunctionSchema]] = {}
+    for source in _SOURCES:
+        owner = ""
+        for text in map(str, source()):
+            receiver = _SELF.match(text)
+            # A static method has no receiver; it stands among the methods of its class.
+            owner = owner if receiver is None else receiver[1]
+            try:
+                schema = parse_schema(text) if receiver is None else _schema(text)
+            except RekindleError:
+                continue  # of types that programs do not have
+            table = _STATIC if receiver is None else found
+            table.setdefault(owner, {})[schema.name] = schema
+    for name, methods in found.items():
+        type = custom_class(name)
+        if type.library_methods is None:
+            type.library_methods = methods
+
+
+def static_method_of(type: ClassType, name: str) -> FunctionSchema | None:
+    """The schema of a static method; None where no source of :func:`add_torchbind_schemas` has it."""
+    methods_of(type)
+    return _STATIC.get(type.name, {}).get(name)
 
 
 def class_of_library_object(value: torch.ScriptObject) -> ClassType:
@@ -76,7 +130,18 @@ def _schema(text: str) -> FunctionSchema:
     return replace(schema, arguments=(replace(first, name="self"), *others))
 
 
+def is_installed(name: str) -> bool:
+    """Whether the class of this qualified name is registered in this process."""
+    namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
+    try:
+        torch._C._get_custom_class_python_wrapper(namespace, basename)
+    except RuntimeError:
+        return False
+    return True
+
+
 _NAME: Final = re.compile(r"__torch__\.torch\.classes\.\w+\.\w+")
+_SELF: Final = re.compile(rf"\w+\(({_NAME.pattern}) ")
 
 
 WRAPPER: Final[type] = vars(torch)["ScriptClass"]

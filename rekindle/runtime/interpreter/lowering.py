@@ -27,7 +27,7 @@ from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import REGISTRY, Operation, is_foreign
 from rekindle.ir.operators.schema import Argument, FunctionSchema
 from rekindle.ir.types import ClassType, InterfaceType, UnionBase
-from rekindle.ops.registration.libraries import missing_operation, object_method
+from rekindle.ops.registration.libraries import library_constructor, missing_operation, object_method
 from rekindle.ops.tensor.profiling import guard, profile
 from rekindle.runtime.interpreter.instructions import CALLS, Instruction, Opcode
 from rekindle.runtime.strategies.bailouts import Bailout
@@ -195,6 +195,8 @@ class _Lowering:
                 self.call_function(node)
             case "prim::CallMethod":
                 self.call_method(node)
+            case "prim::CreateObject" if constructor_call(node) is not None:
+                pass  # the call of __init__ makes the object
             case "prim::fork":
                 self.deferred(Opcode.FORK, node, FORKED)
             case "prim::awaitable":
@@ -260,6 +262,9 @@ class _Lowering:
         owner = receiver.type
         if isinstance(owner, ClassType):
             if owner.is_torchbind_class:
+                if constructor_call(receiver.node) is node:
+                    self.construct(node, owner)
+                    return
                 self.operation(node, object_method(name))
                 return
             method = owner.methods.get(name)
@@ -270,6 +275,16 @@ class _Lowering:
         else:
             raise InternalError(f"prim::CallMethod: a value of type {owner} has no methods")
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)
+
+    def construct(self, node: Node, owner: ClassType) -> None:
+        """The call of ``__init__`` of a class written in C++: makes the object, which nothing has used yet."""
+        receiver, *arguments = node.inputs
+        dying = self.live.dies_at.get(node, set())
+        result = None if receiver in dying else self.define(receiver)
+        made = self.emit(Opcode.OPERATION, node, arguments, [result], dying=dying - {receiver}, name="__init__")
+        made.operation = library_constructor(owner.name)
+        if node.output.has_uses:
+            self.assign(node.output, self.new_register(None))
 
     def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
         """What is forked or awaited is a function of its own. Its graph stays that of the node."""
@@ -428,6 +443,24 @@ class _Lowering:
                 if occupant in (loop.trip_count, loop.condition) or occupant in self.live.last_use[loop.body]:
                     return
         self.planned[value] = register
+
+
+def constructor_call(node: Node) -> Node | None:
+    """Return the call of ``__init__`` on an object of a class written in C++ that ``prim::CreateObject`` makes.
+
+    None where something else uses the object before.
+    """
+    if node.kind != "prim::CreateObject":
+        return None
+    type = node.output.type
+    if not isinstance(type, ClassType) or not type.is_torchbind_class:
+        return None
+    users = [use.user for use in node.output.uses]
+    for call in users:
+        if call.kind == "prim::CallMethod" and call.get_string("name") == "__init__":
+            if call.owning_block is node.owning_block and not any(user.is_before(call) for user in users):
+                return call
+    return None
 
 
 def no_operator(node: Node) -> SchemaError:
