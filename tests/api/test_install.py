@@ -419,7 +419,9 @@ def test_errors_are_caught_as_before() -> None:
             torch.jit.script(raises)(torch.ones(1))
 
 
-RELEASES: dict[str, list[str]] = json.loads(Path(__file__).with_name("torch_jit_names.json").read_text(encoding="utf-8"))
+RELEASES: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("torch_jit_names.json").read_text(encoding="utf-8")
+)
 """The public names of ``torch.jit``, modules left out, of each release of PyTorch."""
 
 

@@ -33,4 +33,5 @@ def outcome(path: Path) -> str:
 
 if __name__ == "__main__":
     answers, folder = sys.argv[1:]
+    keeping.tell_torchbind_classes()
     torch.save({path.stem: outcome(path) for path in sorted(Path(folder).glob("*.pt"))}, answers)

@@ -10,6 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributed, nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_module
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
@@ -51,6 +54,55 @@ def train(model: nn.Module) -> list[float]:
     return losses
 
 
+def fully_sharded(way: str) -> tuple[list[float], dict[str, Tensor]]:
+    """Losses and parameters of a model that FSDP2 shards: eager's, one that is compiled as a whole, and one of compiled
+    parts."""
+    torch.manual_seed(3)
+    parts = [nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 6), nn.LayerNorm(6)) for _ in range(2)]
+    model: Any = nn.Sequential(*parts)
+    if way == "whole":
+        model = rekindle.script(model)
+    else:
+        for index in range(2):
+            if way == "parts":
+                model[index] = rekindle.script(model[index])
+            fully_shard(model[index])
+    fully_shard(model)
+    steps = torch.optim.Adam(model.parameters(), lr=0.05)
+    torch.manual_seed(distributed.get_rank())
+    losses = []
+    for _ in range(5):
+        loss = model(torch.randn(4, 6)).square().mean()
+        loss.backward()
+        steps.step()
+        steps.zero_grad()
+        losses.append(loss.item())
+    return losses, {name: each.full_tensor() for name, each in model.state_dict().items()}
+
+
+def refusals() -> list[str]:
+    """What is said of modules that can only be run by Python."""
+    sharded: Any = nn.Sequential(nn.Linear(2, 2))
+    fully_shard(sharded)
+    mesh = init_device_mesh("cpu", (2,))
+    parallel = parallelize_module(nn.Sequential(nn.Linear(2, 2)), mesh, {"0": ColwiseParallel()})
+    found = []
+    for module in (sharded, DistributedDataParallel(nn.Linear(2, 2)), parallel):
+        try:
+            rekindle.script(module)
+        except rekindle.RekindleError as error:
+            found.append(str(error).splitlines()[0])
+    return found
+
+
+REFUSALS = [
+    "the module 'FSDPSequential' is sharded by fully_shard, whose hooks only Python can run",
+    "a DistributedDataParallel can only be run by Python",
+    "the module 'Linear' has hooks of torch.distributed (parallelize_module, distribute_module), which only Python can "
+    "run",
+]
+
+
 def main() -> None:
     torch.set_num_threads(1)
     torch.manual_seed(12)
@@ -66,6 +118,13 @@ def main() -> None:
             torch.testing.assert_close(train(program), expected, rtol=1e-9, atol=1e-9)
             torch.testing.assert_close(dict(program.state_dict()), dict(eager.state_dict()), rtol=1e-9, atol=1e-9)
             sys.stdout.write(f"process {distributed.get_rank()}: {strategy}, {way}: the same\n")  # in one piece
+    expected_losses, expected_state = fully_sharded("eager")
+    for way in ("whole", "parts"):
+        found_losses, found_state = fully_sharded(way)
+        torch.testing.assert_close(found_losses, expected_losses)
+        torch.testing.assert_close(found_state, expected_state)
+        sys.stdout.write(f"process {distributed.get_rank()}: fully_shard, {way}: the same\n")
+    assert refusals() == REFUSALS, refusals()
     sys.stdout.flush()
     distributed.barrier()
     distributed.destroy_process_group()

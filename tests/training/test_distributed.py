@@ -1,4 +1,4 @@
-"""``DistributedDataParallel`` over gloo: two processes on this machine."""
+"""``DistributedDataParallel`` and FSDP2 over gloo: two processes on this machine."""
 
 from __future__ import annotations
 
@@ -32,4 +32,5 @@ def test_two_processes_learn_what_eager_ones_do() -> None:
     expected = [
         f"process {rank}: {name}, {way}: the same" for rank in (0, 1) for name in ("simple", "native") for way in WAYS
     ]
+    expected += [f"process {rank}: fully_shard, {way}: the same" for rank in (0, 1) for way in ("whole", "parts")]
     assert sorted(done.stdout.splitlines()) == sorted(expected)

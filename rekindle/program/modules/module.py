@@ -10,6 +10,7 @@ import itertools
 import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final, NoReturn
 
 import torch
@@ -27,7 +28,7 @@ from rekindle.program import public_names
 from rekindle.program.calling import call, check_parts, fit_value, has_late_hooks, interceptors, late_hooks, runner_of
 from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules.attribute import ATTRIBUTES
-from rekindle.program.modules.state_dicts import warn_of_lost_overrides
+from rekindle.program.modules.state_dicts import as_written, has_overrides
 from rekindle.program.saving import Savable
 from rekindle.program.sources.compilation_unit import caller_resolver, parse_definitions
 from rekindle.program.sources.definition import define_function
@@ -451,23 +452,49 @@ class ScriptModule(torch.nn.Module, Savable):
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
         return self
 
+    def state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """As the Python class of the module has it."""
+        with self._as_written() as module:
+            return super().state_dict(*args, **kwargs) if module is self else module.state_dict(*args, **kwargs)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        """As the Python class of the module has it."""
+        with self._as_written() as module:
+            if module is self:
+                return super().load_state_dict(*args, **kwargs)
+            return module.load_state_dict(*args, **kwargs)
+
     def _save_to_state_dict(self, *args: Any) -> None:
-        """What ``state_dict()`` asks each module for; the module's own compiled method, where it exports one."""
+        """What ``state_dict()`` asks each module for; the compiled method, where an archive has one."""
         own = self._exported("_save_to_state_dict")
         if own is None:
-            warn_of_lost_overrides(self, self._rekindle_python_class, self._rekindle_type)
             super()._save_to_state_dict(*args)
         else:
             own(*args)
 
     def _load_from_state_dict(self, *args: Any) -> None:
-        """What ``load_state_dict()`` gives each module; the module's own compiled method, where it exports one."""
-        own = self._exported("_load_from_state_dict")
-        if own is None:
-            warn_of_lost_overrides(self, self._rekindle_python_class, self._rekindle_type)
-            super()._load_from_state_dict(*args)
-        else:
-            own(*args)
+        """What ``load_state_dict()`` gives each module; the compiled method, where an archive has one."""
+        with self._as_written() as module:
+            own = self._exported("_load_from_state_dict")
+            if module is not self:
+                module._load_from_state_dict(*args)
+            elif own is not None:
+                own(*args)
+            else:
+                super()._load_from_state_dict(*args)
+
+    @contextmanager
+    def _as_written(self) -> Iterator[torch.nn.Module]:
+        """The object whose methods make ``state_dict()``: this one, or one of the Python class that shares all that
+        this one holds, where the class overrides them."""
+        python_class = self._rekindle_python_class if self._is_compiled else None
+        if python_class is None or isinstance(self, python_class) or not has_overrides(python_class):
+            yield self
+            return
+        before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
+        with as_written(self, python_class, self._rekindle_type.constants) as module:
+            yield module
+        self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
 
     def _exported(self, name: str) -> Method | None:
         record = self._rekindle_type.methods.get(name) if self._is_compiled else None

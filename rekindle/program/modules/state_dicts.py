@@ -1,11 +1,20 @@
-"""Methods by which a Python class changes what ``state_dict()`` holds, and that a compiled module does not call."""
+"""What a Python class and hooks add to ``state_dict()``: they run on compiled modules as on others.
+
+An override may call ``super()``, other methods of its class and attributes of its object. So it runs on an object of
+the class that shares all that the compiled module holds: parameters, buffers, parts, hooks and attributes. What it
+assigns is assigned to the compiled module afterwards. Archives hold neither the class nor the hooks.
+"""
 
 from __future__ import annotations
 
+import types
 import warnings
-from typing import Final
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
 
 import torch
+from torch.nn.modules.module import _WrappedHook
 
 from rekindle.ir.types import ClassType
 
@@ -17,26 +26,109 @@ _METHODS: Final = (
     "get_extra_state",
     "set_extra_state",
 )
+_HOOKS: Final = (
+    "_state_dict_hooks",
+    "_state_dict_pre_hooks",
+    "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks",
+)
+
+
+def has_overrides(python_class: type | None) -> bool:
+    """Return whether a class changes what ``state_dict()`` or ``load_state_dict()`` does."""
+    if python_class is None:
+        return False
+    return any(getattr(python_class, name, None) is not getattr(torch.nn.Module, name) for name in _METHODS)
+
+
+@contextmanager
+def as_written(module: torch.nn.Module, python_class: type, constants: dict[str, object]) -> Iterator[torch.nn.Module]:
+    """Give an object of ``python_class`` that holds what the compiled ``module`` holds.
+
+    Raises:
+        AttributeError: the class asks for an attribute that the compiled module does not have.
+    """
+    view: torch.nn.Module = object.__new__(python_class)
+    own, before = vars(view), {**constants, **vars(module), **_python_values(module)}
+    own.update(before)
+    try:
+        yield view
+    except AttributeError as error:
+        missing = f"'{python_class.__name__}' object has no attribute "
+        if not str(error).startswith(missing):
+            raise
+        raise AttributeError(
+            f"{error}: its methods for state_dict() need it, and the compiled module has the attributes that programs "
+            "can hold, and no others. Call state_dict() on the module that was compiled"
+        ) from error
+    for name, value in own.items():
+        if name not in before or value is not before[name]:
+            setattr(module, name, value)
+
+
+def _python_values(module: torch.nn.Module) -> dict[str, object]:
+    """Return what attributes are in Python that are ints in programs: ``torch.float32``."""
+    held: dict[str, tuple[int, object]] = vars(module).get("_rekindle_python_values", {})
+    return {name: value for name, (number, value) in held.items() if vars(module).get(name) == number}
+
+
+class _HookOfModule:
+    """A hook that is a method of the module that was compiled: it is called with the compiled one."""
+
+    def __init__(self, function: Callable[..., Any], python_class: type, module: Any) -> None:
+        self.function = function
+        self.python_class = python_class
+        self.module = module
+        self._from_public_api = getattr(function, "_from_public_api", False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        constants = self.module._rekindle_type.constants
+        with as_written(self.module, self.python_class, constants) as view:
+            return self.function(view, *args, **kwargs)
+
+
+def take_hooks(compiled: torch.nn.Module, module: torch.nn.Module) -> None:
+    """Have ``compiled`` run the hooks of ``module`` for ``state_dict()`` and ``load_state_dict()``, and record the
+    version of its class in the metadata."""
+    if module._version != compiled._version:
+        vars(compiled)["_version"] = module._version
+    for table in _HOOKS:
+        hooks = vars(module).get(table, {})
+        vars(compiled)[table].update({key: _for(compiled, module, hook) for key, hook in hooks.items()})
+
+
+def _for(compiled: torch.nn.Module, module: torch.nn.Module, hook: Any) -> Any:
+    if isinstance(hook, _WrappedHook):
+        inner = _for(compiled, module, hook.hook)
+        return _WrappedHook(inner, compiled if hook.with_module else None)
+    if isinstance(hook, types.MethodType) and hook.__self__ is module:
+        return _HookOfModule(hook.__func__, type(module), compiled)
+    return hook
 
 
 def warn_of_lost_overrides(module: torch.nn.Module, python_class: type | None, compiled: ClassType) -> None:
-    """Warn where the class that ``module`` was compiled from overrides a method of ``state_dict()``, and has not
-    exported it. ``compiled`` is the type with the methods that were compiled.
+    """Warn where an archive of ``module`` loses what its class or hooks do for ``state_dict()``.
 
-    The overrides of PyTorch's own classes read checkpoints of earlier releases, and change nothing for others.
+    ``compiled`` is the type with the methods that were compiled, which are not lost. The overrides and hooks of
+    PyTorch's own classes read checkpoints of earlier releases, and change nothing for others.
     """
-    if python_class is None or isinstance(module, python_class):
+    if python_class is None:
         return
     found = [
         name
         for name in _METHODS
-        if name not in compiled.methods
-        and not getattr(getattr(python_class, name, None), "__module__", "torch.").startswith("torch.")
+        if name not in compiled.methods and not _is_pytorchs(getattr(python_class, name, torch.nn.Module))
     ]
+    hooks = [hook for table in _HOOKS for hook in vars(module)[table].values()]
+    if any(not _is_pytorchs(getattr(hook, "hook", hook)) for hook in hooks):
+        found.append("what its hooks do")
     if found:
         warnings.warn(
-            f"the class '{python_class.__name__}' overrides {', '.join(found)}, which the compiled module does not "
-            "call: its state_dict() holds parameters and buffers alone. Mark _save_to_state_dict and "
-            "_load_from_state_dict with @export, or call state_dict() on the module that was compiled",
+            f"the archive does not keep {', '.join(found)} of the class '{python_class.__name__}': state_dict() of "
+            "what is loaded from it holds parameters and buffers alone. Methods that are marked with @export are kept",
             stacklevel=3,
         )
+
+
+def _is_pytorchs(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("torch.")

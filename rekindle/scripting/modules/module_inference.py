@@ -26,6 +26,7 @@ from rekindle.scripting.constants import is_constant
 from rekindle.scripting.library_values.builtin_table import builtin_kind
 from rekindle.scripting.library_values.math_functions import math_name
 from rekindle.scripting.library_values.python_objects import is_known
+from rekindle.scripting.modules.distributed_wrappers import check_not_distributed
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container, ModuleFacts
 from rekindle.scripting.resolver import PythonResolver
 from rekindle.scripting.value_types import NotInferable, infer, of_own_class
@@ -70,9 +71,10 @@ def gather_facts(
     allows what only Python can do to its parameters, and has a tensor be one, whatever it was declared to be.
 
     Raises:
-        NotScriptableError: the module was not initialised.
+        NotScriptableError: the module was not initialised, or only Python can run it.
     """
     if not for_trace:
+        check_not_distributed(module)
         check_not_parametrized(module)
     return _Gatherer(module, type_of_module, for_trace).gather()
 

@@ -24,6 +24,7 @@ from rekindle.program.function import Method, Overloaded
 from rekindle.program.modules import module as program_module
 from rekindle.program.modules.attribute import ATTRIBUTES
 from rekindle.program.modules.module import ScriptContainer, ScriptModule
+from rekindle.program.modules.state_dicts import take_hooks
 from rekindle.program.sources.compilation_unit import parse_definitions
 from rekindle.program.sources.definition import define_function
 from rekindle.scripting.callables.generic_functions import may_be_generic
@@ -160,9 +161,11 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
                 value = value.value
             where = f"attribute '{name}' of '{concrete.name}'"
             try:
-                result.__dict__[name] = _own(fit_value(value, slot.type, where), made)
+                result.__dict__[name] = fitted = _own(fit_value(value, slot.type, where), made)
             except TypeError as error:
                 raise NotScriptableError(str(error), hint="correct the declaration of its type") from error
+            if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
+                result.__dict__.setdefault("_rekindle_python_values", {})[name] = (fitted, value)
     for name in getattr(module, "__jit_ignored_attributes__", ()):
         if name in vars(module):
             result.__dict__[name] = vars(module)[name]
@@ -173,6 +176,7 @@ def _fill(result: ScriptModule, module: torch.nn.Module, concrete: ConcreteModul
         "_forward_pre_hooks_with_kwargs",
     ):
         vars(result)[table].update(vars(module)[table])
+    take_hooks(result, module)
 
 
 def _own(value: Any, made: _Made) -> Any:

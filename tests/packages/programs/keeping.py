@@ -27,6 +27,13 @@ class Running:
     part = ""
 
 
+def tell_torchbind_classes() -> None:
+    """Say what a user of a library with classes in C++ says before importing it; nothing to ``torch.jit``."""
+    rekindle = sys.modules.get("rekindle")
+    if rekindle is not None:
+        rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
+
+
 def reloaded(module: Any) -> Any:
     """Save what is compiled as an archive, and load it again."""
     archive = io.BytesIO()
