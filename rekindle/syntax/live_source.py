@@ -43,7 +43,8 @@ def source_of(obj: Any, *, unwrap: bool = True) -> Source:
             ) from error
         raise NotScriptableError(
             f"The source of {describe(obj)} cannot be had, and without it there is nothing to compile.",
-            hint="Define it in a file: code that was typed at a prompt, or made by exec() or eval(), has no source.",
+            hint="Define it in a file or in IPython, or give the text of a function to CompilationUnit: code that was "
+            "typed at Python's prompt, or made by exec() or eval(), has no source.",
         ) from error
     rest = Source("".join(lines[index:]), filename, index + 1)
     return Source(rest.text[: _definition_end(rest)], filename, index + 1)

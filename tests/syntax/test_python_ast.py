@@ -152,7 +152,8 @@ def test_no_source() -> None:
     exec("def f(x): return x", namespace)
     assert error_of(namespace["f"]) == (
         "The source of 'made_up.f' cannot be had, and without it there is nothing to compile.\n"
-        "Hint: Define it in a file: code that was typed at a prompt, or made by exec() or eval(), has no source."
+        "Hint: Define it in a file or in IPython, or give the text of a function to CompilationUnit: code that was "
+        "typed at Python's prompt, or made by exec() or eval(), has no source."
     )
     assert error_of(len) == (
         "'builtins.len' has no Python source: it is built in, or written in another language.\n"

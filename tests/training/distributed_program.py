@@ -98,8 +98,10 @@ def refusals() -> list[str]:
 REFUSALS = [
     "the module 'FSDPSequential' is sharded by fully_shard, whose hooks only Python can run",
     "a DistributedDataParallel can only be run by Python",
-    "the module 'Linear' has hooks of torch.distributed (parallelize_module, distribute_module), which only Python can "
-    "run",
+    (
+        "the module 'Linear' has hooks of torch.distributed (parallelize_module, distribute_module), which only Python "
+        "can run"
+    ),
 ]
 
 

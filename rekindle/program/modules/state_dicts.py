@@ -110,17 +110,18 @@ def warn_of_lost_overrides(module: torch.nn.Module, python_class: type | None, c
     """Warn where an archive of ``module`` loses what its class or hooks do for ``state_dict()``.
 
     ``compiled`` is the type with the methods that were compiled, which are not lost. The overrides and hooks of
-    PyTorch's own classes read checkpoints of earlier releases, and change nothing for others.
+    PyTorch's own classes read checkpoints of earlier releases, and change nothing for others; those of
+    :class:`~rekindle.ScriptModule` do what PyTorch's do.
     """
     if python_class is None:
         return
     found = [
         name
         for name in _METHODS
-        if name not in compiled.methods and not _is_pytorchs(getattr(python_class, name, torch.nn.Module))
+        if name not in compiled.methods and not _is_of_library(getattr(python_class, name, torch.nn.Module))
     ]
     hooks = [hook for table in _HOOKS for hook in vars(module)[table].values()]
-    if any(not _is_pytorchs(getattr(hook, "hook", hook)) for hook in hooks):
+    if any(not _is_of_library(getattr(hook, "hook", hook)) for hook in hooks):
         found.append("what its hooks do")
     if found:
         warnings.warn(
@@ -130,5 +131,5 @@ def warn_of_lost_overrides(module: torch.nn.Module, python_class: type | None, c
         )
 
 
-def _is_pytorchs(function: Any) -> bool:
-    return str(getattr(function, "__module__", "")).startswith("torch.")
+def _is_of_library(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith(("torch.", "rekindle."))
