@@ -54,7 +54,7 @@ def test_methods_that_there_are_not() -> None:
 
     with pytest.raises(UndefinedNameError) as caught:
         rekindle.script(Wrong())
-    assert caught.value.message == "'LinearPackedParamsBase' has no method 'pack'"
+    assert caught.value.message == "'LinearPackedParamsBase' has no method or property 'pack'"
     assert caught.value.hint == "its methods are __getstate__, __setstate__, bias, unpack"
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 import rekindle
-from rekindle.errors import UndefinedNameError, UnknownLibraryClassError
+from rekindle.errors import UndefinedNameError, UnknownLibraryClassError, UnsupportedError
 from rekindle.ir.text.type_parser import custom_class
 from rekindle.ir.types import LIBRARY_CLASSES
 from rekindle.ops.tensor import torchbind_objects
@@ -90,7 +91,7 @@ def test_methods_that_there_are_not() -> None:
     def wrong() -> int:
         return ReduceOp().operation()
 
-    with pytest.raises(UndefinedNameError, match=r"'ReduceOp' has no method 'operation'") as caught:
+    with pytest.raises(UndefinedNameError, match=r"'ReduceOp' has no method or property 'operation'") as caught:
         rekindle.script(wrong)
     assert caught.value.hint == "its methods are __init__, op"
 
@@ -155,3 +156,113 @@ def test_what_follows_in_an_archive_is_not_told() -> None:
         "The class 'torch.classes.metatensor.ReduceOp' is not there: the package 'metatensor-torch' brings it."
     )
     assert str(caught.value).endswith("Hint: Install 'metatensor-torch' and import it, then call this again.")
+
+
+# ------------------------------------------------------------------------- the classes that PyTorch tests its own with
+
+LIBRARY = Path(torch.__file__).parent / "lib" / "libtorchbind_test.so"
+
+
+def double_sum(x: int) -> tuple[int, int, bool]:
+    one = Classes._Foo(5, 3)
+    one.increment(x)
+    other = Classes._Foo(1, 2)
+    return one.info(), one.combine(other), one == other
+
+
+def texts(parts: list[str]) -> tuple[str, str, str, float]:
+    stack = Classes._StackString(parts)
+    stack.push("z")
+    other = stack.clone()
+    other.merge(Classes._StackString(["q"]))
+    number = stack.return_a_tuple()[0]
+    return stack.pop(), other.top(), str(other), number
+
+
+def statics(x: int) -> tuple[int, int, int]:
+    return (
+        Classes._StaticMethod.staticMethod(x),
+        Classes._StaticMethod.staticMethodWithDefault(x),
+        Classes._StaticMethod.staticMethodWithDefault(input=x, scale=4),
+    )
+
+
+def defaults(x: int) -> tuple[int, int, int, int]:
+    first = Classes._DefaultArgs()
+    first.increment(x)
+    second = Classes._DefaultArgs(start=x)
+    second.decrement(val=2)
+    return first.scale_add(1), first.scale_add(1, scale=3), second.divide(), second.divide(2)
+
+
+def properties(x: int) -> tuple[int, int, int]:
+    held = Classes._FooGetterSetter(x, 2)
+    held.x = held.x + 10
+    other = Classes._FooReadWrite(x, 2)
+    other.x += 3
+    return held.x, held.y, other.x
+
+
+def queues(x: torch.Tensor) -> tuple[torch.Tensor, int, bool, float]:
+    queue = Classes._TensorQueue(x)
+    queue.push(x * 2)
+    queue.push(x * 3)
+    y = queue.pop()
+    return y + queue.top(), queue.size(), queue.is_empty(), queue.float_size()
+
+
+def in_a_loop(n: int) -> int:
+    held = Classes._Foo(1, 2)
+    for step in range(n):
+        held = Classes._Foo(held.info(), step)
+        if step == 3:
+            held = Classes._Foo(4, 1)
+    return held.info()
+
+
+Classes = torch.classes._TorchScriptTesting
+CALLS: dict[Any, tuple[Any, ...]] = {
+    double_sum: (2,),
+    texts: (["a"],),
+    statics: (3,),
+    defaults: (4,),
+    properties: (1,),
+    queues: (torch.ones(2),),
+    in_a_loop: (5,),
+}
+
+
+@pytest.fixture
+def test_library(registry: None) -> None:
+    torch.ops.load_library(str(LIBRARY))
+
+
+needs_test_library = pytest.mark.skipif(not LIBRARY.exists(), reason="PyTorch's wheel has no library of test classes")
+
+
+@needs_test_library
+@pytest.mark.usefixtures("test_library")
+@pytest.mark.parametrize("function", CALLS)
+def test_as_in_eager_and_torch_jit(function: Any) -> None:
+    args = CALLS[function]
+    expected, scripted = function(*args), rekindle.script(function)
+    for _ in range(4):
+        assert str(scripted(*args)) == str(expected)
+    assert str(torch.jit.script(function)(*args)) == str(expected)
+    if function is not statics:  # as in torch.jit, a program with static methods cannot be saved
+        archive = scripted.save_to_buffer()
+        assert str(rekindle.load(archive)(*args)) == str(expected)
+        assert str(torch.jit.load(io.BytesIO(archive))(*args)) == str(expected)
+
+
+@needs_test_library
+@pytest.mark.usefixtures("test_library")
+def test_properties_that_cannot_be_assigned() -> None:
+    def wrong() -> int:
+        held = Classes._FooReadWrite(1, 2)
+        held.y = 3
+        return held.y
+
+    assert message_of(UnsupportedError, lambda: rekindle.script(wrong)).splitlines()[0] == (
+        "'_FooReadWrite' has no property 'y' that can be assigned"
+    )

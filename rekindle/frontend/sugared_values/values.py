@@ -194,8 +194,7 @@ class SimpleValue(SugaredValue):
             MethodValue(self.value, setter.setter).call(CallSite(range, graph, [NamedValue(value, range=range)]))
             return
         if type.is_torchbind_class:
-            assigned = NamedValue(value, range=range)
-            LibraryMethod(self.value, type, f"{name}_setter").call(CallSite(range, graph, [assigned], targets=0))
+            set_library_attribute(range, graph, self.value, type, name, value)
             return
         expected = type.attribute_type(name)
         if expected is None:
@@ -498,9 +497,26 @@ def library_attribute(range: SourceRange, graph: Graph, value: Value, type: Clas
     known = methods_of(type)
     if known is None and graph.follows_python:
         raise unknown_library_class(type, range)
-    if known is not None and name not in known and f"{name}_getter" in known:
+    if known is None or name in known:
+        return LibraryMethod(value, type, name)
+    if f"{name}_getter" in known:
         return LibraryMethod(value, type, f"{name}_getter").call(CallSite(range, graph))
-    return LibraryMethod(value, type, name)
+    raise UndefinedNameError(
+        f"'{type.basename}' has no method or property '{name}'", range, hint=f"its methods are {', '.join(known)}"
+    )
+
+
+def set_library_attribute(
+    range: SourceRange, graph: Graph, object: Value, type: ClassType, name: str, value: Value
+) -> None:
+    """Assign to a property of an object of a class in C++, which a method ``name_setter`` does."""
+    known, setter = methods_of(type), f"{name}_setter"
+    if known is None and graph.follows_python:
+        raise unknown_library_class(type, range)
+    if known is not None and setter not in known:
+        raise UnsupportedError(f"'{type.basename}' has no property '{name}' that can be assigned", range)
+    assigned = NamedValue(value, range=range)
+    LibraryMethod(object, type, setter).call(CallSite(range, graph, [assigned], targets=0))
 
 
 class SugaredTuple(SugaredValue):
@@ -696,10 +712,6 @@ class LibraryMethod(SugaredValue):
         kwargs: Sequence[NamedValue],
         known: Mapping[str, FunctionSchema],
     ) -> SugaredValue:
-        if self.name not in known:
-            raise UndefinedNameError(
-                f"'{self.type.basename}' has no method '{self.name}'", range, hint=f"its methods are {', '.join(known)}"
-            )
         myself = NamedValue(self.object, range=range)
         _, plan = match_schemas(self.name, [known[self.name]], range, args, kwargs, myself)
         return SimpleValue(insert_method_call(range, graph, self.name, plan.inputs(graph, range), plan.return_types))

@@ -105,7 +105,8 @@ def _read_sources() -> None:
 
 def static_method_of(type: ClassType, name: str) -> FunctionSchema | None:
     """The schema of a static method; None where no source of :func:`add_torchbind_schemas` has it."""
-    methods_of(type)
+    if name not in _STATIC.get(type.name, {}):
+        _read_sources()  # an object tells of other methods alone
     return _STATIC.get(type.name, {}).get(name)
 
 
