@@ -6,27 +6,51 @@ few here, and click says the same in decorators.
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Sequence
+from typing import Final
 
 import click
 
 import rekindle
-from rekindle.cli.convert import convert
-from rekindle.cli.diff import diff
 from rekindle.cli.exit_codes import INTERRUPTED, NO, OK, TROUBLE, first_line
-from rekindle.cli.export import export
-from rekindle.cli.import_ import import_
-from rekindle.cli.inspect import inspect
-from rekindle.cli.report import report
-from rekindle.cli.run import run
-from rekindle.cli.run_script import run_script
-from rekindle.cli.show import show
 from rekindle.errors import RekindleError
 
+_COMMANDS: Final = {
+    "convert": "Save ARCHIVE as RESULT, in today's format.",
+    "diff": "Tell what differs between two archives.",
+    "export": "Write the module in ARCHIVE as a program of torch.export.",
+    "import": "Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads.",
+    "inspect": "Tell what ARCHIVE holds, without loading it.",
+    "report": "Call the module in ARCHIVE with INPUTS, and tell which machine code ran.",
+    "run": "Call the module in ARCHIVE with INPUTS.",
+    "run-script": "Run a Python program whose torch.jit is rekindle.",
+    "show": "Show the programs in ARCHIVE.",
+}
+"""The commands, each a function of its name in a file of its name, and what they do. The command that is called imports
+PyTorch; a list of them does not."""
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+
+class _Commands(click.Group):
+    """The commands, loaded when they are called."""
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in self.commands:
+            return None
+        function = "import_" if name == "import" else name.replace("-", "_")
+        found: click.Command = getattr(importlib.import_module(f"rekindle.cli.{function}"), function)
+        return found
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        limit = formatter.width - 6 - max(map(len, self.commands))
+        rows = [(name, command.get_short_help_str(limit)) for name, command in self.commands.items()]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(rekindle.__version__, prog_name="rekindle")
 def cli() -> None:
     """A compiler for PyTorch programs.
@@ -36,8 +60,8 @@ def cli() -> None:
     """
 
 
-for command in (convert, diff, export, import_, inspect, report, run, run_script, show):
-    cli.add_command(command)
+for name, summary in _COMMANDS.items():
+    cli.add_command(click.Command(name, help=summary))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,10 +11,12 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 import torch
 
 from rekindle.cli.archives import LIMITS
+from rekindle.cli.main import _COMMANDS, cli
 from rekindle.cli.progress import working
 from tests.cli.conftest import Command
 
@@ -170,3 +172,18 @@ def test_the_package_does_without_the_libraries_of_the_command_line() -> None:
     script = "import sys, rekindle; print([name for name in ('click', 'rich', 'rekindle.cli') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def test_the_list_of_commands_is_what_they_say_of_themselves() -> None:
+    """It is a table, so that a list of the commands imports none of them."""
+    context = click.Context(cli)
+    found = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
+    assert {name: command and command.get_short_help_str(1000) for name, command in found.items()} == _COMMANDS
+    assert {name: command and command.name for name, command in found.items()} == {name: name for name in _COMMANDS}
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["no-such-command"], []])
+def test_what_runs_no_command_imports_no_pytorch(arguments: list[str]) -> None:
+    script = f"import sys; from rekindle.cli.main import main; main({arguments!r}); assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
