@@ -13,12 +13,14 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import cache
 from typing import Final, TypeVar
 
@@ -104,7 +106,31 @@ def settings() -> Settings:
         warnings.warn("; ".join(found.problems), RuntimeWarning, stacklevel=2)
     if found.levels:
         _log_to_stderr(found.levels)
+    if found.levels or found.limits:
+        atexit.register(_warn_of_unknown, found)
     return found
+
+
+passes_that_ran: Final[set[str]] = set()
+"""Their names, of this process."""
+
+
+def unknown_names(found: Settings) -> str:
+    """Return a sentence for each variable with names of which no pass ran; empty where all did."""
+    sentences = []
+    for variable, names in ((LOG_LEVEL, found.levels), (OPT_LIMIT, found.limits)):
+        for name in names:
+            if name not in passes_that_ran:
+                alike = get_close_matches(name, sorted(passes_that_ran), n=1)
+                hint = f" (did you mean '{alike[0]}'?)" if alike else ""
+                sentences.append(f"{variable} names '{name}', and no pass of that name ran{hint}")
+    return "; ".join(sentences)
+
+
+def _warn_of_unknown(found: Settings) -> None:
+    problem = unknown_names(found)
+    if problem:
+        warnings.warn(problem, RuntimeWarning, stacklevel=1)
 
 
 def _log_to_stderr(levels: Mapping[str, int]) -> None:

@@ -19,7 +19,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
-from rekindle.errors.debug_settings import settings
+from rekindle.errors.debug_settings import passes_that_ran, settings
 from rekindle.errors.log import GRAPH_UPDATE
 from rekindle.ir.graph import Node
 from rekindle.ir.text.printer import print_head
@@ -35,6 +35,7 @@ class ChangeCounter:
     @contextmanager
     def attributed_to(self, name: str) -> Iterator[None]:
         """Within, changes are those of the pass ``name``."""
+        passes_that_ran.add(name)
         token = _CURRENT.set((self, name))
         try:
             yield

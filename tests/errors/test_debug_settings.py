@@ -105,6 +105,14 @@ def test_the_log_goes_to_stderr(tmp_path: Path) -> None:
     )
 
 
+def test_names_of_no_pass_are_told_at_the_end(tmp_path: Path) -> None:
+    _, errors = run(tmp_path, PYTORCH_JIT_LOG_LEVEL="partial_evalution", PYTORCH_JIT_OPT_LIMIT="no_such=3:inlining=9")
+    assert (
+        "RuntimeWarning: PYTORCH_JIT_LOG_LEVEL names 'partial_evalution', and no pass of that name ran (did you mean "
+        "'partial_evaluation'?); PYTORCH_JIT_OPT_LIMIT names 'no_such', and no pass of that name ran\n"
+    ) in errors
+
+
 def test_limits_hold(tmp_path: Path) -> None:
     output, errors = run(tmp_path, PYTORCH_JIT_OPT_LIMIT="partial_evaluation=1:inlining=0")
     assert errors == ""
