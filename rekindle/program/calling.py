@@ -47,9 +47,15 @@ def check_parts(owner: object) -> None:
         if part is not owner and has_late_hooks(part):
             raise RuntimeError(
                 f"the part '{path}' of the compiled module has a hook that was registered after compiling, which "
-                "compiled code does not run\n"
-                "Hint: register it before the module is compiled, or remove it: handle.remove()"
+                f"compiled code does not run\nHint: {_instead(part)}"
             )
+
+
+def _instead(part: torch.nn.Module) -> str:
+    """What to do instead of registering a hook on a part of a compiled module."""
+    if any(cls.__name__ == "FSDPModule" for cls in type(part).__mro__):
+        return "fully_shard the compiled module as a whole, or compile its parts one by one and shard each"
+    return "register it before the module is compiled, or remove it: handle.remove()"
 
 
 def call(record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -92,6 +92,12 @@ def refusals() -> list[str]:
             rekindle.script(module)
         except rekindle.RekindleError as error:
             found.append(str(error).splitlines()[0])
+    whole: Any = rekindle.script(nn.Sequential(nn.Linear(2, 2)))
+    fully_shard(whole[0])
+    try:
+        whole(torch.ones(1, 2))
+    except RuntimeError as error:
+        found.append(str(error).splitlines()[1])
     return found
 
 
@@ -102,6 +108,7 @@ REFUSALS = [
         "the module 'Linear' has hooks of torch.distributed (parallelize_module, distribute_module), which only Python "
         "can run"
     ),
+    "Hint: fully_shard the compiled module as a whole, or compile its parts one by one and shard each",
 ]
 
 

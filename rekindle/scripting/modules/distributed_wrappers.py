@@ -35,7 +35,7 @@ def check_not_distributed(module: torch.nn.Module) -> None:
             )
         if cls.__name__ in _WRAPPERS:
             raise NotScriptableError(f"a {cls.__name__} can only be run by Python", hint=_WRAPPERS[cls.__name__])
-    if any(_is_of_distributed(hook) for table in _HOOKS for hook in vars(module)[table].values()):
+    if any(_is_of_distributed(hook) for table in _HOOKS for hook in vars(module).get(table, {}).values()):
         raise NotScriptableError(
             f"the module '{type(module).__name__}' has hooks of torch.distributed (parallelize_module, "
             "distribute_module), which only Python can run",
