@@ -104,6 +104,8 @@ def page() -> str:
         ("Known gaps of archives", KNOWN_ARCHIVE_GAPS),
     ]
     for title, found in sections:
+        if not any(found.values()):
+            continue
         lines += ["", f"## {title}", "", "| program | part | why |", "| --- | --- | --- |"]
         for name, parts in sorted(found.items()):
             lines += [f"| `{name}` | {part} | {_cell(why)} |" for part, why in parts.items()]
