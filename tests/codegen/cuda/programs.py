@@ -132,6 +132,7 @@ CASES: Final[list[tuple[Callable[..., Any], Arguments, list[str]]]] = [
     ),
     (both_directions, lambda: (floats(33, 64),), ["scalar 2x32x16", "registers1 5x32x8"]),
     (taken, lambda: (torch.tensor([3, -1, 0]), floats(10, 64)), ["vector 1x256"]),
+    (taken, lambda: (torch.tensor([3, -1, 1]), floats(10, 66)[:, :64]), ["scalar 1x256"]),
     (joined, lambda: (floats(8, 12), floats(8, 4)), ["vector 1x256", "vector 1x256", "vector 1x256"]),
 ]
 """Programs, what they are called with, and the functions that are launched on how many blocks of how many threads."""
