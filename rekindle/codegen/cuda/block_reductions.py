@@ -78,11 +78,24 @@ def reduce_columns(fold: ReductionWriter, value: str, width: int, height: int) -
 
 
 def shared_array(f: FunctionBuilder, scalar: ScalarType, lanes: int, length: int) -> str:
-    """An array of vectors in the memory that the threads of a block share."""
-    name = f"@shared_{len(f.module.definitions)}_{f.name()}"
-    type = vector(memory_type(scalar), lanes)
-    f.module.definitions.append(f"{name} = internal addrspace(3) global [{length} x {type}] undef, align 16")
-    return name
+    """Return an array of ``length`` vectors in the memory that the threads of a block share.
+
+    All reductions of a function have the same memory, of which a block has 48 KiB: each waits at a barrier before it
+    writes, so that no thread still reads what an earlier one left.
+    """
+    f.shared_bytes = max(f.shared_bytes, length * lanes * scalar.size)
+    return _shared_memory(f)
+
+
+def define_shared_memory(f: FunctionBuilder) -> None:
+    """Define the shared memory of a function that has been written, if it needs any."""
+    if f.shared_bytes:
+        array = f"internal addrspace(3) global [{f.shared_bytes} x i8] undef, align 16"
+        f.module.definitions.append(f"{_shared_memory(f)} = {array}")
+
+
+def _shared_memory(f: FunctionBuilder) -> str:
+    return f"@shared_{f.symbol}"
 
 
 def store_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, value: str, array: str, index: str) -> None:

@@ -169,3 +169,14 @@ def test_other_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_device.cache_clear()
     with pytest.raises(Unsupported, match=r"^a GPU of another vendor than NVIDIA$"):
         cuda_device(0)
+
+
+def test_reductions_of_a_function_have_the_same_shared_memory() -> None:
+    """A block has 48 KiB of it, of which the sums of 4 by 512 columns of bfloat16 would need 64."""
+
+    def sums(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+        return a.sum(0) + b.sum(0) * 2 + c.sum(0) * 3 + d.sum(0) * 4
+
+    text = ptx_of(module_of(sums, *[floats(4, 8).bfloat16()] * 4).for_gpu(), ptx_target((8, 0), 12000), None)
+    sizes = dict(re.findall(r"\.shared \.align \d+ \.b8 (\w+)\[(\d+)\]", text))
+    assert sizes["shared_nest0_vector"] == sizes["shared_nest0_split_vector"] == str(512 * 8 * 4)
