@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.codegen.cuda.geometry import VECTOR_BYTES
 from rekindle.codegen.cuda.thread_ir import WARP
 from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.reductions import ReductionWriter, identity_element
@@ -90,7 +91,7 @@ def shared_array(f: FunctionBuilder, scalar: ScalarType, lanes: int, length: int
 def define_shared_memory(f: FunctionBuilder) -> None:
     """Define the shared memory of a function that has been written, if it needs any."""
     if f.shared_bytes:
-        array = f"internal addrspace(3) global [{f.shared_bytes} x i8] undef, align 16"
+        array = f"internal addrspace(3) global [{f.shared_bytes} x i8] undef, align {VECTOR_BYTES}"
         f.module.definitions.append(f"{_shared_memory(f)} = {array}")
 
 
@@ -104,15 +105,19 @@ def store_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, value: str,
     if scalar is BOOL:
         value = f.emit_value(f"zext {vector('i1', lanes)} {value} to {type}")
     place = f.emit_value(f"getelementptr {type}, ptr addrspace(3) {array}, i64 {index}")
-    f.emit(f"store {type} {value}, ptr addrspace(3) {place}")
+    f.emit(f"store {type} {value}, ptr addrspace(3) {place}, align {_alignment(scalar, lanes)}")
 
 
 def load_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, array: str, index: str) -> str:
     """Read one vector of a shared array."""
     type = vector(memory_type(scalar), lanes)
     place = f.emit_value(f"getelementptr {type}, ptr addrspace(3) {array}, i64 {index}")
-    value = f.emit_value(f"load {type}, ptr addrspace(3) {place}")
+    value = f.emit_value(f"load {type}, ptr addrspace(3) {place}, align {_alignment(scalar, lanes)}")
     return f.emit_value(f"icmp ne {type} {value}, zeroinitializer") if scalar is BOOL else value
+
+
+def _alignment(scalar: ScalarType, lanes: int) -> int:
+    return min(scalar.size * lanes, VECTOR_BYTES)
 
 
 def _reduce_warp(fold: ReductionWriter, value: str) -> str:
