@@ -76,6 +76,8 @@ class FusionExecutor(PatchableOperation):
         self.graph = graph
         self.name = name
         self.launches: dict[Hashable, KernelLaunch | None] = {}
+        self._declined: set[Hashable] = set()
+        """The keys of launches that a GPU would be used too little by."""
         self.recipes: list[GuardedKernel] = []
         self.failures: list[str] = []
         self.fallbacks: dict[str, int] = {}
@@ -134,9 +136,10 @@ class FusionExecutor(PatchableOperation):
                 why = DECLINED if found is KernelStatus.DECLINED else OUT_OF_BOUNDS
                 if found is KernelStatus.DECLINED:
                     self.launches[key] = None
+                    self._declined.add(key)
                 self.fallbacks[why] = self.fallbacks.get(why, 0) + 1
                 return self._operators(*inputs)
-            why = NO_KERNEL
+            why = DECLINED if key in self._declined else NO_KERNEL
             if self.has_given_up:
                 self.patch_call_sites(self._fallback())
             if self._has_products:
@@ -214,7 +217,9 @@ class FusionExecutor(PatchableOperation):
                 return None
             launch = self._first_launch(layouts, device)
         while len(self.launches) >= MAX_LAUNCHES:
-            self.launches.pop(next(iter(self.launches)), None)
+            oldest = next(iter(self.launches))
+            self.launches.pop(oldest, None)
+            self._declined.discard(oldest)
         self.launches[key] = launch
         return launch
 

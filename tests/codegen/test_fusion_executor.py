@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 import rekindle.ops
 import rekindle.runtime.executor
 from rekindle.codegen import fusion_executor
+from rekindle.codegen.compiled_kernels import KernelLaunch, KernelStatus
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.fusion_executor import MAX_LAUNCHES, FusionExecutor, group_of
 from rekindle.codegen.llvm import call_sites
@@ -231,6 +232,15 @@ def test_large_activations_that_onednn_computes_faster() -> None:
         (group,) = (group for part in rekindle.report(f).parts for group in part.groups)
         assert len(group.kernels) == 1
         assert group.fallbacks["no kernel can be made for such inputs"] == 3
+
+
+def test_a_launch_that_declines_says_so_in_each_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As launches on a GPU of rows that are too few."""
+    monkeypatch.setattr(KernelLaunch, "__call__", lambda _self, _inputs: KernelStatus.DECLINED)
+    group, x = chain(), torch.randn(5)
+    for _ in range(3):
+        assert torch.equal(group(x, x), expected(x, x))
+    assert group.fallbacks == {fusion_executor.DECLINED: 3}
 
 
 def exact_gelu(x: torch.Tensor) -> torch.Tensor:

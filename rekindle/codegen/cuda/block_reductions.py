@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rekindle.codegen.cuda.geometry import VECTOR_BYTES
 from rekindle.codegen.cuda.thread_ir import WARP
 from rekindle.codegen.emission.ir_builder import FunctionBuilder
 from rekindle.codegen.emission.reductions import ReductionWriter, identity_element
@@ -78,11 +79,24 @@ def reduce_columns(fold: ReductionWriter, value: str, width: int, height: int) -
 
 
 def shared_array(f: FunctionBuilder, scalar: ScalarType, lanes: int, length: int) -> str:
-    """An array of vectors in the memory that the threads of a block share."""
-    name = f"@shared_{len(f.module.definitions)}_{f.name()}"
-    type = vector(memory_type(scalar), lanes)
-    f.module.definitions.append(f"{name} = internal addrspace(3) global [{length} x {type}] undef, align 16")
-    return name
+    """Return an array of ``length`` vectors in the memory that the threads of a block share.
+
+    All reductions of a function have the same memory, of which a block has 48 KiB: each waits at a barrier before it
+    writes, so that no thread still reads what an earlier one left.
+    """
+    f.shared_bytes = max(f.shared_bytes, length * lanes * scalar.size)
+    return _shared_memory(f)
+
+
+def define_shared_memory(f: FunctionBuilder) -> None:
+    """Define the shared memory of a function that has been written, if it needs any."""
+    if f.shared_bytes:
+        array = f"internal addrspace(3) global [{f.shared_bytes} x i8] undef, align {VECTOR_BYTES}"
+        f.module.definitions.append(f"{_shared_memory(f)} = {array}")
+
+
+def _shared_memory(f: FunctionBuilder) -> str:
+    return f"@shared_{f.symbol}"
 
 
 def store_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, value: str, array: str, index: str) -> None:
@@ -91,15 +105,19 @@ def store_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, value: str,
     if scalar is BOOL:
         value = f.emit_value(f"zext {vector('i1', lanes)} {value} to {type}")
     place = f.emit_value(f"getelementptr {type}, ptr addrspace(3) {array}, i64 {index}")
-    f.emit(f"store {type} {value}, ptr addrspace(3) {place}")
+    f.emit(f"store {type} {value}, ptr addrspace(3) {place}, align {_alignment(scalar, lanes)}")
 
 
 def load_shared(f: FunctionBuilder, scalar: ScalarType, lanes: int, array: str, index: str) -> str:
     """Read one vector of a shared array."""
     type = vector(memory_type(scalar), lanes)
     place = f.emit_value(f"getelementptr {type}, ptr addrspace(3) {array}, i64 {index}")
-    value = f.emit_value(f"load {type}, ptr addrspace(3) {place}")
+    value = f.emit_value(f"load {type}, ptr addrspace(3) {place}, align {_alignment(scalar, lanes)}")
     return f.emit_value(f"icmp ne {type} {value}, zeroinitializer") if scalar is BOOL else value
+
+
+def _alignment(scalar: ScalarType, lanes: int) -> int:
+    return min(scalar.size * lanes, VECTOR_BYTES)
 
 
 def _reduce_warp(fold: ReductionWriter, value: str) -> str:

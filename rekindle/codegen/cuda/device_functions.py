@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rekindle.codegen.cuda.block_reductions import thread_index
+from rekindle.codegen.cuda.block_reductions import define_shared_memory, thread_index
 from rekindle.codegen.cuda.geometry import parameters_of, vector_lanes
 from rekindle.codegen.emission.ir_builder import ModuleBuilder
 from rekindle.codegen.emission.loop_control import Bases
@@ -34,11 +34,12 @@ class DeviceFunctions:
         w = NestWriter(
             self.module, self.kernel, self.nest, self.number, self.first, self.machine, lanes, is_aligned=lanes > 1
         )
+        name = w.f.symbol = f"nest{self.number}_{variant}"
         write(w)
         w.f.emit("br label %exit")
         w.f.label("exit")
         w.f.emit("ret void")
-        name = f"nest{self.number}_{variant}"
+        define_shared_memory(w.f)
         head = f"define KERNEL void @{name}({parameters_of(self.kernel)}{parameters}) {{"
         self.module.definitions.append("\n".join([head, "entry:", *w.walks.variables, *w.f.lines, "}"]))
         self.module.most_threads[name] = threads

@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import torch
@@ -18,7 +19,7 @@ from rekindle.codegen.cuda.machine import CudaMachine
 from rekindle.codegen.cuda.modules import DeviceModule
 from rekindle.codegen.cuda.ptx import MIN_CAPABILITY, ptx_of, ptx_target
 from rekindle.codegen.emission.machines import Machine
-from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.library import versions
 from rekindle.codegen.llvm.symbols import find
 from rekindle.codegen.loop_ir.builder import Unsupported
@@ -97,7 +98,7 @@ class CudaDevice:
         target, driver = ptx_target(self.capability, self._driver.version), self._driver.version
         library = find_libdevice()
         text = module.for_gpu()
-        parts = [versions(), str(self.capability), str(target), str(driver), str(library), text]
+        parts = [versions(), generator_state(), str(self.capability), str(target), str(driver), _state(library), text]
         key, disk = json.dumps(parts).encode(), disk_cache()
         image = disk.load(key) if disk is not None else None
         if image is None:
@@ -105,6 +106,14 @@ class CudaDevice:
             if disk is not None:
                 disk.store(key, image)
         return image
+
+
+def _state(library: Path | None) -> str:
+    """Return what changes when another file is installed in place of ``library``."""
+    if library is None:
+        return ""
+    status = library.stat()
+    return f"{library} {status.st_size} {status.st_mtime_ns}"
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, cast
 
 from rekindle.codegen.cuda.geometry import (
     COLUMN_ROWS,
@@ -18,6 +18,7 @@ from rekindle.codegen.cuda.geometry import (
 from rekindle.codegen.cuda.launcher_builder import LauncherBuilder
 from rekindle.codegen.cuda.thread_ir import WARP
 from rekindle.codegen.emission.full_reductions import slots_of
+from rekindle.codegen.emission.nests import expressions_of
 from rekindle.codegen.emission.reductions import SLOT
 from rekindle.codegen.loop_ir.nodes import AccessStride, LoopNest
 
@@ -78,17 +79,28 @@ class NestLaunch:
         loop = nest.vector_loop
         rest = self._value(f"and i64 {self.sizes[loop]}, {self.lanes - 1}")
         at = self.first + nest.rank
-        for access in nest.accesses:
+        for number, access in enumerate(nest.accesses):
             if access.step is AccessStride.NEXT:
                 place = self._value(f"getelementptr ptr, ptr {self.launcher.pointers}, i64 {access.buffer}")
                 address = self._value(f"ptrtoint ptr {self._value(f'load ptr, ptr {place}')} to i64")
                 words = [self._value(f"add i64 {address}, {self.launcher.parameter(at)}")]
                 words += [self.launcher.parameter(at + 1 + each) for each in range(nest.rank) if each != loop]
                 bits = min(access.scalar.size * self.lanes, VECTOR_BYTES) - 1
+                words += [self.launcher.parameter(each) for each in self._lookup_strides(number)]
                 for word in words:
                     rest = self._value(f"or i64 {rest}, {self._value(f'and i64 {word}, {bits}')}")
             at += 1 + nest.rank
         return f.emit_value(f"icmp eq i64 {rest}, 0")
+
+    def _lookup_strides(self, access: int) -> list[int]:
+        """Return the parameters that hold the strides in bytes by which indices move an access."""
+        given = self.first + self.nest.rank + len(self.nest.accesses) * (1 + self.nest.rank)
+        strides = []
+        for expression in expressions_of(self.nest):
+            if expression.kind == "lookup" and expression.payload == access:
+                *_, stride = expression.operands
+                strides.append(given + cast("int", stride.payload))
+        return strides
 
     def _variant(self, condition: str, name: str, other: str) -> str:
         numbers = self.launcher.numbers

@@ -31,6 +31,10 @@ class FunctionBuilder:
 
     module: ModuleBuilder
     lines: list[str] = field(default_factory=list)
+    symbol: str = ""
+    """The name of the function, where its parts have to know that."""
+    shared_bytes: int = 0
+    """The bytes that the function needs of the memory that the threads of a block of a GPU share."""
     _count: int = 0
 
     def name(self) -> str:

@@ -1,8 +1,8 @@
 """A GPU of the host: the functions of a module run thread by thread, on memory of the CPU.
 
 Each thread of a block is a context of its own (``makecontext``), so that barriers and exchanges within a warp can
-suspend it. Threads run one after the other up to the next such place. The launcher is the real one; the driver's
-functions that it calls are stubs, of which ``cuLaunchKernel`` records the launch and runs it.
+suspend it. Threads run one after the other up to the next such place, in either order. The launcher is the real one;
+the driver's functions that it calls are stubs, of which ``cuLaunchKernel`` records the launch and runs it.
 """
 
 from __future__ import annotations
@@ -216,6 +216,8 @@ class EmulatedDevice:
     has_failed: bool = False
     error: int = 0
     """What launches return instead of running."""
+    is_reversed: bool = False
+    """Whether the last block and the last thread of a block run first: what they read without a barrier is missing."""
     addresses: Mapping[str, int] = field(init=False)
     _functions: dict[int, tuple[NativeCode, str]] = field(default_factory=dict)
     _kept: list[Any] = field(default_factory=list)
@@ -261,9 +263,10 @@ class EmulatedDevice:
         prepare = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, ctypes.c_int64)(code.address("prepare"))
         run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64)(code.address("round"))
         stack = -(-ctypes.addressof(stacks) // 16) * 16
-        for block in range(blocks):
-            for number, thread in enumerate(threads):
-                thread.x, thread.y, thread.threads_x, thread.threads_y = number % x, number // x, x, y
+        step = -1 if self.is_reversed else 1
+        for block in range(blocks)[::step]:
+            for number, (index, thread) in enumerate(zip(range(count)[::step], threads, strict=True)):
+                thread.x, thread.y, thread.threads_x, thread.threads_y = index % x, index // x, x, y
                 thread.block, thread.blocks, thread.done = block, blocks, 0
                 address = ctypes.addressof(threads) + number * ctypes.sizeof(_Thread)
                 prepare(address, code.address(f"run_{name}"), stack + number * STACK, STACK)

@@ -120,6 +120,7 @@ CASES: Final[list[tuple[Callable[..., Any], Arguments, list[str]]]] = [
     (column_sum, lambda: (floats(40, 512), floats(40, 512)), ["vector 4x32x16"]),
     (column_sum, lambda: (floats(1000, 30), floats(1000, 30)), ["split_scalar 16x32x16", "gather 1x256"]),
     (column_sum, lambda: (floats(300, 512), floats(300, 512)), ["split_vector 20x32x16", "gather 2x256"]),
+    (column_sum, lambda: (floats(31, 320).bfloat16(), floats(31, 320).bfloat16()), ["vector 2x32x16"]),
     (two_column_sums, lambda: (floats(150, 12), floats(150, 12)), ["split_vector 3x32x16", "gather 1x256"]),
     (column_softmax, lambda: (floats(50, 70),), ["scalar 3x32x16"]),
     (total, lambda: (floats(3), floats(3)), ["phase0_scalar 1x256", "join0 1x256"]),
@@ -132,6 +133,7 @@ CASES: Final[list[tuple[Callable[..., Any], Arguments, list[str]]]] = [
     ),
     (both_directions, lambda: (floats(33, 64),), ["scalar 2x32x16", "registers1 5x32x8"]),
     (taken, lambda: (torch.tensor([3, -1, 0]), floats(10, 64)), ["vector 1x256"]),
+    (taken, lambda: (torch.tensor([3, -1, 1]), floats(10, 66)[:, :64]), ["scalar 1x256"]),
     (joined, lambda: (floats(8, 12), floats(8, 4)), ["vector 1x256", "vector 1x256", "vector 1x256"]),
 ]
 """Programs, what they are called with, and the functions that are launched on how many blocks of how many threads."""

@@ -57,10 +57,14 @@ def _lowered(function: Callable[..., Any], *arguments: Any) -> LoweredKernel:
 
 @pytest.mark.parametrize(("function", "arguments", "launches"), CASES)
 def test_programs(function: Callable[..., Any], arguments: Arguments, launches: list[str]) -> None:
-    given, device = arguments(), EmulatedDevice()
-    found = emulated_launch(graph_of(function, *given), list(given), device)
-    torch.testing.assert_close(found, function(*given), check_stride=True)
-    assert [_described(each) for each in device.launches] == launches
+    """Whichever threads run first."""
+    given = arguments()
+    graph, expected = graph_of(function, *given), function(*given)
+    for is_reversed in (False, True):
+        device = EmulatedDevice(is_reversed=is_reversed)
+        found = emulated_launch(graph, list(given), device)
+        torch.testing.assert_close(found, expected, check_stride=True)
+        assert [_described(each) for each in device.launches] == launches
 
 
 @pytest.mark.filterwarnings("ignore:.*degrees of freedom:UserWarning")  # of samples of one number

@@ -21,7 +21,7 @@ from rekindle.codegen.cuda.ptx import PtxTarget, ptx_of, ptx_target
 from rekindle.codegen.layout import Layout
 from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.codegen.lowering import lower
-from tests.codegen.cuda.programs import CASES, Arguments, chain, floats, graph_of, softmax
+from tests.codegen.cuda.programs import CASES, Arguments, chain, floats, graph_of, softmax, total
 
 
 def module_of(function: Callable[..., Any], *arguments: Any, has_libdevice: bool = False) -> DeviceModule:
@@ -156,6 +156,28 @@ def test_devices_without_kernels(driver: Callable[[FakeDriver], None], library: 
         cuda_device(0)
 
 
+def test_machine_code_on_disk_is_that_of_the_libdevice_that_is_installed(
+    driver: Callable[[FakeDriver], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An upgrade of its package leaves another file in the same place."""
+    library, linked = tmp_path / "libdevice.10.bc", list[str]()
+
+    def link(_: devices._Driver, ptx: str) -> bytes:
+        linked.append(ptx)
+        return b"machine code"
+
+    driver(FakeDriver())
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(devices, "find_libdevice", lambda: library)
+    monkeypatch.setattr(devices._Driver, "link", link)
+    module = module_of(total, floats(8), floats(8))
+    for content, links in [(b"one", 1), (b"one", 1), (b"another", 2)]:
+        if not library.exists() or library.read_bytes() != content:
+            library.write_bytes(content)
+        cuda_device(0).load(module)
+        assert len(linked) == links
+
+
 def test_ptx_that_the_driver_refuses(driver: Callable[[FakeDriver], None]) -> None:
     library = FakeDriver(errors={"cuLinkAddData_v2": 218})
     driver(library)
@@ -169,3 +191,14 @@ def test_other_vendors(monkeypatch: pytest.MonkeyPatch) -> None:
     cuda_device.cache_clear()
     with pytest.raises(Unsupported, match=r"^a GPU of another vendor than NVIDIA$"):
         cuda_device(0)
+
+
+def test_reductions_of_a_function_have_the_same_shared_memory() -> None:
+    """A block has 48 KiB of it, of which the sums of 4 by 512 columns of bfloat16 would need 64."""
+
+    def sums(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+        return a.sum(0) + b.sum(0) * 2 + c.sum(0) * 3 + d.sum(0) * 4
+
+    text = ptx_of(module_of(sums, *[floats(4, 8).bfloat16()] * 4).for_gpu(), ptx_target((8, 0), 12000), None)
+    sizes = dict(re.findall(r"\.shared \.align \d+ \.b8 (\w+)\[(\d+)\]", text))
+    assert sizes["shared_nest0_vector"] == sizes["shared_nest0_split_vector"] == str(512 * 8 * 4)
