@@ -54,6 +54,7 @@ NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
 DECLINED: Final = "a kernel would use too little of the GPU"
+NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
 """Why a group ran operator by operator; :attr:`FusionExecutor.failures` tell more of the first."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
@@ -133,7 +134,7 @@ class FusionExecutor(PatchableOperation):
                 found = launch(inputs)
                 if not isinstance(found, KernelStatus):
                     return found
-                why = DECLINED if found is KernelStatus.DECLINED else OUT_OF_BOUNDS
+                why = DECLINED if found is KernelStatus.DECLINED else _failure(launch)
                 if found is KernelStatus.DECLINED:
                     self.launches[key] = None
                     self._declined.add(key)
@@ -268,6 +269,11 @@ def group_of(graph: Graph) -> FusionExecutor | None:
     """What runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
+
+
+def _failure(launch: KernelLaunch) -> str:
+    """Why a launch failed."""
+    return OUT_OF_BOUNDS if launch.kernel.device.type == "cpu" else NOT_LAUNCHED
 
 
 def _taken(*inputs: Any) -> Any:

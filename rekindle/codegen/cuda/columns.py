@@ -10,7 +10,13 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.codegen.cuda.block_reductions import reduce_columns, thread_index
-from rekindle.codegen.cuda.device_functions import DeviceFunctions, begin_folds, leave_unless, loop, thread_of_grid
+from rekindle.codegen.cuda.device_functions import (
+    DeviceFunctions,
+    begin_reductions,
+    global_thread_index,
+    loop,
+    return_unless,
+)
 from rekindle.codegen.cuda.geometry import COLUMN_ROWS, COLUMNS, THREADS, is_splittable
 from rekindle.codegen.emission.loop_control import Bases
 from rekindle.codegen.emission.memory import load_one
@@ -26,22 +32,22 @@ _SHARED: Final = ", ptr %parts, i64 %count"
 
 def add_columns(functions: DeviceFunctions) -> None:
     """Add the functions of such a nest."""
-    functions.add_variants("", COLUMNS * COLUMN_ROWS, _fold_all_rows)
+    functions.add_variants("", COLUMNS * COLUMN_ROWS, _reduce_all_rows)
     if is_splittable(functions.nest):
-        functions.add_variants("split_", COLUMNS * COLUMN_ROWS, _fold_share, _SHARED)
-        functions.add("gather", 1, THREADS, _fold_results, _SHARED)
+        functions.add_variants("split_", COLUMNS * COLUMN_ROWS, _reduce_chunk, _SHARED)
+        functions.add("combine", 1, THREADS, _reduce_partials, _SHARED)
 
 
-def _fold_all_rows(w: NestWriter) -> None:
+def _reduce_all_rows(w: NestWriter) -> None:
     tile, known = _Tile(w, thread_index(w.f, "block")), dict(w.fixed)
     for phase in w.nest.phases:
         folds = tile.fold(phase, known, thread_index(w.f, "thread.y"), tile.rows)
         known.update({fold.reduction.result: value for fold, value in folds})
-    leave_unless(w, tile.is_inside)
+    return_unless(w, tile.is_inside)
     _store_last(w, tile.bases, tile.at, known)
 
 
-def _fold_share(w: NestWriter) -> None:
+def _reduce_chunk(w: NestWriter) -> None:
     f, (phase,) = w.f, w.nest.phases
     block = thread_index(f, "block")
     share, block = f.emit_value(f"urem i64 {block}, %count"), f.emit_value(f"udiv i64 {block}, %count")
@@ -53,7 +59,7 @@ def _fold_share(w: NestWriter) -> None:
     end = f.call("i64", "llvm.umin.i64", ("i64", f.emit_value(f"add i64 {begin}, {each}")), ("i64", tile.rows))
     begin = f.emit_value(f"add i64 {begin}, {thread_index(f, 'thread.y')}")
     folds = tile.fold(phase, dict(w.fixed), begin, end)
-    leave_unless(w, tile.is_inside)
+    return_unless(w, tile.is_inside)
     for number, (fold, value) in enumerate(folds):
         place = _place(w, number, share, tile.row, tile.at, fold)
         type = vector(memory_type(fold.scalar), w.lanes)
@@ -62,14 +68,14 @@ def _fold_share(w: NestWriter) -> None:
         f.emit(f"store {type} {value}, ptr {place}, align {fold.scalar.size}")
 
 
-def _fold_results(w: NestWriter) -> None:
+def _reduce_partials(w: NestWriter) -> None:
     f, nest, (phase,) = w.f, w.nest, w.nest.phases
-    outer, columns, thread = range(nest.vector_loop), w.walks.sizes[nest.vector_loop], thread_of_grid(w)
+    outer, columns, thread = range(nest.vector_loop), w.walks.sizes[nest.vector_loop], global_thread_index(w)
     total = f.emit_value(f"mul i64 {w.walks.product(outer)}, {columns}")
-    leave_unless(w, f.emit_value(f"icmp ult i64 {thread}, {total}"))
+    return_unless(w, f.emit_value(f"icmp ult i64 {thread}, {total}"))
     row, column = f.emit_value(f"udiv i64 {thread}, {columns}"), f.emit_value(f"urem i64 {thread}, {columns}")
     bases = w.walks.moved(w.bases, outer, w.walks.indices(outer, row))
-    folds = begin_folds(w, phase)
+    folds = begin_reductions(w, phase)
 
     def take(share: str) -> None:
         for number, fold in enumerate(folds):
@@ -123,7 +129,7 @@ class _Tile:
         reduce over those threads."""
         w = self.w
         first, *inner_loops = w.nest.reduction_loops
-        folds = begin_folds(w, phase)
+        folds = begin_reductions(w, phase)
         w.write_what_stays(phase, known, self.bases, self.at, None)
         index = w.walks.variable("i64")
 

@@ -54,20 +54,20 @@ class DeviceFunctions:
             self.add(f"{prefix}vector", lanes, threads, write, parameters)
 
 
-def leave_unless(w: NestWriter, condition: str) -> None:
+def return_unless(w: NestWriter, condition: str) -> None:
     """End the function where ``condition`` is false."""
     tag = w.f.name()
     w.f.emit(f"br i1 {condition}, label %stay.{tag}, label %exit")
     w.f.label(f"stay.{tag}")
 
 
-def thread_of_grid(w: NestWriter) -> str:
+def global_thread_index(w: NestWriter) -> str:
     """The number of the thread among those of all blocks."""
     before = w.f.emit_value(f"mul i64 {thread_index(w.f, 'block')}, {thread_index(w.f, 'threads.x')}")
     return w.f.emit_value(f"add i64 {before}, {thread_index(w.f, 'thread.x')}")
 
 
-def begin_folds(w: NestWriter, phase: Phase) -> list[ReductionWriter]:
+def begin_reductions(w: NestWriter, phase: Phase) -> list[ReductionWriter]:
     """Begin the reductions of a phase."""
     folds = [ReductionWriter(w.f, each, w.lanes, w.walks.variable, 1) for each in phase.reductions]
     for fold in folds:
@@ -85,7 +85,7 @@ def loop(w: NestWriter, begin: str, end: str, step: str | int, body: Callable[[s
     w.f.label(f"done.{tag}")
 
 
-def share_vectors(
+def strided_vectors(
     w: NestWriter, phase: Phase, bases: Bases, known: Known, folds: list[ReductionWriter], thread: str, threads: str
 ) -> None:
     """Compute a share of the vectors of the innermost loop: that of ``thread`` of so many ``threads``."""

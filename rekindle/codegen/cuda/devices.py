@@ -29,10 +29,10 @@ DEVICE_TYPE: Final = 1
 
 _OF_DRIVER: Final = ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2")
 _STREAM: Final = "aoti_torch_get_current_cuda_stream"
-_CAPABILITY: Final = (75, 76)
+_COMPUTE_CAPABILITY: Final = (75, 76)
 """The numbers of the attributes that tell a device's compute capability."""
-_PTX_INPUT: Final = 1
-_LOG_BUFFER, _LOG_SIZE = 5, 6
+_JIT_INPUT_PTX: Final = 1
+_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_SIZE = 5, 6
 _LOG_BYTES: Final = 8192
 
 
@@ -131,7 +131,7 @@ def cuda_device(index: int) -> CudaDevice:
         raise Unsupported("a GPU without the libraries of its driver")
     device, context = ctypes.c_int(), ctypes.c_void_p()
     driver.call("cuDeviceGet", ctypes.byref(device), index)
-    capability = driver.attribute(device, _CAPABILITY[0]), driver.attribute(device, _CAPABILITY[1])
+    capability = driver.attribute(device, _COMPUTE_CAPABILITY[0]), driver.attribute(device, _COMPUTE_CAPABILITY[1])
     if capability < MIN_CAPABILITY:
         raise Unsupported(f"a GPU of compute capability {capability[0]}.{capability[1]}; from 8.0 on there are kernels")
     driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
@@ -177,13 +177,13 @@ class _Driver:
     def link(self, ptx: str) -> bytes:
         """Compile PTX to machine code for the device of the current context."""
         log = ctypes.create_string_buffer(_LOG_BYTES)
-        options = (ctypes.c_int * 2)(_LOG_BUFFER, _LOG_SIZE)
+        options = (ctypes.c_int * 2)(_JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_SIZE)
         values = (ctypes.c_void_p * 2)(ctypes.addressof(log), _LOG_BYTES)
         state, image, size, text = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t(), ptx.encode()
         self.call("cuLinkCreate_v2", 2, options, values, ctypes.byref(state))
         try:
             data, length = ctypes.c_char_p(text), ctypes.c_size_t(len(text) + 1)
-            self.call("cuLinkAddData_v2", state, _PTX_INPUT, data, length, b"kernel", 0, None, None)
+            self.call("cuLinkAddData_v2", state, _JIT_INPUT_PTX, data, length, b"kernel", 0, None, None)
             self.call("cuLinkComplete", state, ctypes.byref(image), ctypes.byref(size))
             return ctypes.string_at(image, size.value)
         except Unsupported as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rekindle.codegen.cuda.device_functions import DeviceFunctions, leave_unless, thread_of_grid
+from rekindle.codegen.cuda.device_functions import DeviceFunctions, global_thread_index, return_unless
 from rekindle.codegen.cuda.geometry import THREADS
 from rekindle.codegen.emission.nests import NestWriter
 
@@ -13,11 +13,11 @@ def add_elementwise(functions: DeviceFunctions) -> None:
 
 
 def _compute(w: NestWriter) -> None:
-    f, outer, thread = w.f, range(w.nest.rank - 1), thread_of_grid(w)
+    f, outer, thread = w.f, range(w.nest.rank - 1), global_thread_index(w)
     vectors = f.emit_value(f"udiv i64 {w.walks.sizes[-1]}, {w.lanes}")
     rows = w.walks.product(outer)
     total = vectors if rows == "1" else f.emit_value(f"mul i64 {rows}, {vectors}")
-    leave_unless(w, f.emit_value(f"icmp ult i64 {thread}, {total}"))
+    return_unless(w, f.emit_value(f"icmp ult i64 {thread}, {total}"))
     bases, column = w.bases, thread
     if outer:
         row, column = f.emit_value(f"udiv i64 {thread}, {vectors}"), f.emit_value(f"urem i64 {thread}, {vectors}")

@@ -12,11 +12,11 @@ from typing import Final
 from rekindle.codegen.cuda.block_reductions import reduce_rows, thread_index
 from rekindle.codegen.cuda.device_functions import (
     DeviceFunctions,
-    begin_folds,
-    leave_unless,
+    begin_reductions,
+    global_thread_index,
     loop,
-    share_vectors,
-    thread_of_grid,
+    return_unless,
+    strided_vectors,
 )
 from rekindle.codegen.cuda.geometry import THREADS
 from rekindle.codegen.emission.full_reductions import slots_of
@@ -31,15 +31,15 @@ def add_full_reduction(functions: DeviceFunctions) -> None:
     phases = functions.nest.phases
     last = max((index for index, phase in enumerate(phases) if phase.reductions), default=0)
     for index, phase in enumerate(phases):
-        functions.add_variants(f"phase{index}_", THREADS, partial(_fold_share, index=index), _RESULTS)
+        functions.add_variants(f"phase{index}_", THREADS, partial(_reduce_chunk, index=index), _RESULTS)
         if phase.reductions:
             join = partial(_join, index=index, is_last=index == last)
             functions.add(f"join{index}", 1, THREADS, join, f"{_RESULTS}, i64 %count")
 
 
-def _fold_share(w: NestWriter, index: int) -> None:
+def _reduce_chunk(w: NestWriter, index: int) -> None:
     f, phase = w.f, w.nest.phases[index]
-    known, folds = _known(w, index), begin_folds(w, phase)
+    known, folds = _known(w, index), begin_reductions(w, phase)
     w.write_what_stays(phase, known, w.bases, "0", None)
     *outer, _ = w.nest.reduction_loops
     thread, threads = thread_index(f, "thread.x"), thread_index(f, "threads.x")
@@ -48,21 +48,21 @@ def _fold_share(w: NestWriter, index: int) -> None:
 
         def walk(row: str) -> None:
             bases = w.walks.moved(w.bases, outer, w.walks.indices(outer, row))
-            share_vectors(w, phase, bases, known, folds, thread, threads)
+            strided_vectors(w, phase, bases, known, folds, thread, threads)
 
         loop(w, block, w.walks.product(outer), blocks, walk)
     else:
         all_threads = f.emit_value(f"mul i64 {blocks}, {threads}")
-        share_vectors(w, phase, w.bases, known, folds, thread_of_grid(w), all_threads)
+        strided_vectors(w, phase, w.bases, known, folds, global_thread_index(w), all_threads)
     results = [reduce_rows(fold, fold.end()[0]) for fold in folds]
-    leave_unless(w, f.emit_value(f"icmp eq i64 {thread}, 0"))
+    return_unless(w, f.emit_value(f"icmp eq i64 {thread}, 0"))
     offset = f.emit_value(f"mul i64 {block}, {slots_of(phase) * SLOT}")
     _store_results(folds, results, f.emit_value(f"getelementptr i8, ptr %parts, i64 {offset}"), 0)
 
 
 def _join(w: NestWriter, index: int, is_last: bool) -> None:
     f, phase = w.f, w.nest.phases[index]
-    folds, thread = begin_folds(w, phase), thread_index(f, "thread.x")
+    folds, thread = begin_reductions(w, phase), thread_index(f, "thread.x")
 
     def take(block: str) -> None:
         offset = f.emit_value(f"mul i64 {block}, {slots_of(phase) * SLOT}")
@@ -72,7 +72,7 @@ def _join(w: NestWriter, index: int, is_last: bool) -> None:
 
     loop(w, thread, "%count", thread_index(f, "threads.x"), take)
     results = [reduce_rows(fold, fold.end()[0]) for fold in folds]
-    leave_unless(w, f.emit_value(f"icmp eq i64 {thread}, 0"))
+    return_unless(w, f.emit_value(f"icmp eq i64 {thread}, 0"))
     _store_results(folds, results, "%known", sum(map(slots_of, w.nest.phases[:index])))
     if is_last and w.nest.last:
         known = _known(w, index)

@@ -193,8 +193,8 @@ class NestLaunch:
             split = str(launcher.numbers[f"nest{self.number}_split_scalar"])
         shared = self._value(f"mul i64 {blocks}, {shares}")
         launcher.launch(split, shared, COLUMNS, COLUMN_ROWS, [parts_at, count_at])
-        gather = launcher.numbers[f"nest{self.number}_gather"]
-        launcher.launch(gather, self._ceiling(columns, THREADS), THREADS, 1, [parts_at, count_at])
+        combine = launcher.numbers[f"nest{self.number}_combine"]
+        launcher.launch(combine, self._ceiling(columns, THREADS), THREADS, 1, [parts_at, count_at])
         f.emit(f"br label %launched.{tag}")
         f.label(f"launched.{tag}")
 

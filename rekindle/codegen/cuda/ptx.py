@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rekindle.codegen.llvm.library import LOCK, CodegenError, llvm
+from rekindle.codegen.loop_ir.builder import Unsupported
 
 _TRIPLE: Final = "nvptx64-nvidia-cuda"
 _OF_LIBDEVICE: Final = "__nv_"
@@ -41,11 +42,16 @@ def ptx_of(text: str, target: PtxTarget, libdevice: Path | None) -> str:
 
     Raises:
         CodegenError: LLVM refuses the text.
+        Unsupported: LLVM was built without NVPTX.
     """
     with LOCK:
         _initialize()
         binding = llvm()
-        with binding.Target.from_triple(_TRIPLE).create_target_machine(
+        try:
+            nvptx = binding.Target.from_triple(_TRIPLE)
+        except RuntimeError:
+            raise Unsupported("a GPU, for which this build of LLVM writes no code") from None
+        with nvptx.create_target_machine(
             cpu=target.cpu, features=target.features, opt=_SPEED, reloc="static", codemodel="default"
         ) as machine:
             try:

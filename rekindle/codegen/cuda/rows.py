@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from rekindle.codegen.cuda.block_reductions import reduce_rows, thread_index
-from rekindle.codegen.cuda.device_functions import DeviceFunctions, begin_folds, leave_unless, share_vectors
+from rekindle.codegen.cuda.device_functions import DeviceFunctions, begin_reductions, return_unless, strided_vectors
 from rekindle.codegen.cuda.geometry import MAX_ROW_THREADS, REGISTER_VECTORS, fits_registers, vector_lanes
 from rekindle.codegen.emission.loop_control import Bases
 from rekindle.codegen.emission.memory import spread
@@ -33,11 +33,11 @@ def _loop_over_row(w: NestWriter) -> None:
     *outer, _ = w.nest.reduction_loops
     thread, threads = thread_index(w.f, "thread.x"), thread_index(w.f, "threads.x")
     for phase in w.nest.phases:
-        folds = begin_folds(w, phase)
+        folds = begin_reductions(w, phase)
         w.write_what_stays(phase, known, bases, "0", None)
 
         def walk(inner: Bases, _: str, phase: Phase = phase, folds: list[ReductionWriter] = folds) -> None:
-            share_vectors(w, phase, inner, known, folds, thread, threads)
+            strided_vectors(w, phase, inner, known, folds, thread, threads)
 
         w.walks.nested(outer, bases, walk)
         _reduce(w, folds, known)
@@ -49,7 +49,7 @@ def _keep_row(w: NestWriter, count: int) -> None:
     thread, threads = thread_index(w.f, "thread.x"), thread_index(w.f, "threads.x")
     vectors = [_RegisterVector(w, thread, threads, number) for number in range(count)]
     for phase in w.nest.phases:
-        folds = begin_folds(w, phase)
+        folds = begin_reductions(w, phase)
         w.write_what_stays(phase, known, bases, "0", None)
         for vector in vectors:
             vector.compute(phase, bases, known, folds)
@@ -62,7 +62,7 @@ def _begin_row(w: NestWriter) -> Bases:
     f, kept = w.f, range(w.nest.rank - w.nest.reduction_rank)
     first = f.emit_value(f"mul i64 {thread_index(f, 'block')}, {thread_index(f, 'threads.y')}")
     row = f.emit_value(f"add i64 {first}, {thread_index(f, 'thread.y')}")
-    leave_unless(w, f.emit_value(f"icmp ult i64 {row}, {w.walks.product(kept)}"))
+    return_unless(w, f.emit_value(f"icmp ult i64 {row}, {w.walks.product(kept)}"))
     return w.walks.moved(w.bases, kept, w.walks.indices(kept, row))
 
 
@@ -75,7 +75,7 @@ def _reduce(w: NestWriter, folds: list[ReductionWriter], known: Known) -> None:
 
 def _store_last(w: NestWriter, bases: Bases, known: Known) -> None:
     if w.nest.last:
-        leave_unless(w, w.f.emit_value(f"icmp eq i64 {thread_index(w.f, 'thread.x')}, 0"))
+        return_unless(w, w.f.emit_value(f"icmp eq i64 {thread_index(w.f, 'thread.x')}, 0"))
         w.store_last(bases, known)
 
 

@@ -1,4 +1,4 @@
-"""What kernels of a GPU call of their machine, as functions in LLVM IR: coordinates, exchange in a warp, barriers.
+"""The intrinsics of GPU kernels, as functions in LLVM IR: thread coordinates, warp shuffles, barriers, assertions.
 
 Kernels are written in terms of these functions alone, so that the same text runs on a host that emulates them.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 WARP: Final = 32
-"""How many threads exchange values without memory."""
+"""The number of threads of a warp, which exchange values by shuffles."""
 
 INTRINSICS: Final = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()

@@ -112,10 +112,10 @@ allocated:
 run:
   %elements = call i64 @most_elements(ptr %layouts, i64 %inputs)
   %many = icmp sge i64 %elements, {unlocked_elements}
-  ; A launch on a GPU takes no time that another thread could use.
+  ; A launch on a GPU waits where the queue of the driver is full.
   %out_word = load i64, ptr %output_layouts
-  %on_cpu = icmp ult i64 %out_word, {device_unit}
-  %is_long = and i1 %many, %on_cpu
+  %on_gpu = icmp uge i64 %out_word, {device_unit}
+  %is_long = or i1 %many, %on_gpu
   br i1 %is_long, label %unlocked, label %locked
 unlocked:
   ; From here on, nothing is read that other threads write: the launch may be evicted, or rebound to other sizes.
