@@ -220,3 +220,30 @@ print(len(count), y.sum().item(), x.grad.sum().item())
     first, second = run(), run()
     assert int(first[0]) > 0
     assert second == ["0", *first[1:]]
+
+
+def small(x: torch.Tensor) -> torch.Tensor:
+    return _halved(x) + _halved(x)
+
+
+def _halved(x: torch.Tensor) -> torch.Tensor:
+    return x * 0.5
+
+
+def of_many_calls(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(3):
+        x = _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x)
+    return x
+
+
+def _eighth(x: torch.Tensor) -> torch.Tensor:
+    return _halved(_halved(_halved(x))) + _halved(_halved(_halved(x)))
+
+
+def test_small_programs_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What counts is how large a program is with the functions that it calls, each as often as it is called."""
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(graph_cache, "_are_passes_watched", lambda: False)
+    graphs = [rekindle.script(program).graph for program in (small, of_many_calls)]
+    found = [graph_cache.GraphCache.of(graph, ()) is not None for graph in graphs]
+    assert found == [False, True]

@@ -16,6 +16,7 @@ import torch
 
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
 from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
+from rekindle.codegen.differentiation_profit import LARGE
 from rekindle.codegen.fusible import is_computed
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
@@ -23,7 +24,7 @@ from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION, RECORDED_FUSION
+from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
 from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (
@@ -52,6 +53,13 @@ class NativeVersions(GraphVersions):
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
+        self._elements = 0
+        """How many elements the largest tensor had when a version was made last."""
+
+    def prepare(self, arguments: Sequence[object]) -> Version:
+        """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`."""
+        self._elements = _elements(arguments)
+        return super().prepare(arguments)
 
     @property
     def versions(self) -> Sequence[Version]:
@@ -68,6 +76,8 @@ class NativeVersions(GraphVersions):
             return self._general_of(self._recording)
         may_record = table is self._recording
         kind = "fused" if not may_record else "last differentiated" if is_last else "differentiated"
+        if may_record and self._elements >= LARGE:
+            kind += " for large tensors"
         graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
@@ -81,7 +91,11 @@ class NativeVersions(GraphVersions):
         if not may_record:
             optimize(graph, FUSION)
             return graph
-        if not optimize(graph, DIFFERENTIATION) and not is_last and not any(map(is_computed, graph.all_nodes())):
+        if (
+            not optimize(graph, differentiation(self._elements))
+            and not is_last
+            and not any(map(is_computed, graph.all_nodes()))
+        ):
             return None
         optimize(graph, RECORDED_FUSION)
         return graph
@@ -106,6 +120,8 @@ class NativeStrategy(SpecializingStrategy):
 
 _WITHOUT_GRADIENT: Final = frozenset({int, float, bool, str, complex, NoneType, torch.dtype, torch.device})
 
+_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
+
 
 def _may_record(arguments: Sequence[object]) -> bool:
     """Whether there may be a gradient to record. It chooses what is faster: each version is right for any call."""
@@ -120,9 +136,14 @@ def _may_record(arguments: Sequence[object]) -> bool:
     return False
 
 
+def _elements(arguments: Sequence[object]) -> int:
+    """How many elements the largest tensor has."""
+    return max([each.numel() for each in arguments if type(each) in _TENSORS], default=0)
+
+
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that make the version of ``record`` for these arguments."""
-    last = (*DIFFERENTIATION, *RECORDED_FUSION) if _may_record(arguments) else FUSION
+    last = (*differentiation(_elements(arguments)), *RECORDED_FUSION) if _may_record(arguments) else FUSION
     return (*pipeline_for(record, arguments), *last)
 
 
