@@ -72,7 +72,7 @@ class GraphCache:
     def of(cls, graph: Graph, passes: Iterable[Pass]) -> GraphCache | None:
         """Return the cache of what ``passes`` make of a function, by its graph; None where that is not kept."""
         disk = disk_cache()
-        if disk is None or _are_passes_watched() or _nodes(graph, MIN_NODES) < MIN_NODES:
+        if disk is None or are_passes_watched() or _nodes(graph, MIN_NODES) < MIN_NODES:
             return None
         try:
             return cls(disk, describe(graph), tuple([each.name for each in passes]))
@@ -109,7 +109,7 @@ class GraphCache:
         return DerivedGraphs(self, self._key())
 
     def _key(self) -> Encoded:
-        return self.program.digest, self.pipeline, _process()
+        return self.program.digest, self.pipeline, process_description()
 
     def encoded(self, graph: Graph) -> Encoded | None:
         """Encode a graph that was made of the function; None where that is impossible."""
@@ -228,7 +228,8 @@ def _nodes(graph: Graph, limit: int) -> int:
     return found
 
 
-def _are_passes_watched() -> bool:
+def are_passes_watched() -> bool:
+    """Return whether somebody wants to see passes run, so that nothing is to be read from disk."""
     debug = settings()
     return bool(debug.levels or debug.limits or debug.verify or has_user_passes())
 
@@ -236,8 +237,8 @@ def _are_passes_watched() -> bool:
 # --------------------------------------------------------------------------------------------------------- the process
 
 
-def _process() -> Encoded:
-    """What optimised graphs depend on besides the program and the call."""
+def process_description() -> Encoded:
+    """Describe what compiled and optimised graphs depend on besides the program and the call."""
     return _environment(), str(torch.get_default_dtype()), str(torch.get_default_device()), torch.get_num_threads()
 
 

@@ -120,7 +120,7 @@ class NativeStrategy(SpecializingStrategy):
 
 _WITHOUT_GRADIENT: Final = frozenset({int, float, bool, str, complex, NoneType, torch.dtype, torch.device})
 
-_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
+_PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 
 
 def _may_record(arguments: Sequence[object]) -> bool:
@@ -138,7 +138,8 @@ def _may_record(arguments: Sequence[object]) -> bool:
 
 def _elements(arguments: Sequence[object]) -> int:
     """How many elements the largest tensor has."""
-    return max([each.numel() for each in arguments if type(each) in _TENSORS], default=0)
+    tensors = [each for each in arguments if isinstance(each, torch.Tensor) and type(each) in _PLAIN_TENSORS]
+    return max([each.numel() for each in tensors], default=0)
 
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:

@@ -18,6 +18,7 @@ from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name, unique_name
 from rekindle.scripting.callables.overloads import Declaration, overloads_of
+from rekindle.scripting.callables.stored_functions import Dependencies, StoredFunction
 from rekindle.scripting.compilation import compile_function
 
 _CACHE = "__rekindle_records__"
@@ -51,7 +52,13 @@ def record_of(function: types.FunctionType) -> GraphFunction:
 
 def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
     def define(record: GraphFunction) -> None:
-        compile_function(record, function, declaration)
+        stored = StoredFunction.of(function, record.basename, records_of) if declaration is None else None
+        if stored is None:
+            compile_function(record, function, declaration)
+        elif not stored.load(record):
+            dependencies = Dependencies(function)
+            compile_function(record, function, observer=dependencies)
+            stored.store(record, dependencies)
 
     return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)
 

@@ -1,0 +1,359 @@
+"""Compiled Python functions on disk, so that a new process need not compile what another one has.
+
+Kept are functions of modules' files that mean the same in every process that finds the same objects under the names
+that they use: no methods, closures, decorators or overloads. A file holds the graph, the schema, and what was found
+under each name, in the order in which the compiler asked::
+
+    ("relu", globals)              a function, by its code, and by the digest of what it was compiled to
+    ("torch", globals)             a module
+    ("tanh", attribute of torch)   a function of PyTorch, by its name
+
+All of it has to be found again. What no such description covers, such as an object of some class, is not kept.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import logging
+import marshal
+import os
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+
+from rekindle.codegen.llvm.disk_cache import DiskCache
+from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.frontend.dialect import DIALECT
+from rekindle.ir.bitcode.digest import MANGLE
+from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.references import PLAIN, Encoded, NotEncodable, References, marshalled
+from rekindle.ir.bitcode.writer import GraphWriter
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
+from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
+from rekindle.program.names import unique_name
+from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
+from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.callables.untyped_parameters import open_parameters
+from rekindle.scripting.resolver import ABSENT
+
+_LOG: Final = logging.getLogger(__name__)
+_FORMAT: Final = 1
+_OURS: Final = "__rekindle_"
+"""Attributes of functions that begin so hold what this process has made of them."""
+_NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_CONSTANTS: Final = (torch.dtype, torch.layout, torch.memory_format, torch.device)
+_LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
+"""The packages whose classes are what their names say."""
+
+
+class NotKept(Exception):
+    """A function depends on what only its process has; the message says on what."""
+
+
+@dataclass(slots=True)
+class Dependencies:
+    """What a function finds under names while it is compiled: ``found`` has the number of the object that has the
+    name as an attribute, or -1 for the function's globals, the name, and a description."""
+
+    function: types.FunctionType
+    found: dict[tuple[int, str], Encoded] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
+    reason: str = ""
+    """Why the function is not kept; empty as long as nothing speaks against it."""
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    def name_is(self, name: str, value: Any) -> None:
+        """Note what a name of the function means."""
+        self._add(-1, name, value)
+
+    def attribute_is(self, owner: Any, name: str, value: Any) -> None:
+        """Note what an attribute holds of an object that was noted before."""
+        number = self._numbers.get(id(owner))
+        if number is None or not isinstance(owner, types.ModuleType):
+            self.refuse(f"the attribute '{name}' of {owner!r}")
+        else:
+            self._add(number, name, value)
+
+    def uses(self, value: Any) -> None:
+        """Note that an object is given a meaning."""
+        if id(value) not in self._numbers:
+            self.refuse(f"the object {value!r}")
+
+    def refuse(self, reason: str) -> None:
+        """Do not keep the function."""
+        self.reason = self.reason or reason
+
+    def _add(self, owner: int, name: str, value: Any) -> None:
+        if self.reason or (owner, name) in self.found:
+            return
+        try:
+            self.found[owner, name] = _describe(value)
+        except NotKept as reason:
+            self.refuse(str(reason))
+            return
+        self._numbers.setdefault(id(value), len(self.objects))
+        self.objects.append(value)
+
+
+def _describe(value: Any) -> Encoded:
+    """Describe an object: equal for what means the same to a program.
+
+    Raises:
+        NotKept: there is more to it than can be described.
+    """
+    if value is ABSENT:
+        return ("absent",)
+    if type(value) in PLAIN or isinstance(value, _CONSTANTS):
+        return "constant", type(value).__name__, repr(value)
+    if isinstance(value, types.ModuleType):
+        return "module", value.__name__
+    if isinstance(value, types.FunctionType):
+        return "function", *_function(value)
+    if isinstance(value, _NAMED):
+        return "builtin", type(value).__name__, str(value.__module__), value.__qualname__
+    if isinstance(value, OpOverloadPacket):
+        return "operator", value._qualified_op_name
+    if isinstance(value, OpOverload):
+        return "operator", value.name()
+    if isinstance(value, type):
+        is_exception = issubclass(value, BaseException)
+        if is_exception or value.__module__.partition(".")[0] in _LIBRARIES:
+            return "exception" if is_exception else "class", value.__module__, value.__qualname__
+    if type(value).__module__ == "typing":
+        return "annotation", repr(value), isinstance(value, typing.TypeVar)
+    raise NotKept(f"an object of the class {type(value).__qualname__}")
+
+
+def _function(function: types.FunctionType) -> Encoded:
+    """Describe a function by its code and what else Python holds with it.
+
+    Raises:
+        NotKept: it is not from a file, or was changed.
+    """
+    code = function.__code__
+    try:
+        status = os.stat(code.co_filename)
+    except OSError:
+        raise NotKept(f"the function '{function.__qualname__}', which has no file") from None
+    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
+    held = {name: value for name, value in vars(function).items() if not name.startswith(_OURS)}
+    kept = tuple([_plain(value) for value in (*defaults, *held.values())])
+    return (
+        *(function.__module__, function.__qualname__, status.st_mtime_ns, status.st_size),
+        hashlib.sha256(marshal.dumps(code, 2)).digest(),
+        *(kept, tuple(held), tuple(function.__kwdefaults__ or ()), repr(annotations_of(function))),
+    )
+
+
+def _plain(value: Any) -> Encoded:
+    if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
+        return type(value).__qualname__, repr(value)
+    if isinstance(value, tuple):
+        return tuple(map(_plain, value))
+    if isinstance(value, types.FunctionType):
+        return "function", value.__module__, value.__qualname__, hashlib.sha256(value.__code__.co_code).digest()
+    raise NotKept(f"a function with an object of the class {type(value).__qualname__}")
+
+
+# ---------------------------------------------------------------------------------------------------------- on disk
+
+
+@dataclass(slots=True)
+class StoredFunction:
+    """A Python function as it is, or may be, on disk. ``records`` gives those of another one."""
+
+    disk: DiskCache
+    key: bytes
+    function: types.FunctionType
+    records: Callable[[types.FunctionType], Sequence[GraphFunction]]
+
+    @classmethod
+    def of(
+        cls, function: types.FunctionType, name: str, records: Callable[[types.FunctionType], Sequence[GraphFunction]]
+    ) -> StoredFunction | None:
+        """Return where ``function``, compiled under this name, is kept; None if it is not."""
+        disk = disk_cache()
+        if disk is None or are_passes_watched() or function.__closure__ or "__wrapped__" in vars(function):
+            return None
+        if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__ or open_parameters(function):
+            return None
+        try:
+            described = _function(function)
+        except NotKept as reason:
+            _LOG.debug("'%s' is not kept on disk: %s", name, reason)
+            return None
+        key = (_FORMAT, "function", process_description(), DIALECT.tensors_as_numbers, name, described)
+        return cls(disk, marshalled(key), function, records)
+
+    def load(self, record: GraphFunction) -> bool:
+        """Define ``record`` by what is on disk; returns whether there is something that holds here."""
+        payload = self.disk.load(self.key)
+        if payload is None:
+            return False
+        found, callees, library, definition = marshal.loads(payload)
+        objects = self._objects(found)
+        if objects is None:
+            return False
+        references = References()
+        for place, index, digest in callees:
+            records = self.records(objects[place])
+            if index >= len(records):
+                return False
+            records[index].ensure_defined()
+            if records[index].digest != digest:
+                return False
+            references.add(records[index])
+        try:
+            others = References()
+            for name, library_name, content in library:
+                function = _library_function(name, library_name, content, others)
+                others.add(function)
+                references.add(function)
+            graph, schema = _decoded(definition, references)
+        except NotEncodable as reason:
+            _LOG.info("'%s' is not read from disk: %s", record.name, reason)
+            return False
+        record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
+        record.define(graph, schema)
+        record.digest = hashlib.sha256(self.key + payload).digest()
+        return True
+
+    def _objects(self, found: Encoded) -> list[Any] | None:
+        """Return what is found under the names; None if it is not what was found when the function was kept."""
+        objects: list[Any] = []
+        names = self.function.__globals__
+        for owner, name, description in found:
+            value = names.get(name, ABSENT) if owner < 0 else getattr(objects[owner], name, ABSENT)
+            try:
+                if _describe(value) != description:
+                    return None
+            except NotKept:
+                return None
+            if isinstance(value, type) and issubclass(value, BaseException):
+                EXCEPTION_CLASSES.setdefault(_exception_name(value), value)
+            objects.append(value)
+        return objects
+
+    def store(self, record: GraphFunction, dependencies: Dependencies) -> None:
+        """Keep what ``record`` was compiled to, if that is possible."""
+        try:
+            payload = self._payload(record, dependencies)
+        except (NotKept, NotEncodable) as reason:
+            _LOG.debug("'%s' is not kept on disk: %s", record.name, reason)
+            return
+        if self.disk.store(self.key, payload):
+            record.digest = hashlib.sha256(self.key + payload).digest()
+
+    def _payload(self, record: GraphFunction, dependencies: Dependencies) -> bytes:
+        if dependencies.reason:
+            raise NotKept(dependencies.reason)
+        graph, schema = (
+            record._graph,
+            record._schema,
+        )  # the properties take a function that is being defined for recursive
+        if graph is None or schema is None or record.is_recursive or record.relies_on or record.result is not None:
+            raise NotKept("a type that may become wider")
+        references = References()
+        callees: list[Encoded] = []
+        for place, item in enumerate(dependencies.objects):
+            if not isinstance(item, types.FunctionType):
+                continue
+            for index, callee in enumerate(self.records(item)):
+                if callee.is_defined and references.find(callee) is None:
+                    if not callee.digest:
+                        raise NotKept(f"the function '{callee.name}'")
+                    references.add(callee)
+                    callees.append((place, index, callee.digest))
+        library: list[Encoded] = []
+        others = References()
+        for each in _library_functions(graph):
+            library.append((each.name, each.library_name, _encoded(each.graph, each.schema, others)))
+            others.add(each)
+            references.add(each)
+        found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
+        return marshalled((found, tuple(callees), tuple(library), _encoded(graph, schema, references)))
+
+
+def _exception_name(cls: type) -> str:
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+# ------------------------------------------------------------------------------------------- functions of the library
+
+
+def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = None) -> Sequence[GraphFunction]:
+    """The functions of the frontend's library that a graph calls, each after those that it calls."""
+    found = {} if found is None else found
+    for node in graph.all_nodes():
+        callee = called_function(node)
+        if callee is not None and callee.library_name and callee not in found:
+            if callee.is_recursive:
+                raise NotKept(f"the function '{callee.name}', which calls itself")
+            _library_functions(callee.graph, found)
+            found[callee] = None
+    return list(found)
+
+
+_LOADED: Final[dict[tuple[str, Encoded, tuple[int, ...]], GraphFunction]] = {}
+"""The functions of the library that were read, by their names, contents, and what they refer to."""
+
+
+def _library_function(name: str, library_name: str, content: Encoded, references: References) -> GraphFunction:
+    key = library_name, content, tuple(map(id, references.objects))
+    if key not in _LOADED:
+        made = GraphFunction(unique_name(MANGLE.sub("", name)), library_name=library_name)
+        made.define(*_decoded(content, references))
+        _LOADED[key] = made
+    return _LOADED[key]
+
+
+# ------------------------------------------------------------------------------------------------------------ encoding
+
+
+def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
+    """Encode the graph and the schema of a function.
+
+    Raises:
+        NotKept: the schema has what those of functions do not have.
+        NotEncodable: the graph holds something that can be neither written nor referred to.
+    """
+    if schema.is_vararg or schema.is_varret or schema.overload:
+        raise NotKept("a schema with more than arguments")
+    writer = GraphWriter(references)
+    number = writer.add(graph)
+    parts = [tuple([_encoded_argument(each, writer) for each in part]) for part in (schema.arguments, schema.returns)]
+    return marshalled(writer.bundle()), number, schema.name, *parts
+
+
+def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
+    if argument.alias is not None or argument.spelling or argument.default_spelling:
+        raise NotKept("a schema of an operator")
+    default = () if argument.default is MISSING else (writer.constant(argument.default),)
+    type = writer.type(argument.type)
+    return argument.name, type, default, argument.kwarg_only, argument.size, argument.assumed
+
+
+def _decoded(encoded: Encoded, references: References) -> tuple[Graph, FunctionSchema]:
+    """Decode a graph and a schema.
+
+    Raises:
+        NotEncodable: the graph calls an operator that is not known.
+    """
+    bundle, number, name, arguments, returns = encoded
+    reader = GraphReader(marshal.loads(bundle), references)
+    takes, gives = [tuple([_decoded_argument(each, reader) for each in part]) for part in (arguments, returns)]
+    return reader.graph(number), FunctionSchema(name, "", takes, gives)
+
+
+def _decoded_argument(encoded: Encoded, reader: GraphReader) -> Argument:
+    name, type, default, kwarg_only, size, assumed = encoded
+    value = reader.constant(default[0]) if default else MISSING
+    return Argument(name, reader.type(type), value, kwarg_only, None, size, assumed=assumed)
