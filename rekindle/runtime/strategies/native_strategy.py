@@ -22,6 +22,7 @@ from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.types import ClassType, DictType, ListType, TupleType
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
@@ -50,6 +51,8 @@ class NativeVersions(GraphVersions):
         stored: GraphCache | None = None,
     ) -> None:
         super().__init__(record, budget, evaluation, general, stored)
+        self._takes_containers = any(isinstance(value.type, _CONTAINERS) for value in record.graph.inputs)
+        """Whether :func:`_may_record` is true of all arguments: methods of modules take the module."""
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
@@ -67,7 +70,8 @@ class NativeVersions(GraphVersions):
         return list(dict.fromkeys([*self._recording.versions, *self._table.versions]))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
-        return self._recording if _may_record(arguments) else self._table
+        may_record = torch.is_grad_enabled() if self._takes_containers else _may_record(arguments)
+        return self._recording if may_record else self._table
 
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
         started = time.perf_counter()
@@ -117,6 +121,9 @@ class NativeStrategy(SpecializingStrategy):
 
     versions_of = NativeVersions
 
+
+_CONTAINERS: Final = (ClassType, ListType, DictType, TupleType)
+"""The types of arguments of which nothing is known but that they hold others."""
 
 _WITHOUT_GRADIENT: Final = frozenset({int, float, bool, str, complex, NoneType, torch.dtype, torch.device})
 
