@@ -200,7 +200,6 @@ REFUSED = """
         return scaled
 
     closure = _scaled(2.0)
-    calls_closure_function = _scaled(3.0)
 
     def of_tuple(x: torch.Tensor) -> torch.Tensor:
         return Pair(x, x).a
@@ -225,6 +224,23 @@ def test_what_only_one_process_has_is_not_kept(name: str, compiled: Compiled, tm
         function = getattr(made, name)
         torch.testing.assert_close(rekindle.script(function)(x), function(x))
     assert compiled.count(function.__name__) == 2
+
+
+def test_functions_with_the_same_code_and_other_variables(compiled: Compiled, tmp_path: Path) -> None:
+    """The functions that PyTorch dispatches by a boolean differ in what they close over."""
+    text = """
+        import torch.nn.functional as F
+        POOL = F.max_pool2d
+
+        def outer(x: torch.Tensor) -> torch.Tensor:
+            return POOL(F._max_pool2d(F._max_pool3d(x, 1), 1), 2)
+    """
+    x = torch.randn(2, 4, 4, 4)
+    made = module_of(tmp_path / "pools.py", text)
+    torch.testing.assert_close(rekindle.script(made.outer)(x), F.max_pool2d(x, 2))
+    made = module_of(tmp_path / "pools.py", text)
+    made.POOL = F.max_pool3d
+    torch.testing.assert_close(rekindle.script(made.outer)(x), F.max_pool3d(x, 2))
 
 
 def test_custom_exceptions_are_known(compiled: Compiled, tmp_path: Path) -> None:

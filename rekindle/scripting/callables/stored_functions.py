@@ -42,7 +42,7 @@ from rekindle.program.names import unique_name
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.untyped_parameters import open_parameters
-from rekindle.scripting.resolver import ABSENT
+from rekindle.scripting.resolver import ABSENT, closure_of
 
 _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = 1
@@ -143,21 +143,30 @@ def _function(function: types.FunctionType) -> Encoded:
         status = os.stat(code.co_filename)
     except OSError:
         raise NotKept(f"the function '{function.__qualname__}', which has no file") from None
-    defaults = (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values())
     held = {name: value for name, value in vars(function).items() if not name.startswith(_OURS)}
-    kept = tuple([_plain(value) for value in (*defaults, *held.values())])
+    parts = (function.__defaults__, function.__kwdefaults__, held, closure_of(function))
+    annotations = repr(annotations_of(function))
+    if " at 0x" in annotations:
+        raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
     return (
-        *(function.__module__, function.__qualname__, status.st_mtime_ns, status.st_size),
+        *(str(function.__module__), function.__name__, function.__qualname__, status.st_mtime_ns, status.st_size),
         hashlib.sha256(marshal.dumps(code, 2)).digest(),
-        *(kept, tuple(held), tuple(function.__kwdefaults__ or ()), repr(annotations_of(function))),
+        *(tuple(map(_plain, parts)), annotations),
     )
 
 
 def _plain(value: Any) -> Encoded:
+    """Describe what a function holds.
+
+    Raises:
+        NotKept: it is an object of which that is not known.
+    """
     if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
         return type(value).__qualname__, repr(value)
     if isinstance(value, tuple):
         return tuple(map(_plain, value))
+    if isinstance(value, dict):
+        return tuple([(str(name), _plain(each)) for name, each in value.items()])
     if isinstance(value, types.FunctionType):
         return "function", value.__module__, value.__qualname__, hashlib.sha256(value.__code__.co_code).digest()
     raise NotKept(f"a function with an object of the class {type(value).__qualname__}")
