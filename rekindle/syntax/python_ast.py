@@ -25,7 +25,6 @@ from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import ClassDef, Def, Ident, Lambda, Return
 
-
 _DEFINITIONS: Final[WeakKeyDictionary[Callable[..., Any], tuple[CodeType, Def]]] = WeakKeyDictionary()
 """The definitions of functions that were read whole: a method is compiled for each type of module that has it."""
 

@@ -50,9 +50,17 @@ def record_of(function: types.FunctionType) -> GraphFunction:
     return records_of(function)[0]
 
 
+def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
+    """The records that a call of the function may mean: those of both functions, where a boolean chooses one."""
+    dispatch = boolean_dispatch_of(function)
+    if dispatch is None:
+        return records_of(function)
+    return (*records_of(dispatch.if_true), *records_of(dispatch.if_false))
+
+
 def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
     def define(record: GraphFunction) -> None:
-        stored = StoredFunction.of(function, record.basename, records_of) if declaration is None else None
+        stored = StoredFunction.of(function, record.basename, records_called) if declaration is None else None
         if stored is None:
             compile_function(record, function, declaration)
         elif not stored.load(record):

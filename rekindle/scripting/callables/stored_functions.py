@@ -22,7 +22,7 @@ import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
@@ -37,6 +37,7 @@ from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.types import ClassType
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.names import unique_name
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
@@ -48,6 +49,8 @@ _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = 1
 _OURS: Final = "__rekindle_"
 """Attributes of functions that begin so hold what this process has made of them."""
+_OWN_CLASS: Final = "__class__"
+"""What a method with ``super()`` closes over: its class."""
 _NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _CONSTANTS: Final = (torch.dtype, torch.layout, torch.memory_format, torch.device)
 _LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
@@ -116,7 +119,7 @@ def _describe(value: Any) -> Encoded:
     if isinstance(value, types.ModuleType):
         return "module", value.__name__
     if isinstance(value, types.FunctionType):
-        return "function", *_function(value)
+        return "function", *described_function(value)
     if isinstance(value, _NAMED):
         return "builtin", type(value).__name__, str(value.__module__), value.__qualname__
     if isinstance(value, OpOverloadPacket):
@@ -132,7 +135,7 @@ def _describe(value: Any) -> Encoded:
     raise NotKept(f"an object of the class {type(value).__qualname__}")
 
 
-def _function(function: types.FunctionType) -> Encoded:
+def described_function(function: types.FunctionType) -> Encoded:
     """Describe a function by its code and what else Python holds with it.
 
     Raises:
@@ -144,18 +147,19 @@ def _function(function: types.FunctionType) -> Encoded:
     except OSError:
         raise NotKept(f"the function '{function.__qualname__}', which has no file") from None
     held = {name: value for name, value in vars(function).items() if not name.startswith(_OURS)}
-    parts = (function.__defaults__, function.__kwdefaults__, held, closure_of(function))
+    closure = {name: value for name, value in closure_of(function).items() if name != _OWN_CLASS}
+    parts = (function.__defaults__, function.__kwdefaults__, held, closure)
     annotations = repr(annotations_of(function))
     if " at 0x" in annotations:
         raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
     return (
         *(str(function.__module__), function.__name__, function.__qualname__, status.st_mtime_ns, status.st_size),
         hashlib.sha256(marshal.dumps(code, 2)).digest(),
-        *(tuple(map(_plain, parts)), annotations),
+        *(tuple(map(described_value, parts)), annotations),
     )
 
 
-def _plain(value: Any) -> Encoded:
+def described_value(value: Any) -> Encoded:
     """Describe what a function holds.
 
     Raises:
@@ -164,9 +168,11 @@ def _plain(value: Any) -> Encoded:
     if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
         return type(value).__qualname__, repr(value)
     if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+        return tuple(map(described_value, value))
+    if isinstance(value, list):
+        return "list", tuple(map(described_value, value))
     if isinstance(value, dict):
-        return tuple([(str(name), _plain(each)) for name, each in value.items()])
+        return tuple([(str(name), described_value(each)) for name, each in value.items()])
     if isinstance(value, types.FunctionType):
         return "function", value.__module__, value.__qualname__, hashlib.sha256(value.__code__.co_code).digest()
     raise NotKept(f"a function with an object of the class {type(value).__qualname__}")
@@ -175,45 +181,88 @@ def _plain(value: Any) -> Encoded:
 # ---------------------------------------------------------------------------------------------------------- on disk
 
 
+class Owner(Protocol):
+    """What a method belongs to."""
+
+    @property
+    def class_types(self) -> Sequence[ClassType]:
+        """The types that its graph may refer to."""
+
+    @property
+    def functions(self) -> Sequence[types.FunctionType]:
+        """The functions that it may call beside those that it finds by names."""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it is still as the key says."""
+
+    def method(self, number: int, name: str) -> GraphFunction | None:
+        """A method of one of the types; None where there is none."""
+
+
+Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
+
+
 @dataclass(slots=True)
 class StoredFunction:
-    """A Python function as it is, or may be, on disk. ``records`` gives those of another one."""
+    """A Python function as it is, or may be, on disk. ``records`` gives those of another one, ``owner`` is what it is a
+    method of."""
 
     disk: DiskCache
     key: bytes
     function: types.FunctionType
-    records: Callable[[types.FunctionType], Sequence[GraphFunction]]
+    records: Records
+    owner: Owner | None = None
 
     @classmethod
     def of(
-        cls, function: types.FunctionType, name: str, records: Callable[[types.FunctionType], Sequence[GraphFunction]]
+        cls, function: types.FunctionType, name: str, records: Records, *, is_method: bool = False
     ) -> StoredFunction | None:
-        """Return where ``function``, compiled under this name, is kept; None if it is not."""
+        """Return where ``function``, compiled under this name, is kept; None if it is not. Of a method, what it belongs
+        to has still to be told."""
         disk = disk_cache()
-        if disk is None or are_passes_watched() or function.__closure__ or "__wrapped__" in vars(function):
+        if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
+            return None
+        if function.__code__.co_freevars and not (is_method and function.__code__.co_freevars == (_OWN_CLASS,)):
             return None
         if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__ or open_parameters(function):
             return None
         try:
-            described = _function(function)
+            described = described_function(function)
         except NotKept as reason:
             _LOG.debug("'%s' is not kept on disk: %s", name, reason)
             return None
         key = (_FORMAT, "function", process_description(), DIALECT.tensors_as_numbers, name, described)
         return cls(disk, marshalled(key), function, records)
 
+    def note_refusal(self, reason: Exception) -> None:
+        """Log why the function is not kept."""
+        _LOG.debug("'%s' is not kept on disk: %s", self.function.__qualname__, reason)
+
     def load(self, record: GraphFunction) -> bool:
         """Define ``record`` by what is on disk; returns whether there is something that holds here."""
         payload = self.disk.load(self.key)
         if payload is None:
             return False
-        found, callees, library, definition = marshal.loads(payload)
+        found, callees, methods, relied_on, library, definition = marshal.loads(payload)
         objects = self._objects(found)
         if objects is None:
             return False
         references = References()
+        functions: list[Any] = objects
+        if self.owner is not None:
+            functions = [*objects, *self.owner.functions]
+            for type in self.owner.class_types:
+                references.add(type)
+        for number, name, digest in methods:
+            method = None if self.owner is None else self.owner.method(number, name)
+            if method is None:
+                return False
+            method.ensure_defined()
+            if method.digest != digest:
+                return False
         for place, index, digest in callees:
-            records = self.records(objects[place])
+            records = self.records(functions[place])
             if index >= len(records):
                 return False
             records[index].ensure_defined()
@@ -230,6 +279,10 @@ class StoredFunction:
         except NotEncodable as reason:
             _LOG.info("'%s' is not read from disk: %s", record.name, reason)
             return False
+        if self.owner is not None:
+            if not self.owner.is_unchanged:
+                return False
+            record.relies_on.update((self.owner.class_types[number], name) for number, name in relied_on)
         record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
         record.define(graph, schema)
         record.digest = hashlib.sha256(self.key + payload).digest()
@@ -268,11 +321,21 @@ class StoredFunction:
             record._graph,
             record._schema,
         )  # the properties take a function that is being defined for recursive
-        if graph is None or schema is None or record.is_recursive or record.relies_on or record.result is not None:
-            raise NotKept("a type that may become wider")
+        if graph is None or schema is None or record.is_recursive or record.result is not None:
+            raise NotKept("a result whose type may become wider")
         references = References()
+        functions = dependencies.objects
+        methods: Encoded = ()
+        if self.owner is not None:
+            if not self.owner.is_unchanged:
+                raise NotKept("what is known of its module after it was compiled")
+            functions = [*functions, *self.owner.functions]
+            for type in self.owner.class_types:
+                references.add(type)
+            methods = _called_methods(graph, references)
+        relied_on = tuple([(_number_of(owner, references), name) for owner, name in record.relies_on])
         callees: list[Encoded] = []
-        for place, item in enumerate(dependencies.objects):
+        for place, item in enumerate(functions):
             if not isinstance(item, types.FunctionType):
                 continue
             for index, callee in enumerate(self.records(item)):
@@ -288,11 +351,36 @@ class StoredFunction:
             others.add(each)
             references.add(each)
         found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
-        return marshalled((found, tuple(callees), tuple(library), _encoded(graph, schema, references)))
+        return marshalled(
+            (found, tuple(callees), methods, relied_on, tuple(library), _encoded(graph, schema, references))
+        )
 
 
 def _exception_name(cls: type) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _number_of(owner: object, references: References) -> int:
+    number = references.find(owner) if isinstance(owner, ClassType) else None
+    if number is None:
+        raise NotKept("a result whose type may become wider")
+    return number
+
+
+def _called_methods(graph: Graph, references: References) -> Encoded:
+    """The methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
+
+    Raises:
+        NotKept: one of them is not kept.
+    """
+    found: dict[tuple[int, str], bytes] = {}
+    for node in graph.find_nodes("prim::CallMethod"):
+        callee, name = called_function(node), node.get_string("name")
+        number = references.find(node.inputs[0].type)
+        if callee is None or not callee.digest or number is None:
+            raise NotKept(f"the method '{name}'")
+        found[number, name] = callee.digest
+    return tuple([(number, name, digest) for (number, name), digest in found.items()])
 
 
 # ------------------------------------------------------------------------------------------- functions of the library
