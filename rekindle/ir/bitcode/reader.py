@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange, shared_source
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.bitcode.references import PLAIN, SIMPLE_TYPES, Encoded, NotEncodable, References
 from rekindle.ir.graph import Block, Graph
@@ -137,7 +137,7 @@ class GraphReader:
         if isinstance(source, int):
             return SourceRange(self._object(source), start, end)
         if source not in self._sources:
-            self._sources[source] = Source(*source)
+            self._sources[source] = shared_source(*source)
         return SourceRange(self._sources[source], start, end)
 
     # ------------------------------------------------------------------------------------------------------- constants

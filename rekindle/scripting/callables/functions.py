@@ -60,12 +60,12 @@ def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
 
 def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
     def define(record: GraphFunction) -> None:
-        stored = StoredFunction.of(function, record.basename, records_called) if declaration is None else None
+        stored = StoredFunction.of(function, record.basename, records_called, declaration)
         if stored is None:
             compile_function(record, function, declaration)
         elif not stored.load(record):
             dependencies = Dependencies(function)
-            compile_function(record, function, observer=dependencies)
+            compile_function(record, function, declaration, observer=dependencies)
             stored.store(record, dependencies)
 
     return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)

@@ -27,8 +27,8 @@ from typing import Any, Final, Protocol
 import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
-from rekindle.codegen.llvm.disk_cache import DiskCache
 from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.dialect import DIALECT
 from rekindle.ir.bitcode.digest import MANGLE
 from rekindle.ir.bitcode.reader import GraphReader
@@ -42,6 +42,7 @@ from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.names import unique_name
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.callables.untyped_parameters import open_parameters
 from rekindle.scripting.resolver import ABSENT, closure_of
 
@@ -148,7 +149,8 @@ def described_function(function: types.FunctionType) -> Encoded:
         raise NotKept(f"the function '{function.__qualname__}', which has no file") from None
     held = {name: value for name, value in vars(function).items() if not name.startswith(_OURS)}
     closure = {name: value for name, value in closure_of(function).items() if name != _OWN_CLASS}
-    parts = (function.__defaults__, function.__kwdefaults__, held, closure)
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    parts = (tuple(map(_without_class, defaults)), tuple(function.__kwdefaults__ or ()), held, closure)
     annotations = repr(annotations_of(function))
     if " at 0x" in annotations:
         raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
@@ -157,6 +159,18 @@ def described_function(function: types.FunctionType) -> Encoded:
         hashlib.sha256(marshal.dumps(code, 2)).digest(),
         *(tuple(map(described_value, parts)), annotations),
     )
+
+
+def _declared(declaration: Declaration) -> Encoded:
+    """Describe how an overload differs from what the function itself says."""
+    if declaration is None or isinstance(declaration, types.FunctionType):
+        return None if declaration is None else described_function(declaration)
+    return tuple([(name, str(type)) for name, type in declaration.items()])
+
+
+def _without_class(default: Any) -> Any:
+    """Return what stands for a default: the name of a class, which is no value in a program."""
+    return f"class {default.__module__}.{default.__qualname__}" if isinstance(default, type) else default
 
 
 def described_value(value: Any) -> Encoded:
@@ -200,6 +214,16 @@ class Owner(Protocol):
         """A method of one of the types; None where there is none."""
 
 
+class Storage(Protocol):
+    """Where functions are kept: a :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`, or a part of one."""
+
+    def load(self, key: bytes) -> bytes | None:
+        """What was stored under ``key``."""
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        """Keep ``payload`` under ``key``; whether that worked."""
+
+
 Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
 
@@ -208,7 +232,7 @@ class StoredFunction:
     """A Python function as it is, or may be, on disk. ``records`` gives those of another one, ``owner`` is what it is a
     method of."""
 
-    disk: DiskCache
+    disk: Storage
     key: bytes
     function: types.FunctionType
     records: Records
@@ -216,7 +240,13 @@ class StoredFunction:
 
     @classmethod
     def of(
-        cls, function: types.FunctionType, name: str, records: Records, *, is_method: bool = False
+        cls,
+        function: types.FunctionType,
+        name: str,
+        records: Records,
+        declaration: Declaration = None,
+        *,
+        is_method: bool = False,
     ) -> StoredFunction | None:
         """Return where ``function``, compiled under this name, is kept; None if it is not. Of a method, what it belongs
         to has still to be told."""
@@ -228,7 +258,7 @@ class StoredFunction:
         if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__ or open_parameters(function):
             return None
         try:
-            described = described_function(function)
+            described = described_function(function), _declared(declaration)
         except NotKept as reason:
             _LOG.debug("'%s' is not kept on disk: %s", name, reason)
             return None
@@ -244,7 +274,7 @@ class StoredFunction:
         payload = self.disk.load(self.key)
         if payload is None:
             return False
-        found, callees, methods, relied_on, library, definition = marshal.loads(payload)
+        found, callees, methods, relied_on, builtins, library, definition = marshal.loads(payload)
         objects = self._objects(found)
         if objects is None:
             return False
@@ -269,6 +299,8 @@ class StoredFunction:
             if records[index].digest != digest:
                 return False
             references.add(records[index])
+        for name, index in builtins:
+            references.add(find_builtin_functions(name)[index])
         try:
             others = References()
             for name, library_name, content in library:
@@ -323,6 +355,8 @@ class StoredFunction:
         )  # the properties take a function that is being defined for recursive
         if graph is None or schema is None or record.is_recursive or record.result is not None:
             raise NotKept("a result whose type may become wider")
+        if any(isinstance(value, Graph) for node in graph.all_nodes() for value in node.attributes.values()):
+            raise NotKept("a function within it")
         references = References()
         functions = dependencies.objects
         methods: Encoded = ()
@@ -344,6 +378,9 @@ class StoredFunction:
                         raise NotKept(f"the function '{callee.name}'")
                     references.add(callee)
                     callees.append((place, index, callee.digest))
+        builtins = tuple(_builtin_functions(graph))
+        for name, index in builtins:
+            references.add(find_builtin_functions(name)[index])
         library: list[Encoded] = []
         others = References()
         for each in _library_functions(graph):
@@ -351,13 +388,23 @@ class StoredFunction:
             others.add(each)
             references.add(each)
         found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
-        return marshalled(
-            (found, tuple(callees), methods, relied_on, tuple(library), _encoded(graph, schema, references))
-        )
+        definition = _encoded(graph, schema, references)
+        return marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
 
 
 def _exception_name(cls: type) -> str:
     return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _builtin_functions(graph: Graph) -> Sequence[tuple[str, int]]:
+    """The functions that extend operators and that a graph calls, each by the operator and its number among them."""
+    found: dict[tuple[str, int], None] = {}
+    for node in graph.all_nodes():
+        callee = called_function(node)
+        known = () if callee is None else find_builtin_functions(callee.name)
+        if callee is not None and callee in known:
+            found[callee.name, known.index(callee)] = None
+    return list(found)
 
 
 def _number_of(owner: object, references: References) -> int:

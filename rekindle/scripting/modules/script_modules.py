@@ -43,6 +43,7 @@ from rekindle.scripting.modules.module_values import (
     method_records,
     property_of,
 )
+from rekindle.scripting.modules.stored_methods import methods_in_one_file
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -229,7 +230,8 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
     """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
     progress = _Progress()
     try:
-        _compile_entry_points(concrete, progress, is_part=False)
+        with methods_in_one_file(concrete):
+            _compile_entry_points(concrete, progress, is_part=False)
     except CompileError:
         for begun in progress.begun:
             begun.is_compiled = False

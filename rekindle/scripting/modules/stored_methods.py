@@ -8,17 +8,24 @@ methods make or fill, or with objects that only the compiler knows are compiled 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+import marshal
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import torch
 
+from rekindle.codegen.llvm.disk_cache import DiskCache
+from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, Type
+from rekindle.ir.types.named import ClassAttribute
+from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.callables.functions import records_called
 from rekindle.scripting.callables.stored_functions import NotKept, StoredFunction, described_function, described_value
 from rekindle.scripting.modules.class_keys import class_key, is_seen
@@ -31,46 +38,58 @@ _OF_CONTAINERS: Final = frozenset({"__len__", "__contains__"})
 
 @dataclass(slots=True)
 class _Tree:
-    """A module and its parts, each type once, with what is known of them."""
+    """A module and its parts, each type once, with what is known of them. ``slots`` are the attributes of each type,
+    with the types that these begin with."""
 
     members: list[ConcreteModuleType]
     digest: bytes
+    slots: list[tuple[ConcreteModuleType, list[tuple[ClassAttribute, Type]]]]
 
     @classmethod
-    def of(cls, concrete: ConcreteModuleType) -> _Tree:
-        """Describe a type of modules.
+    def of(cls, concrete: ConcreteModuleType, known: dict[ConcreteModuleType, _Tree]) -> _Tree:
+        """Describe a type of modules; ``known`` are the trees that have been made, and gets this one.
 
         Raises:
             NotKept: it depends on something that only this process has.
         """
-        numbers: dict[ConcreteModuleType, int] = {}
-        pending = [concrete]
-        while pending:
-            member = pending.pop()
-            if member not in numbers:
-                numbers[member] = len(numbers)
-                pending += reversed(_parts(member))
-        shape = tuple([tuple([numbers[part] for part in _parts(member)]) for member in numbers])
-        described = tuple(map(_description, numbers))
-        return cls([*numbers], hashlib.sha256(marshalled((shape, described))).digest())
+        found = known.get(concrete)
+        if found is None:
+            trees = [cls.of(part, known) for part in _parts(concrete)]
+            members = list(dict.fromkeys([concrete, *(each for tree in trees for each in tree.members)]))
+            numbers = {member: number for number, member in enumerate(members)}
+            shape = tuple([tuple([numbers[part] for part in tree.members]) for tree in trees])
+            encoded = (_description(concrete), shape, tuple([tree.digest for tree in trees]))
+            digest = hashlib.sha256(marshalled(encoded)).digest()
+            own = {} if len(members) == 1 else {each[0]: each for tree in trees for each in tree.slots}
+            slots = [(concrete, _slots(concrete)), *[own[member] for member in members[1:]]]
+            found = known[concrete] = cls(members, digest, slots)
+        return found
 
     @property
     def is_as_described(self) -> bool:
         """Whether no method has changed what is known of the modules."""
-        return all(
-            not member.queried
-            and not member.assumed
-            and {name: slot.type for name, slot in member.type.attributes.items()} == _slots(member)
-            and all(method.is_from_class or name in _OF_CONTAINERS for name, method in member.type.methods.items())
-            for member in self.members
-        )
+        for member, slots in self.slots:
+            if member.queried or member.assumed or len(slots) != len(member.type.attributes):
+                return False
+            for slot, type in slots:
+                if slot.type is not type:
+                    return False
+            if not all(each.is_from_class or name in _OF_CONTAINERS for name, each in member.type.methods.items()):
+                return False
+        return True
 
 
-def _slots(concrete: ConcreteModuleType) -> dict[str, Type]:
-    """The attributes that a type of modules begins with."""
+def _slots(concrete: ConcreteModuleType) -> list[tuple[ClassAttribute, Type]]:
+    """The attributes of a type of modules, with the types that they begin with."""
     facts = concrete.facts
-    parts = {name: part.type for name, part in facts.submodules.items() if isinstance(part, ConcreteModuleType)}
-    return {**{name: type for name, (type, _) in facts.attributes.items()}, **parts}
+    found: list[tuple[ClassAttribute, Type]] = []
+    for name, slot in concrete.type.attributes.items():
+        part = facts.submodules.get(name)
+        type = part.type if isinstance(part, ConcreteModuleType) else facts.attributes.get(name, (slot.type,))[0]
+        found.append((slot, type))
+    if len(found) != len(facts.attributes) + len(facts.submodules):
+        raise NotKept(f"the module '{concrete.name}', to which methods add attributes")
+    return found
 
 
 def _parts(concrete: ConcreteModuleType) -> list[ConcreteModuleType]:
@@ -87,13 +106,71 @@ def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function:
     if stored is None:
         return None
     try:
-        tree = _Tree.of(concrete)
+        tree = _Tree.of(concrete, _batches[-1].trees if _batches else {})
     except (NotKept, NotEncodable) as reason:
         stored.note_refusal(reason)
         return None
-    stored.key = marshalled((stored.key, tree.digest))
+    stored.key = hashlib.sha256(marshalled((stored.key, tree.digest))).digest()
     stored.owner = _Owner(tree)
+    if _batches:
+        stored.disk = _batches[-1]
     return stored if tree.is_as_described else None
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+@dataclass(slots=True)
+class _Batch:
+    """The methods of a module and its parts, which have one file."""
+
+    disk: DiskCache
+    key: bytes
+    payloads: dict[bytes, bytes]
+    trees: dict[ConcreteModuleType, _Tree]
+    is_changed: bool = False
+
+    def load(self, key: bytes) -> bytes | None:
+        """See :meth:`rekindle.codegen.llvm.disk_cache.DiskCache.load`."""
+        return self.payloads.get(key)
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        """Keep the payload until :meth:`write`."""
+        self.payloads[key] = payload
+        self.is_changed = True
+        return True
+
+    def write(self) -> None:
+        """Write the file, if there is anything new."""
+        if self.is_changed:
+            self.disk.store(self.key, marshalled(tuple(self.payloads.items())))
+
+
+_batches: Final[list[_Batch]] = []
+"""Those of the modules that are being compiled, the innermost last."""
+
+
+@contextmanager
+def methods_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
+    """Within, the methods that are compiled are read from one file, and written to it in the end."""
+    disk = disk_cache()
+    if disk is None or are_passes_watched():
+        yield
+        return
+    name = f"{concrete.python_class.__module__}.{concrete.python_class.__qualname__}"
+    trees: dict[ConcreteModuleType, _Tree] = {}
+    try:
+        key = marshalled(("methods", process_description(), name, _Tree.of(concrete, trees).digest))
+    except (NotKept, NotEncodable):
+        key = marshalled(("methods", process_description(), name))
+    payload = disk.load(key)
+    batch = _Batch(disk, key, {} if payload is None else dict(marshal.loads(payload)), trees)
+    _batches.append(batch)
+    try:
+        yield
+    finally:
+        _batches.pop()
+        batch.write()
 
 
 @dataclass(slots=True)
@@ -135,8 +212,22 @@ it."""
 # --------------------------------------------------------------------------------------------------------- descriptions
 
 
+_DESCRIPTIONS: Final[WeakKeyDictionary[ConcreteModuleType, tuple[object, bytes]]] = WeakKeyDictionary()
+"""The descriptions of types of modules, with the keys of their classes."""
+
+
 def _description(concrete: ConcreteModuleType) -> bytes:
     """Describe a type of modules without its parts."""
+    key = class_key(concrete.python_class)
+    known = _DESCRIPTIONS.get(concrete)
+    if known is not None and known[0] is key:
+        return known[1]
+    digest = hashlib.sha256(marshalled(_described_facts(concrete))).digest()
+    _DESCRIPTIONS[concrete] = key, digest
+    return digest
+
+
+def _described_facts(concrete: ConcreteModuleType) -> Encoded:
     facts = concrete.facts
     if facts.empty or facts.objects or facts.methods or facts.has_hooks or facts.has_traced_hooks:
         raise NotKept(f"the module '{concrete.name}', of which more is known than its values")
@@ -147,14 +238,13 @@ def _description(concrete: ConcreteModuleType) -> bytes:
         if not isinstance(function, FunctionType):
             raise NotKept(f"the function in the attribute '{name}'")
         functions.append((name, described_function(function)))
-    encoded = (
+    return (
         *(_class_description(facts.python_class), facts.container.name, attributes, writer.bundle()),
         tuple([(name, described_value(value)) for name, value in facts.constants.items()]),
         tuple([(name, described_value(value)) for name, value in facts.present.items()]),
         *(tuple(functions), tuple(facts.builtins.items()), tuple(facts.submodules), tuple(facts.failed.items())),
         *(facts.items, facts.hooks_take_keywords),
     )
-    return hashlib.sha256(marshalled(encoded)).digest()
 
 
 _CLASSES: Final[dict[type, tuple[object, bytes]]] = {}
