@@ -17,8 +17,9 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.callables.dependencies import Dependencies
 from rekindle.scripting.callables.overloads import Declaration, overloads_of
-from rekindle.scripting.callables.stored_functions import Dependencies, StoredFunction
+from rekindle.scripting.callables.stored_functions import StoredFunction
 from rekindle.scripting.compilation import compile_function
 
 _CACHE = "__rekindle_records__"

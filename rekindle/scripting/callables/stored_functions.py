@@ -13,26 +13,20 @@ All of it has to be found again. What no such description covers, such as an obj
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import logging
 import marshal
-import os
 import types
-import typing
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
-
-import torch
-from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.codegen.llvm.engine import disk_cache
 from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
 from rekindle.frontend.dialect import DIALECT
 from rekindle.ir.bitcode.digest import MANGLE
 from rekindle.ir.bitcode.reader import GraphReader
-from rekindle.ir.bitcode.references import PLAIN, Encoded, NotEncodable, References, marshalled
+from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction, called_function
@@ -41,155 +35,20 @@ from rekindle.ir.types import ClassType
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
 from rekindle.program.names import unique_name
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
-from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.callables.dependencies import (
+    OWN_CLASS,
+    Dependencies,
+    NotKept,
+    describe,
+    described_declaration,
+    described_function,
+)
 from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.callables.untyped_parameters import open_parameters
-from rekindle.scripting.resolver import ABSENT, closure_of
+from rekindle.scripting.resolver import ABSENT
 
 _LOG: Final = logging.getLogger(__name__)
 _FORMAT: Final = 1
-_OURS: Final = "__rekindle_"
-"""Attributes of functions that begin so hold what this process has made of them."""
-_OWN_CLASS: Final = "__class__"
-"""What a method with ``super()`` closes over: its class."""
-_NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
-_CONSTANTS: Final = (torch.dtype, torch.layout, torch.memory_format, torch.device)
-_LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
-"""The packages whose classes are what their names say."""
-
-
-class NotKept(Exception):
-    """A function depends on what only its process has; the message says on what."""
-
-
-@dataclass(slots=True)
-class Dependencies:
-    """What a function finds under names while it is compiled: ``found`` has the number of the object that has the
-    name as an attribute, or -1 for the function's globals, the name, and a description."""
-
-    function: types.FunctionType
-    found: dict[tuple[int, str], Encoded] = field(default_factory=dict)
-    objects: list[Any] = field(default_factory=list)
-    reason: str = ""
-    """Why the function is not kept; empty as long as nothing speaks against it."""
-    _numbers: dict[int, int] = field(default_factory=dict)
-
-    def name_is(self, name: str, value: Any) -> None:
-        """Note what a name of the function means."""
-        self._add(-1, name, value)
-
-    def attribute_is(self, owner: Any, name: str, value: Any) -> None:
-        """Note what an attribute holds of an object that was noted before."""
-        number = self._numbers.get(id(owner))
-        if number is None or not isinstance(owner, types.ModuleType):
-            self.refuse(f"the attribute '{name}' of {owner!r}")
-        else:
-            self._add(number, name, value)
-
-    def uses(self, value: Any) -> None:
-        """Note that an object is given a meaning."""
-        if id(value) not in self._numbers:
-            self.refuse(f"the object {value!r}")
-
-    def refuse(self, reason: str) -> None:
-        """Do not keep the function."""
-        self.reason = self.reason or reason
-
-    def _add(self, owner: int, name: str, value: Any) -> None:
-        if self.reason or (owner, name) in self.found:
-            return
-        try:
-            self.found[owner, name] = _describe(value)
-        except NotKept as reason:
-            self.refuse(str(reason))
-            return
-        self._numbers.setdefault(id(value), len(self.objects))
-        self.objects.append(value)
-
-
-def _describe(value: Any) -> Encoded:
-    """Describe an object: equal for what means the same to a program.
-
-    Raises:
-        NotKept: there is more to it than can be described.
-    """
-    if value is ABSENT:
-        return ("absent",)
-    if type(value) in PLAIN or isinstance(value, _CONSTANTS):
-        return "constant", type(value).__name__, repr(value)
-    if isinstance(value, types.ModuleType):
-        return "module", value.__name__
-    if isinstance(value, types.FunctionType):
-        return "function", *described_function(value)
-    if isinstance(value, _NAMED):
-        return "builtin", type(value).__name__, str(value.__module__), value.__qualname__
-    if isinstance(value, OpOverloadPacket):
-        return "operator", value._qualified_op_name
-    if isinstance(value, OpOverload):
-        return "operator", value.name()
-    if isinstance(value, type):
-        is_exception = issubclass(value, BaseException)
-        if is_exception or value.__module__.partition(".")[0] in _LIBRARIES:
-            return "exception" if is_exception else "class", value.__module__, value.__qualname__
-    if type(value).__module__ == "typing":
-        return "annotation", repr(value), isinstance(value, typing.TypeVar)
-    raise NotKept(f"an object of the class {type(value).__qualname__}")
-
-
-def described_function(function: types.FunctionType) -> Encoded:
-    """Describe a function by its code and what else Python holds with it.
-
-    Raises:
-        NotKept: it is not from a file, or was changed.
-    """
-    code = function.__code__
-    try:
-        status = os.stat(code.co_filename)
-    except OSError:
-        raise NotKept(f"the function '{function.__qualname__}', which has no file") from None
-    held = {name: value for name, value in vars(function).items() if not name.startswith(_OURS)}
-    closure = {name: value for name, value in closure_of(function).items() if name != _OWN_CLASS}
-    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
-    parts = (tuple(map(_without_class, defaults)), tuple(function.__kwdefaults__ or ()), held, closure)
-    annotations = repr(annotations_of(function))
-    if " at 0x" in annotations:
-        raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
-    return (
-        *(str(function.__module__), function.__name__, function.__qualname__, status.st_mtime_ns, status.st_size),
-        hashlib.sha256(marshal.dumps(code, 2)).digest(),
-        *(tuple(map(described_value, parts)), annotations),
-    )
-
-
-def _declared(declaration: Declaration) -> Encoded:
-    """Describe how an overload differs from what the function itself says."""
-    if declaration is None or isinstance(declaration, types.FunctionType):
-        return None if declaration is None else described_function(declaration)
-    return tuple([(name, str(type)) for name, type in declaration.items()])
-
-
-def _without_class(default: Any) -> Any:
-    """Return what stands for a default: the name of a class, which is no value in a program."""
-    return f"class {default.__module__}.{default.__qualname__}" if isinstance(default, type) else default
-
-
-def described_value(value: Any) -> Encoded:
-    """Describe what a function holds.
-
-    Raises:
-        NotKept: it is an object of which that is not known.
-    """
-    if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
-        return type(value).__qualname__, repr(value)
-    if isinstance(value, tuple):
-        return tuple(map(described_value, value))
-    if isinstance(value, list):
-        return "list", tuple(map(described_value, value))
-    if isinstance(value, dict):
-        return tuple([(str(name), described_value(each)) for name, each in value.items()])
-    if isinstance(value, types.FunctionType):
-        return "function", value.__module__, value.__qualname__, hashlib.sha256(value.__code__.co_code).digest()
-    raise NotKept(f"a function with an object of the class {type(value).__qualname__}")
 
 
 # ---------------------------------------------------------------------------------------------------------- on disk
@@ -253,12 +112,12 @@ class StoredFunction:
         disk = disk_cache()
         if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
             return None
-        if function.__code__.co_freevars and not (is_method and function.__code__.co_freevars == (_OWN_CLASS,)):
+        if function.__code__.co_freevars and not (is_method and function.__code__.co_freevars == (OWN_CLASS,)):
             return None
         if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__ or open_parameters(function):
             return None
         try:
-            described = described_function(function), _declared(declaration)
+            described = described_function(function), described_declaration(declaration)
         except NotKept as reason:
             _LOG.debug("'%s' is not kept on disk: %s", name, reason)
             return None
@@ -327,7 +186,7 @@ class StoredFunction:
         for owner, name, description in found:
             value = names.get(name, ABSENT) if owner < 0 else getattr(objects[owner], name, ABSENT)
             try:
-                if _describe(value) != description:
+                if describe(value) != description:
                     return None
             except NotKept:
                 return None

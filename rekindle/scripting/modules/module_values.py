@@ -35,11 +35,11 @@ from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
+from rekindle.scripting.callables.dependencies import Dependencies
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod
 from rekindle.scripting.callables.modifiers import is_left_to_python
 from rekindle.scripting.callables.python_calls import PythonFunctionValue
-from rekindle.scripting.callables.stored_functions import Dependencies
 from rekindle.scripting.compilation import compile_function
 from rekindle.scripting.constants import constant_value
 from rekindle.scripting.library_values.math_functions import math_function

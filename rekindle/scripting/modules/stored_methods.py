@@ -26,8 +26,9 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import ClassType, Type
 from rekindle.ir.types.named import ClassAttribute
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
+from rekindle.scripting.callables.dependencies import NotKept, described_function, described_value
 from rekindle.scripting.callables.functions import records_called
-from rekindle.scripting.callables.stored_functions import NotKept, StoredFunction, described_function, described_value
+from rekindle.scripting.callables.stored_functions import StoredFunction
 from rekindle.scripting.modules.class_keys import class_key, is_seen
 from rekindle.scripting.modules.class_members import members_of, owners_of
 from rekindle.scripting.modules.module_types import ConcreteModuleType
