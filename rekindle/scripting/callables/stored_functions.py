@@ -83,6 +83,9 @@ class Storage(Protocol):
         """Keep ``payload`` under ``key``; whether that worked."""
 
 
+current_storage: Final[list[Storage]] = []
+"""Where what is compiled at the moment is kept, the innermost last; without any, each function has a file."""
+
 Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
 
 
@@ -109,7 +112,7 @@ class StoredFunction:
     ) -> StoredFunction | None:
         """Return where ``function``, compiled under this name, is kept; None if it is not. Of a method, what it belongs
         to has still to be told."""
-        disk = disk_cache()
+        disk = current_storage[-1] if current_storage else disk_cache()
         if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
             return None
         if function.__code__.co_freevars and not (is_method and function.__code__.co_freevars == (OWN_CLASS,)):

@@ -43,7 +43,7 @@ from rekindle.scripting.modules.module_values import (
     method_records,
     property_of,
 )
-from rekindle.scripting.modules.stored_methods import methods_in_one_file
+from rekindle.scripting.modules.stored_methods import compiled_in_one_file
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -230,7 +230,7 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
     """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
     progress = _Progress()
     try:
-        with methods_in_one_file(concrete):
+        with compiled_in_one_file(concrete):
             _compile_entry_points(concrete, progress, is_part=False)
     except CompileError:
         for begun in progress.begun:

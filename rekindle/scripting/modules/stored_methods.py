@@ -28,7 +28,7 @@ from rekindle.ir.types.named import ClassAttribute
 from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
 from rekindle.scripting.callables.dependencies import NotKept, described_function, described_value
 from rekindle.scripting.callables.functions import records_called
-from rekindle.scripting.callables.stored_functions import StoredFunction
+from rekindle.scripting.callables.stored_functions import StoredFunction, current_storage
 from rekindle.scripting.modules.class_keys import class_key, is_seen
 from rekindle.scripting.modules.class_members import members_of, owners_of
 from rekindle.scripting.modules.module_types import ConcreteModuleType
@@ -107,14 +107,13 @@ def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function:
     if stored is None:
         return None
     try:
-        tree = _Tree.of(concrete, _batches[-1].trees if _batches else {})
+        batch = stored.disk
+        tree = _Tree.of(concrete, batch.trees if isinstance(batch, _Batch) else {})
     except (NotKept, NotEncodable) as reason:
         stored.note_refusal(reason)
         return None
     stored.key = hashlib.sha256(marshalled((stored.key, tree.digest))).digest()
     stored.owner = _Owner(tree)
-    if _batches:
-        stored.disk = _batches[-1]
     return stored if tree.is_as_described else None
 
 
@@ -123,7 +122,7 @@ def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function:
 
 @dataclass(slots=True)
 class _Batch:
-    """The methods of a module and its parts, which have one file."""
+    """What is compiled for a module, its parts and the functions that they call: it has one file."""
 
     disk: DiskCache
     key: bytes
@@ -147,13 +146,9 @@ class _Batch:
             self.disk.store(self.key, marshalled(tuple(self.payloads.items())))
 
 
-_batches: Final[list[_Batch]] = []
-"""Those of the modules that are being compiled, the innermost last."""
-
-
 @contextmanager
-def methods_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
-    """Within, the methods that are compiled are read from one file, and written to it in the end."""
+def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
+    """Within, what is compiled is read from one file, and written to it in the end."""
     disk = disk_cache()
     if disk is None or are_passes_watched():
         yield
@@ -166,11 +161,11 @@ def methods_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
         key = marshalled(("methods", process_description(), name))
     payload = disk.load(key)
     batch = _Batch(disk, key, {} if payload is None else dict(marshal.loads(payload)), trees)
-    _batches.append(batch)
+    current_storage.append(batch)
     try:
         yield
     finally:
-        _batches.pop()
+        current_storage.pop()
         batch.write()
 
 
