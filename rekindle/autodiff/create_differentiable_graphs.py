@@ -281,7 +281,7 @@ class _SubgraphPartitioner:
         for node in reversed(group.nodes):
             if not all(members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses):
                 continue
-            if not self._computes(node) or self._may_stay_behind(node, members):
+            if not self._computes(node) or self._may_stay_after(node, members):
                 members.discard(node)
                 behind.insert(0, node)
         first = self._first_that_stay_outside(group, members)
@@ -314,7 +314,7 @@ class _SubgraphPartitioner:
         """Whether nothing is gained by having ``node``, which gradients go back through, in a group."""
         return not node.blocks and not self._counts(node)
 
-    def _may_stay_behind(self, node: Node, members: Set[Node]) -> bool:
+    def _may_stay_after(self, node: Node, members: Set[Node]) -> bool:
         later = (each for each in members if node.is_before(each))
         return self._may_stay_outside(node) and self._may_pass(node, later)
 

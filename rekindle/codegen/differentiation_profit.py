@@ -21,7 +21,7 @@ from rekindle.ir.types import TensorType
 
 LARGE: Final = 1 << 14
 """A tensor of so many elements takes longer to read and write than an operator takes to launch."""
-_LEAST_SAVED: Final = 2
+_MIN_SAVED: Final = 2
 _SAVED_FOR_INPUT: Final = 0.5
 """How many launches have to be saved for each tensor that the graph takes beyond the first."""
 
@@ -37,8 +37,8 @@ class DifferentiationProfit:
         """Return whether it pays for ``nodes``; gradients go back through those that are ``differentiable``."""
         saved = launches_saved(nodes, differentiable)
         if self.elements >= LARGE:
-            return saved >= _LEAST_SAVED
-        return saved >= _LEAST_SAVED + _SAVED_FOR_INPUT * (_tensors_taken(nodes) - 1)
+            return saved >= _MIN_SAVED
+        return saved >= _MIN_SAVED + _SAVED_FOR_INPUT * (_tensors_taken(nodes) - 1)
 
 
 def launches_saved(nodes: Sequence[Node], counted: Set[Node]) -> int:
