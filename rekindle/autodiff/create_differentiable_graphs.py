@@ -19,7 +19,7 @@ takes or gives is made again outside, so that whoever uses it there has a view a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import ClassVar, Final
@@ -47,18 +47,34 @@ KIND: Final = "prim::DifferentiableGraph"
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
     """See the module. A group is made where at least ``threshold`` operators with formulas stand together; only those
-    count for which ``counts`` holds, if it is given. Kinds that are ``excluded`` stay with PyTorch's autograd. With
-    ``loops`` a loop of so many such operators is taken as a whole, kinds that are left out elsewhere included."""
+    count for which ``counts`` holds, if it is given, and the others stay with PyTorch's autograd where they are the
+    first or the last ones of a group. ``pays`` decides whether a group is made of nodes, some of which gradients go
+    back through. Kinds that are ``excluded`` stay with PyTorch's autograd. With ``loops`` a loop of so many such
+    operators is taken as a whole, kinds that are left out elsewhere included."""
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
     counts: Callable[[Node], bool] | None = None
+    pays: Callable[[Sequence[Node], Set[Node]], bool] | None = None
     excluded: Set[str] = frozenset()
     loops: bool = False
 
     def run(self, graph: Graph) -> bool:
+        if not self._may_make_one(graph):
+            return False
         moved = self.loops and hoist_attribute_reads(graph)
         return _SubgraphPartitioner(graph, self).run() or moved
+
+    def _may_make_one(self, graph: Graph) -> bool:
+        """Return whether enough operators count for a group or a loop, wherever they stand: a test that costs little
+        for the many graphs of few operators."""
+        found = 0
+        for node in graph.all_nodes():
+            if (self.counts is None or self.counts(node)) and formula_of(node) is not None:
+                found += 1
+                if found >= self.threshold:
+                    return True
+        return False
 
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
@@ -95,8 +111,14 @@ class _SubgraphPartitioner:
     def run(self) -> bool:
         self.block(self.graph.block)
         for nodes in self.closed:
-            _Outliner(nodes).run()
+            _Outliner(nodes, self._is_literal_list).run()
         return bool(self.closed)
+
+    def _is_literal_list(self, value: Value) -> bool:
+        """Whether ``value`` is a list of constants to which nothing writes: kernels are made for such."""
+        node = value.node
+        is_literal = node.kind == "prim::ListConstruct" and all(_is_plain_constant(item) for item in node.inputs)
+        return is_literal and not self.aliases.has_writers(value)
 
     def block(self, block: Block) -> None:
         group = _Partition()
@@ -171,9 +193,8 @@ class _SubgraphPartitioner:
         return found
 
     def _pays(self, loop: Node) -> bool:
-        counts = self.options.counts or (lambda node: True)
         nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
-        return sum(map(counts, nodes)) >= self.options.threshold
+        return sum(map(self._counts, nodes)) >= self.options.threshold
 
     def _is_auxiliary(self, node: Node) -> bool:
         """Whether ``node`` computes something beside the gradients: a comparison, a size."""
@@ -216,9 +237,7 @@ class _SubgraphPartitioner:
     def _close(self, group: _Partition) -> None:
         """Have the nodes of a group stand together, in front of all that has to stay behind them, if it pays."""
         before, nodes, behind = self._trimmed(group)
-        counts = self.options.counts or (lambda node: True)
-        counted = [node for node in nodes if self._has_formula(node) and not _makes_views(node)]
-        if not any(node.blocks for node in counted) and sum(map(counts, counted)) < self.options.threshold:
+        if not self._is_worth_it(nodes):
             return
         members = set(nodes)
         outputs = (output for node in nodes for output in node.outputs)
@@ -234,26 +253,77 @@ class _SubgraphPartitioner:
                 second.move_after(first)
         self.closed.append(nodes)
 
+    def _is_worth_it(self, nodes: Sequence[Node]) -> bool:
+        """Whether a graph of their own makes ``nodes`` faster."""
+        counted = [node for node in nodes if self._computes(node)]
+        if any(node.blocks for node in counted):
+            return True
+        if sum(map(self._counts, counted)) < self.options.threshold:
+            return False
+        return self.options.pays is None or self.options.pays(nodes, set(counted))
+
+    def _counts(self, node: Node) -> bool:
+        return self.options.counts is None or self.options.counts(node)
+
+    def _computes(self, node: Node) -> bool:
+        """Whether gradients go back through ``node``, and it computes something."""
+        return self._has_formula(node) and not _makes_views(node)
+
     def _trimmed(self, group: _Partition) -> tuple[list[Node], list[Node], list[Node]]:
         """The nodes of a group that become one, those that stay in front of them, and those that stay behind.
 
         Those stay that no gradient needs to be in it for: behind, what nothing in it uses; in front, what picks one of
-        several parts of a tensor. In that the turns of a loop that was unrolled differ; what is left is alike.
+        several parts of a tensor. In that the turns of a loop that was unrolled differ; what is left is alike. On both
+        sides stays what does not count: PyTorch's own derivative of it costs less.
         """
         members = set(group.nodes)
-        before: list[Node] = []
         behind: list[Node] = []
         for node in reversed(group.nodes):
-            if self._has_formula(node) and not _makes_views(node):
+            if not all(members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses):
                 continue
-            if all(members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses):
+            if not self._computes(node) or self._may_stay_after(node, members):
                 members.discard(node)
                 behind.insert(0, node)
+        first = self._first_that_stay_outside(group, members)
         for node in group.nodes:
             if node in members and not group.feeds(node) and _is_one_of_several_picked(node):
-                members.discard(node)
-                before.append(node)
+                first.add(node)
+        members -= first
+        before = [node for node in group.nodes if node in first]
         return before, [node for node in group.nodes if node in members], behind
+
+    def _first_that_stay_outside(self, group: _Partition, members: Set[Node]) -> set[Node]:
+        """The operators among ``members`` that may stay outside and use nothing that stays within, with the views that
+        they use."""
+        candidates: set[Node] = set()
+        for node in group.nodes:
+            if node in members and (not self._computes(node) or self._may_stay_outside(node)):
+                if all(value.node in candidates for value in node.inputs if value.node in members):
+                    candidates.add(node)
+        found: set[Node] = set()
+        for node in reversed(group.nodes):
+            is_used = any(use.user in found for output in node.outputs for use in output.uses)
+            if node in candidates and (is_used or self._computes(node)):
+                found.add(node)
+        passed = members - found
+        if not all(self._may_pass(node, (each for each in passed if each.is_before(node))) for node in found):
+            return set()
+        return found
+
+    def _may_stay_outside(self, node: Node) -> bool:
+        """Whether nothing is gained by having ``node``, which gradients go back through, in a group."""
+        return not node.blocks and not self._counts(node)
+
+    def _may_stay_after(self, node: Node, members: Set[Node]) -> bool:
+        later = (each for each in members if node.is_before(each))
+        return self._may_stay_outside(node) and self._may_pass(node, later)
+
+    def _may_pass(self, node: Node, others: Iterable[Node]) -> bool:
+        return all(self.aliases.can_swap(node, other) for other in others)
+
+
+def _is_plain_constant(value: Value) -> bool:
+    return value.node.kind == "prim::Constant" and not may_contain_tensor(value.type)
 
 
 def _is_structure(node: Node) -> bool:
@@ -294,8 +364,10 @@ def _is_one_of_several_picked(node: Node) -> bool:
 class _Outliner:
     """Makes one node of several that stand together."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], is_copied: Callable[[Value], bool]) -> None:
+        """Values that are ``is_copied`` are made again in the group."""
         self.nodes = nodes
+        self.is_copied = is_copied
         self.members = set(nodes)
         self.subgraph = Graph()
         self.local: dict[Value, Value] = {}
@@ -323,7 +395,7 @@ class _Outliner:
             for value in (*node.inputs, *free_values(node)):
                 if value.node in self.members or value.node.kind == "prim::Constant":
                     continue
-                if _has_no_place(value.type):
+                if _has_no_place(value.type) or self.is_copied(value):
                     look_at(value.node)
                 else:
                     found[value] = None

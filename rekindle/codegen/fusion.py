@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Final
 from weakref import WeakKeyDictionary
 
@@ -102,7 +103,7 @@ class FuseGraph:
 
 class _Fusion:
     def __init__(self, graph: Graph, least: int, most: int, most_products: int, alone: bool) -> None:
-        self.aliases = AliasDb(graph)
+        self.graph = graph
         self.alone = alone
         self.least = least
         self.most = most
@@ -112,6 +113,11 @@ class _Fusion:
         self.reasons: dict[Node, str] = {}
         """Why a node is not in a group."""
         self.changed = False
+
+    @cached_property
+    def aliases(self) -> AliasDb:
+        """Made when the first group may grow."""
+        return AliasDb(self.graph)
 
     def collect(self, block: Block) -> None:
         """Find the groups of ``block`` and of the blocks within; what goes into one stands in a row afterwards."""

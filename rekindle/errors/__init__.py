@@ -64,4 +64,5 @@ from rekindle.errors.source import (
     Source as Source,
     SourceRange as SourceRange,
     TextLimit as TextLimit,
+    shared_source as shared_source,
 )

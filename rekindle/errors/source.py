@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Final
+from weakref import WeakValueDictionary
 
 LIBRARY: Final = "<rekindle library>"
 """The file name of texts of the package's own, such as functions of Python's library. No error stands in one: its place
@@ -22,8 +23,14 @@ class TextLimit:
     hint: str
 
 
+class _Referable:
+    """The base of slotted classes with weak references."""
+
+    __slots__ = ("__weakref__",)
+
+
 @dataclass(slots=True, eq=False)
-class Source:
+class Source(_Referable):
     """A text that was compiled, and where it came from.
 
     ``first_line`` is the number (counted from 1) that the text's first line has in ``filename``: the text of a function
@@ -182,3 +189,16 @@ _CONTROLS: Final = dict.fromkeys(
 
 UNKNOWN_RANGE = SourceRange(Source(""), 0, 0)
 """The range of what stands in no source: nodes made by passes, graphs read from text."""
+
+
+_SHARED: Final[WeakValueDictionary[tuple[str, str | None, int, int], Source]] = WeakValueDictionary()
+
+
+def shared_source(text: str, filename: str | None, first_line: int, dedent: int = 0) -> Source:
+    """Return the source of a function: the same one as long as something refers to it. What compiled code is kept under
+    depends on which functions have one source."""
+    key = text, filename, first_line, dedent
+    found = _SHARED.get(key)
+    if found is None:
+        found = _SHARED[key] = Source(text, filename, first_line, dedent)
+    return found

@@ -68,6 +68,8 @@ class GraphFunction(_Referable):
     """The list or dict that it returns, where it does not declare it."""
     library_name: str = ""
     """Of a function of the frontend's library, its name there."""
+    digest: bytes = b""
+    """Identifies what a Python function was compiled to, with all that this depends on, where that is kept on disk."""
     _state: str = "undefined"
     _last_definer: Callable[[GraphFunction], None] | None = field(default=None, repr=False)
     """What compiles it again, where a wider type may be needed."""
@@ -102,6 +104,7 @@ class GraphFunction(_Referable):
     def define(self, graph: Graph, schema: FunctionSchema) -> None:
         self._graph = graph
         self._schema = schema
+        self.digest = b""
         self.executable = self.binder = self.runner = None
 
     def declare(self, schema: FunctionSchema | None) -> None:

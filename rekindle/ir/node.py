@@ -192,7 +192,8 @@ class Node:
         self._next: Node | None = None
         self._prev: Node | None = None
         self._position = 0
-        self._operator: Operator | None = None
+        self._operator: Operator | str | None = None
+        """The operator, once it has been asked for; before that its name, where it is known from a file."""
 
     # ----------------------------------------------------------------------------------------- reading
 
@@ -283,9 +284,10 @@ class Node:
     def operator(self) -> Operator | None:
         """The registered operator that this node calls, by its kind and the types of its inputs; None where there is
         none."""
-        if self._operator is None:
-            self._operator = REGISTRY.resolve(self)
-        return self._operator
+        found = self._operator
+        if found is None or isinstance(found, str):
+            found = self._operator = REGISTRY.find(found) if found else REGISTRY.resolve(self)
+        return found
 
     @property
     def schema(self) -> FunctionSchema | None:

@@ -232,7 +232,7 @@ def check_call(node: Node) -> None:
     Raises:
         RuleBroken: they do not.
     """
-    chosen = node._operator
+    chosen = None if node._operator is None else node.operator
     if chosen is not None:
         _check_chosen(node, chosen)
         return

@@ -6,7 +6,7 @@ strategy ``native``, the default, runs
 1. :class:`~rekindle.passes.PartialEvaluation`, for what is assumed of calls like it;
 2. :data:`OPTIMIZATION`;
 3. :data:`SPECIALIZATION`, if the graph queries properties of its arguments;
-4. :data:`DIFFERENTIATION` and :data:`RECORDED_FUSION`, if gradients may be recorded, or else :data:`FUSION`.
+4. :func:`differentiation` and :data:`RECORDED_FUSION`, if gradients may be recorded, or else :data:`FUSION`.
 
 ``simple`` ends after 3. ``profiling`` runs :data:`GUARD_ELIMINATION` and :data:`PROFILE_SPECIALIZATION` after a
 profiled call. The others are those of freezing and of transforms. ``autodiff``, which is below this package, has
@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import Final
 
 from rekindle.autodiff import CreateDifferentiableGraphs
+from rekindle.codegen.differentiation_profit import DifferentiationProfit
 from rekindle.codegen.fusible import is_computed
 from rekindle.codegen.fusion import FuseGraph
 from rekindle.codegen.native import FormNativeRegions
@@ -127,17 +128,19 @@ _LIBRARY: Final = frozenset(
 )
 """What BLAS and oneDNN compute: PyTorch's own derivatives of it are as fast as can be."""
 
-DIFFERENTIATION: tuple[Pass, ...] = (
-    CreateDifferentiableGraphs(threshold=3, counts=is_computed, excluded=_LIBRARY, loops=True),
-)
-"""Runs after all others but :data:`RECORDED_FUSION` where gradients are recorded. A graph with a backward graph of its
-own costs about as much as three small operators and their derivatives."""
+
+def differentiation(elements: int = 0) -> tuple[Pass, ...]:
+    """The passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. The largest tensor
+    of calls has about ``elements`` elements: that decides what pays, and nothing else."""
+    pays = DifferentiationProfit(elements)
+    return (CreateDifferentiableGraphs(threshold=3, counts=is_computed, pays=pays, excluded=_LIBRARY, loops=True),)
+
 
 FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())
 """Runs last of all in ``native``, where no gradients are recorded."""
 
 RECORDED_FUSION: tuple[Pass, ...] = (FuseGraph(), FormNativeRegions(), DeadCodeElimination())
-"""Runs in its place outside the graphs of :data:`DIFFERENTIATION`: single operators stay PyTorch's, with its
+"""Runs in its place outside the graphs of :func:`differentiation`: single operators stay PyTorch's, with its
 derivatives."""
 
 GUARD_ELIMINATION: tuple[Pass, ...] = (EliminateGuards(keep_only_queried=True),)

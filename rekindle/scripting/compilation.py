@@ -16,7 +16,7 @@ from rekindle.scripting.callables.decorators import unwrapped, within_managers
 from rekindle.scripting.callables.forwarding import forwarding
 from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.callables.untyped_parameters import closed
-from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.resolver import NameObserver, PythonResolver
 from rekindle.scripting.signatures import (
     annotated_types,
     declared_types,
@@ -37,6 +37,7 @@ def compile_function(
     forms: Mapping[str, SugaredValue] | None = None,
     names: Mapping[str, Any] | None = None,
     first: SugaredValue | None = None,
+    observer: NameObserver | None = None,
 ) -> None:
     """Compile ``function`` into ``record``, with the signature of ``declaration`` where it is overloaded.
 
@@ -49,7 +50,7 @@ def compile_function(
     """
     diagnostics = Diagnostics()
     with diagnostics.reporting():
-        _compile(record, function, declaration, self_binding, forms, names, first, diagnostics)
+        _compile(record, function, declaration, self_binding, forms, names, first, observer, diagnostics)
 
 
 def _compile(
@@ -60,6 +61,7 @@ def _compile(
     forms: Mapping[str, SugaredValue] | None,
     names: Mapping[str, Any] | None,
     first: SugaredValue | None,
+    observer: NameObserver | None,
     diagnostics: Diagnostics,
 ) -> None:
     managers, function = unwrapped(function)
@@ -75,6 +77,7 @@ def _compile(
         rest = definition.params[1:]
         definition = Def.create(definition.range, definition.name, rest, definition.return_type, definition.body)
     resolver = PythonResolver.of_function(function, forms=forms, names=names)
+    resolver.observer = observer
     defaults = default_arguments(function)
     known: dict[str, Known] = {}
     if not isinstance(declaration, types.FunctionType):

@@ -48,7 +48,7 @@ from rekindle.scripting.library_values.python_objects import BoundFunction, Iden
 from rekindle.scripting.library_values.special_names import SPECIAL
 from rekindle.scripting.library_values.torchbind_classes import TorchBindClass
 from rekindle.scripting.library_values.unusable_values import UnusableValue, correction, did_you_mean
-from rekindle.scripting.resolver import PythonResolver
+from rekindle.scripting.resolver import ABSENT, PythonResolver
 
 
 def sugared_value(
@@ -56,6 +56,8 @@ def sugared_value(
 ) -> SugaredValue:
     """What the Python object ``obj``, found under ``name``, means. What means nothing to a program is refused when it
     is used."""
+    if resolver.observer is not None:
+        resolver.observer.uses(obj)
     special = SPECIAL.get(id(obj))
     if special is not None:
         return special
@@ -203,20 +205,25 @@ class PythonModuleValue(StaticValue):
         return f"the module '{self.module.__name__}'"
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        try:
-            found = getattr(self.module, name)
-        except AttributeError:
+        found = self._attribute(name)
+        if found is ABSENT:
             hint = did_you_mean(name, dir(self.module))
             raise UndefinedNameError(
                 f"{self.description} has no attribute '{name}'", range, hint=hint, edit=correction(range, name, hint)
-            ) from None
+            )
         library_class = class_in_namespace(self.module, name)
         if library_class is not None:
             return TorchBindClass(found, library_class)
         return sugared_value(found, range, graph, self.resolver, f"{self.module.__name__}.{name}")
 
     def has_attribute(self, range: SourceRange, graph: Graph, name: str) -> bool:
-        return hasattr(self.module, name)
+        return self._attribute(name) is not ABSENT
+
+    def _attribute(self, name: str) -> Any:
+        found = getattr(self.module, name, ABSENT)
+        if self.resolver.observer is not None:
+            self.resolver.observer.attribute_is(self.module, name, found)
+        return found
 
 
 # ------------------------------------------------------------------------------------------------------------ functions

@@ -8,7 +8,7 @@ import importlib
 import types
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final, Protocol, get_args
 
 from rekindle.errors import SourceRange, UndefinedNameError, UnsupportedError
 from rekindle.frontend.sugared_values.base import SugaredValue
@@ -19,6 +19,26 @@ from rekindle.scripting.annotations import annotations_of, find_type
 from rekindle.syntax.views import LocalClass, LocalImport
 
 _MISSING: Final = object()
+
+
+class NameObserver(Protocol):
+    """Is told what a function that is compiled finds under names."""
+
+    def name_is(self, name: str, value: Any) -> None:
+        """A name of the function means ``value``, or nothing if that is :data:`ABSENT`."""
+
+    def attribute_is(self, owner: Any, name: str, value: Any) -> None:
+        """An attribute of an object holds ``value``, or is not there."""
+
+    def uses(self, value: Any) -> None:
+        """An object is given a meaning."""
+
+    def refuse(self, reason: str) -> None:
+        """The function depends on something else."""
+
+
+ABSENT: Final = _MISSING
+"""Stands for the meaning of names that have none."""
 
 SugaredObject = Callable[[Any, SourceRange, Graph, "PythonResolver", "str | None"], SugaredValue]
 
@@ -44,6 +64,7 @@ class PythonResolver:
         self.scopes = scopes
         self.forms = forms or {}
         """Names that mean a sugared value here: ``super`` within a method."""
+        self.observer: NameObserver | None = None
 
     @classmethod
     def of_function(
@@ -66,6 +87,8 @@ class PythonResolver:
         Raises:
             UnsupportedError: Python cannot make it before the function runs.
         """
+        if self.observer is not None:
+            self.observer.refuse(f"the class '{statement.name}' within it")
         known = self._made.get(statement.line)
         if known is not None:
             return known
@@ -95,6 +118,12 @@ class PythonResolver:
 
     def find(self, name: str) -> Any:
         """The Python object called ``name``; a marker where there is none."""
+        found = self._find(name)
+        if self.observer is not None:
+            self.observer.name_is(name, found)
+        return found
+
+    def _find(self, name: str) -> Any:
         for scope in self.scopes:
             if name in scope:
                 return scope[name]
@@ -107,6 +136,8 @@ class PythonResolver:
     def sugared(self, obj: Any, range: SourceRange, graph: Graph, name: str | None = None) -> SugaredValue:
         """Return the sugared value of the Python object ``obj``, found under ``name``."""
         assert sugared_object is not None, "rekindle.scripting.python_values was not imported"
+        if self.observer is not None:
+            self.observer.uses(obj)
         return sugared_object(obj, range, graph, self, name)
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
@@ -126,12 +157,16 @@ class PythonResolver:
         owner: Any = None
         for part in rest:
             owner, found = found, getattr(found, part, _MISSING)
+            if self.observer is not None:
+                self.observer.attribute_is(owner, part, found)
             if found is _MISSING:
                 raise UndefinedNameError(f"'{name}' is not defined: there is no '{part}'", range)
         return class_in_namespace(owner, rest[-1] if rest else "") or find_type(found, range, self)
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue:
         """What an import within a function means: it is made when the function is compiled."""
+        if self.observer is not None:
+            self.observer.refuse("an import within it")
         package = self.find("__package__")
         try:
             found: Any = importlib.import_module(statement.module, package if isinstance(package, str) else None)

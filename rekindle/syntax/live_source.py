@@ -6,7 +6,7 @@ import inspect
 import re
 from typing import Any
 
-from rekindle.errors import NotScriptableError, Source
+from rekindle.errors import NotScriptableError, Source, shared_source
 from rekindle.syntax.lexer import PYTHON
 from rekindle.syntax.strings import string_end
 
@@ -47,7 +47,7 @@ def source_of(obj: Any, *, unwrap: bool = True) -> Source:
             "typed at Python's prompt, or made by exec() or eval(), has no source.",
         ) from error
     rest = Source("".join(lines[index:]), filename, index + 1)
-    return Source(rest.text[: _definition_end(rest)], filename, index + 1)
+    return shared_source(rest.text[: _definition_end(rest)], filename, index + 1)
 
 
 def _begins(line: str, obj: Any) -> bool:

@@ -12,8 +12,9 @@ import linecache
 import sys
 import warnings
 from collections.abc import Callable, Collection
-from types import CodeType
-from typing import Any, TypeVar
+from types import CodeType, FunctionType
+from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from rekindle.errors import Diagnostics, NotScriptableError, Source
 from rekindle.syntax.live_source import describe, source_of
@@ -23,6 +24,9 @@ from rekindle.syntax.python_expressions import OffsetTable
 from rekindle.syntax.python_statements import StatementBuilder
 from rekindle.syntax.unsupported_syntax import refuse
 from rekindle.syntax.views import ClassDef, Def, Ident, Lambda, Return
+
+_DEFINITIONS: Final[WeakKeyDictionary[Callable[..., Any], tuple[CodeType, Def]]] = WeakKeyDictionary()
+"""The definitions of functions that were read whole: a method is compiled for each type of module that has it."""
 
 
 def function_def(
@@ -41,6 +45,11 @@ def function_def(
     language leaves out where there are no ``diagnostics``. Of a wrapper it is the definition of the function within,
     unless ``unwrap`` is False.
     """
+    is_kept = isinstance(fn, FunctionType) and not unwrap and not signature_only
+    if is_kept:
+        known = _DEFINITIONS.get(fn)
+        if known is not None and known[0] is fn.__code__:
+            return known[1] if name is None or name == known[1].name.name else known[1].with_name(name)
     if getattr(fn, "__name__", "") == "<lambda>":
         found = lambda_def(fn, diagnostics)
         if found is not None:
@@ -61,7 +70,10 @@ def function_def(
             )
         return builder.function(node, signature_only=signature_only)
 
+    problems = 0 if diagnostics is None else len(diagnostics.problems)
     definition = _read(fn, build, diagnostics, unwrap=unwrap)
+    if is_kept and (diagnostics is None or len(diagnostics.problems) == problems):
+        _DEFINITIONS[fn] = fn.__code__, definition
     return definition if name is None or name == definition.name.name else definition.with_name(name)
 
 

@@ -30,7 +30,7 @@ def optimized(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Optimized:
         return optimize(*arguments, **keywords)
 
     monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path / "cache"))
-    monkeypatch.setattr(graph_cache, "_are_passes_watched", lambda: False)
+    monkeypatch.setattr(graph_cache, "are_passes_watched", lambda: False)
     monkeypatch.setattr(graph_cache, "MIN_NODES", 0)
     monkeypatch.setattr(simple_strategy, "optimize", counting)
     monkeypatch.setattr(native_strategy, "optimize", counting)
@@ -170,12 +170,12 @@ def called(x: torch.Tensor) -> torch.Tensor:
 def test_passes_that_are_watched_run(optimized: Optimized, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     f, x = rekindle.CompilationUnit("def f(x):\n    return x.relu() + x.dim()\n").f, torch.randn(3)
-    assert graph_cache._are_passes_watched()  # the tests verify graphs after each pass
+    assert graph_cache.are_passes_watched()  # the tests verify graphs after each pass
     f(x)
     monkeypatch.setattr(graph_cache, "settings", lambda: rekindle.errors.debug_settings.read_settings({}))
-    assert not graph_cache._are_passes_watched()
+    assert not graph_cache.are_passes_watched()
     with rekindle.add_pass("dead_code_elimination"):
-        assert graph_cache._are_passes_watched()
+        assert graph_cache.are_passes_watched()
 
 
 def test_errors_have_the_same_places(optimized: Optimized) -> None:
@@ -220,3 +220,30 @@ print(len(count), y.sum().item(), x.grad.sum().item())
     first, second = run(), run()
     assert int(first[0]) > 0
     assert second == ["0", *first[1:]]
+
+
+def small(x: torch.Tensor) -> torch.Tensor:
+    return _halved(x) + _halved(x)
+
+
+def _halved(x: torch.Tensor) -> torch.Tensor:
+    return x * 0.5
+
+
+def of_many_calls(x: torch.Tensor) -> torch.Tensor:
+    for _ in range(3):
+        x = _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x) + _eighth(x)
+    return x
+
+
+def _eighth(x: torch.Tensor) -> torch.Tensor:
+    return _halved(_halved(_halved(x))) + _halved(_halved(_halved(x)))
+
+
+def test_small_programs_are_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What counts is how large a program is with the functions that it calls, each as often as it is called."""
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(graph_cache, "are_passes_watched", lambda: False)
+    graphs = [rekindle.script(program).graph for program in (small, of_many_calls)]
+    found = [graph_cache.GraphCache.of(graph, ()) is not None for graph in graphs]
+    assert found == [False, True]

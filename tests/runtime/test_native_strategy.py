@@ -188,3 +188,21 @@ def test_calls_without_gradients_share_versions() -> None:
         without = function.graph_for(torch.ones(3))
     assert function.graph_for(torch.ones(3)) is without
     assert function.graph_for(torch.ones(3, requires_grad=True)) is not without
+
+
+def _first(tensors: list[torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    return torch.tanh(tensors[0] * 2.0 + 1.0) * x
+
+
+def test_what_holds_tensors_may_hold_some_that_require_grad() -> None:
+    compiled, x = rekindle.script(_first), torch.randn(3)
+    held = torch.randn(3, requires_grad=True)
+    for given in ([held], [x], [held]):
+        result = compiled(given, x)
+        assert result.requires_grad == given[0].requires_grad
+        torch.testing.assert_close(result, _first(given, x))
+        with torch.no_grad():
+            assert not compiled(given, x).requires_grad
+    (gradient,) = torch.autograd.grad(compiled([held], x).sum(), held)
+    (expected,) = torch.autograd.grad(_first([held], x).sum(), held)
+    torch.testing.assert_close(gradient, expected)

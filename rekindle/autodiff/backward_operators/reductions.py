@@ -88,7 +88,7 @@ def norm_back(grad: Tensor, self: Tensor, p: float | None, result: Tensor, dim: 
     if order == 1:
         return back * self.sgn()
     if order == 2:
-        return back * (self / norm).masked_fill(norm == 0, 0)
+        return back * (self / norm).masked_fill_(norm == 0, 0)
     if math.isinf(order):
         equal = torch.logical_or(self.abs() == norm, self.isnan())
         return back * self.sgn() * equal / equal.sum(_axes(self.dim(), dim), keepdim=True)

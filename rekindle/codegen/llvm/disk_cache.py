@@ -40,7 +40,7 @@ _FORGOTTEN: Final = 3600.0
 """After so many seconds an unfinished file belongs to a process that died."""
 _RESCAN: Final = 64
 """After so many writes the folder is looked at again: other processes write too."""
-_PER_SCAN: Final = 16
+_PER_SCAN: Final = 128
 """As long as a process has not looked at the folder, it does so at one of so many writes, by chance: looking at ten
 thousand files takes 40 ms, and most processes write little."""
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH

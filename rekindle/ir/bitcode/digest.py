@@ -25,7 +25,8 @@ from rekindle.ir.types import ClassType, EnumType, InterfaceType, TupleType
 MAX_CONSTANT_BYTES: Final = 16 << 20
 """The largest tensor whose elements are looked at."""
 
-_MANGLE: Final = re.compile(r"___torch_mangle_\d+\.")
+MANGLE: Final = re.compile(r"___torch_mangle_\d+\.")
+"""What keeps a name apart from others of the process."""
 
 
 @dataclass(slots=True)
@@ -138,7 +139,7 @@ def _tensor(tensor: torch.Tensor) -> Encoded:
 
 def _unmangled(name: str) -> str:
     """Return a name without the number that keeps it apart from others of the process."""
-    return _MANGLE.sub("", name)
+    return MANGLE.sub("", name)
 
 
 def _name(cls: type | None) -> str:

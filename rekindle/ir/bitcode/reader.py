@@ -8,12 +8,12 @@ from typing import Any, Final
 
 import torch
 
-from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange
+from rekindle.errors import UNKNOWN_RANGE, Source, SourceRange, shared_source
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.bitcode.references import PLAIN, SIMPLE_TYPES, Encoded, NotEncodable, References
 from rekindle.ir.graph import Block, Graph
 from rekindle.ir.node import FIRST_POSITION, POSITION_GAP, Node, Use, Value
-from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import (
     AwaitType,
     DictType,
@@ -49,7 +49,7 @@ class GraphReader:
         self._sources: dict[Encoded, Source] = {}
         self._ranges = [UNKNOWN_RANGE, *(self._range(*each) for each in ranges[1:])]
         self._callstacks = [tuple([(name, self._ranges[place]) for name, place in calls]) for calls in callstacks]
-        self._operators = [None, *map(_operator, operators[1:])]
+        self._operators = [None, *map(_known_operator, operators[1:])]
         self._tensors = [decode_tensor(*each) for each in tensors]
         self._graphs: dict[int, Graph] = {}
 
@@ -137,7 +137,7 @@ class GraphReader:
         if isinstance(source, int):
             return SourceRange(self._object(source), start, end)
         if source not in self._sources:
-            self._sources[source] = Source(*source)
+            self._sources[source] = shared_source(*source)
         return SourceRange(self._sources[source], start, end)
 
     # ------------------------------------------------------------------------------------------------------- constants
@@ -187,11 +187,16 @@ def _use(user: Node, numbers: Sequence[int], values: list[Value]) -> None:
         inputs.append(value)
 
 
-def _operator(name: str) -> Operator:
-    found = REGISTRY.find(name)
-    if found is None:
+def _known_operator(name: str) -> str:
+    """Return the name of an operator. Those of PyTorch are there, and are not looked up before they are asked for: many
+    are in branches that calls do not take.
+
+    Raises:
+        NotEncodable: there is no such operator.
+    """
+    if not name.startswith(("aten::", "prim::")) and REGISTRY.find(name) is None:
         raise NotEncodable(f"the operator '{name}'")
-    return found
+    return name
 
 
 def _tensor_type(dtype: str | None, device: str | None, *rest: Any) -> TensorType:

@@ -29,7 +29,7 @@ from rekindle.errors import UNKNOWN_RANGE, SourceRange
 from rekindle.ir.attributes import ConstantObject
 from rekindle.ir.bitcode.references import PLAIN, SIMPLE_TYPES, Encoded, NotEncodable, References
 from rekindle.ir.graph import Block, Graph, Node, Value
-from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import (
     AwaitType,
     ClassType,
@@ -109,7 +109,7 @@ class GraphWriter:
             self._string(node.kind),
             tuple([values[value] for value in node._inputs]),
             self._defined(node._outputs, values),
-            self._operator(node.operator),
+            self._operator(node),
             self.range(node.range),
             self._callstack(node.callstack),
             self._string(node.scope),
@@ -129,7 +129,10 @@ class GraphWriter:
     def _string(self, text: str) -> int:
         return self._strings.setdefault(text, len(self._strings))
 
-    def _operator(self, operator: Operator | None) -> int:
+    def _operator(self, node: Node) -> int:
+        if isinstance(node._operator, str):  # as it was read: to look it up takes longer
+            return self._operators.setdefault(node._operator, len(self._operators))
+        operator = node.operator
         if operator is None:
             return 0
         number = self._operator_numbers.get(id(operator))

@@ -27,6 +27,7 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.attribute_writes import AttributeKey
+from rekindle.analysis.effects import CALLS
 from rekindle.codegen.fusion import Blocker, blockers_of, note_blockers, was_fused
 from rekindle.codegen.llvm.disk_cache import DiskCache
 from rekindle.codegen.llvm.engine import disk_cache
@@ -36,6 +37,7 @@ from rekindle.ir.bitcode.reader import GraphReader
 from rekindle.ir.bitcode.references import MARSHAL_VERSION, Encoded, NotEncodable, marshalled
 from rekindle.ir.bitcode.writer import GraphWriter
 from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import called_function
 from rekindle.ir.types import TensorType
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.passes.simplification.partial_evaluation import (
@@ -52,8 +54,8 @@ _NONE: Final = marshal.dumps(None, MARSHAL_VERSION)
 
 _FORMAT: Final = 1
 """Counts the changes of the format."""
-MIN_NODES: Final = 64
-"""Smaller programs are optimised as fast as they are looked up."""
+MIN_NODES: Final = 160
+"""Smaller programs, with the functions that they call, are optimised as fast as they are looked up."""
 _MAX_VARIANTS: Final = 4
 """How many evaluations of a function are kept that differ in the attributes of its modules."""
 
@@ -70,7 +72,7 @@ class GraphCache:
     def of(cls, graph: Graph, passes: Iterable[Pass]) -> GraphCache | None:
         """Return the cache of what ``passes`` make of a function, by its graph; None where that is not kept."""
         disk = disk_cache()
-        if disk is None or _are_passes_watched() or not _has_nodes(graph, MIN_NODES):
+        if disk is None or are_passes_watched() or _nodes(graph, MIN_NODES) < MIN_NODES:
             return None
         try:
             return cls(disk, describe(graph), tuple([each.name for each in passes]))
@@ -107,7 +109,7 @@ class GraphCache:
         return DerivedGraphs(self, self._key())
 
     def _key(self) -> Encoded:
-        return self.program.digest, self.pipeline, _process()
+        return self.program.digest, self.pipeline, process_description()
 
     def encoded(self, graph: Graph) -> Encoded | None:
         """Encode a graph that was made of the function; None where that is impossible."""
@@ -210,15 +212,24 @@ def _encoded_answer(value: object) -> Encoded:
     return type(value).__name__, repr(value)
 
 
-def _has_nodes(graph: Graph, count: int) -> bool:
-    """Return whether there are ``count`` nodes in ``graph``, or it calls functions."""
-    for number, node in enumerate(graph.all_nodes()):
-        if number >= count or node.kind in ("prim::CallFunction", "prim::CallMethod"):
-            return True
-    return False
+def _nodes(graph: Graph, limit: int) -> int:
+    """Return how many nodes ``graph`` has with the functions that it calls, each as often as it is called; at least
+    ``limit`` if there are more, or if one of them is not compiled."""
+    found = 0
+    for node in graph.all_nodes():
+        if node.kind in CALLS:
+            callee = called_function(node)
+            if callee is None or not callee.is_defined or callee.is_recursive:
+                return limit
+            found += _nodes(callee.graph, limit - found)
+        found += 1
+        if found >= limit:
+            break
+    return found
 
 
-def _are_passes_watched() -> bool:
+def are_passes_watched() -> bool:
+    """Return whether somebody wants to see passes run, so that nothing is to be read from disk."""
     debug = settings()
     return bool(debug.levels or debug.limits or debug.verify or has_user_passes())
 
@@ -226,8 +237,8 @@ def _are_passes_watched() -> bool:
 # --------------------------------------------------------------------------------------------------------- the process
 
 
-def _process() -> Encoded:
-    """What optimised graphs depend on besides the program and the call."""
+def process_description() -> Encoded:
+    """Describe what compiled and optimised graphs depend on besides the program and the call."""
     return _environment(), str(torch.get_default_dtype()), str(torch.get_default_device()), torch.get_num_threads()
 
 

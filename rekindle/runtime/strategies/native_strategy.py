@@ -16,14 +16,16 @@ import torch
 
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
 from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
+from rekindle.codegen.differentiation_profit import LARGE
 from rekindle.codegen.fusible import is_computed
 from rekindle.errors import UNKNOWN_RANGE
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.types import ClassType, DictType, ListType, TupleType
 from rekindle.passes import PartialEvaluation, Pass
 from rekindle.runtime.optimization import optimize
-from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, DIFFERENTIATION, FUSION, RECORDED_FUSION
+from rekindle.runtime.pipelines import DERIVATIVE_PRESERVING, FUSION, RECORDED_FUSION, differentiation
 from rekindle.runtime.strategies.argument_spec import ArgumentSpec
 from rekindle.runtime.strategies.graph_cache import GraphCache
 from rekindle.runtime.strategies.simple_strategy import (
@@ -49,9 +51,18 @@ class NativeVersions(GraphVersions):
         stored: GraphCache | None = None,
     ) -> None:
         super().__init__(record, budget, evaluation, general, stored)
+        self._takes_containers = any(isinstance(value.type, _CONTAINERS) for value in record.graph.inputs)
+        """Whether :func:`_may_record` is true of all arguments: methods of modules take the module."""
         self._recording = VersionTable()
         """The versions for calls that may record gradients."""
         self._graphs: dict[ArgumentSpec, Graph] = {}
+        self._elements = 0
+        """How many elements the largest tensor had when a version was made last."""
+
+    def prepare(self, arguments: Sequence[object]) -> Version:
+        """See :class:`~rekindle.runtime.strategies.simple_strategy.GraphVersions`."""
+        self._elements = _elements(arguments)
+        return super().prepare(arguments)
 
     @property
     def versions(self) -> Sequence[Version]:
@@ -59,7 +70,8 @@ class NativeVersions(GraphVersions):
         return list(dict.fromkeys([*self._recording.versions, *self._table.versions]))
 
     def _table_for(self, arguments: Sequence[object]) -> VersionTable:
-        return self._recording if _may_record(arguments) else self._table
+        may_record = torch.is_grad_enabled() if self._takes_containers else _may_record(arguments)
+        return self._recording if may_record else self._table
 
     def _make(self, arguments: Sequence[object] | None, table: VersionTable) -> Version:
         started = time.perf_counter()
@@ -68,6 +80,8 @@ class NativeVersions(GraphVersions):
             return self._general_of(self._recording)
         may_record = table is self._recording
         kind = "fused" if not may_record else "last differentiated" if is_last else "differentiated"
+        if may_record and self._elements >= LARGE:
+            kind += " for large tensors"
         graph = self._optimized(arguments, kind, lambda: self._fused(arguments, may_record, is_last))
         if graph is None:
             return self._general_of(self._table) if arguments is None else self._prepared(arguments, self._table)
@@ -81,7 +95,11 @@ class NativeVersions(GraphVersions):
         if not may_record:
             optimize(graph, FUSION)
             return graph
-        if not optimize(graph, DIFFERENTIATION) and not is_last and not any(map(is_computed, graph.all_nodes())):
+        if (
+            not optimize(graph, differentiation(self._elements))
+            and not is_last
+            and not any(map(is_computed, graph.all_nodes()))
+        ):
             return None
         optimize(graph, RECORDED_FUSION)
         return graph
@@ -104,7 +122,12 @@ class NativeStrategy(SpecializingStrategy):
     versions_of = NativeVersions
 
 
+_CONTAINERS: Final = (ClassType, ListType, DictType, TupleType)
+"""The types of arguments of which nothing is known but that they hold others."""
+
 _WITHOUT_GRADIENT: Final = frozenset({int, float, bool, str, complex, NoneType, torch.dtype, torch.device})
+
+_PLAIN_TENSORS: Final = (torch.Tensor, torch.nn.Parameter)
 
 
 def _may_record(arguments: Sequence[object]) -> bool:
@@ -120,9 +143,15 @@ def _may_record(arguments: Sequence[object]) -> bool:
     return False
 
 
+def _elements(arguments: Sequence[object]) -> int:
+    """How many elements the largest tensor has."""
+    tensors = [each for each in arguments if isinstance(each, torch.Tensor) and type(each) in _PLAIN_TENSORS]
+    return max([each.numel() for each in tensors], default=0)
+
+
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
     """All passes that make the version of ``record`` for these arguments."""
-    last = (*DIFFERENTIATION, *RECORDED_FUSION) if _may_record(arguments) else FUSION
+    last = (*differentiation(_elements(arguments)), *RECORDED_FUSION) if _may_record(arguments) else FUSION
     return (*pipeline_for(record, arguments), *last)
 
 

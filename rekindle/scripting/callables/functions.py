@@ -17,7 +17,9 @@ from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.types import INT, ListType, Type, optional
 from rekindle.program import torch_jit
 from rekindle.program.names import qualified_name, unique_name
+from rekindle.scripting.callables.dependencies import Dependencies
 from rekindle.scripting.callables.overloads import Declaration, overloads_of
+from rekindle.scripting.callables.stored_functions import StoredFunction
 from rekindle.scripting.compilation import compile_function
 
 _CACHE = "__rekindle_records__"
@@ -49,9 +51,23 @@ def record_of(function: types.FunctionType) -> GraphFunction:
     return records_of(function)[0]
 
 
+def records_called(function: types.FunctionType) -> tuple[GraphFunction, ...]:
+    """The records that a call of the function may mean: those of both functions, where a boolean chooses one."""
+    dispatch = boolean_dispatch_of(function)
+    if dispatch is None:
+        return records_of(function)
+    return (*records_of(dispatch.if_true), *records_of(dispatch.if_false))
+
+
 def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunction:
     def define(record: GraphFunction) -> None:
-        compile_function(record, function, declaration)
+        stored = StoredFunction.of(function, record.basename, records_called, declaration)
+        if stored is None:
+            compile_function(record, function, declaration)
+        elif not stored.load(record):
+            dependencies = Dependencies(function)
+            compile_function(record, function, declaration, observer=dependencies)
+            stored.store(record, dependencies)
 
     return GraphFunction(unique_name(qualified_name(function)), function_creator=define, docstring=function.__doc__)
 

@@ -34,10 +34,10 @@ def forget_classes() -> None:
 
 
 def _held_by(owner: type) -> object:
-    return tuple((name, _value_key(value)) for name, value in members_of(owner) if _is_seen(name, value))
+    return tuple((name, _value_key(value)) for name, value in members_of(owner) if is_seen(name, value))
 
 
-def _is_seen(name: str, value: object) -> bool:
+def is_seen(name: str, value: object) -> bool:
     """Whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
     is_pythons = name.startswith("__") and name.endswith("__") and not name.startswith("__jit_")
     return not is_pythons or isinstance(value, _BY_IDENTITY)

@@ -35,6 +35,7 @@ from rekindle.ir.operators.schema_matching import NamedValue
 from rekindle.ir.types import INT, NONE, STRING, ClassAttribute, ClassType, InterfaceType, Property, Type, mismatch_note
 from rekindle.program.function import Function
 from rekindle.program.names import qualified_name
+from rekindle.scripting.callables.dependencies import Dependencies
 from rekindle.scripting.callables.generic_functions import may_be_generic
 from rekindle.scripting.callables.generic_methods import FixedMethod, GenericMethod
 from rekindle.scripting.callables.modifiers import is_left_to_python
@@ -44,6 +45,7 @@ from rekindle.scripting.constants import constant_value
 from rekindle.scripting.library_values.math_functions import math_function
 from rekindle.scripting.library_values.python_objects import BoundFunction, PythonObject
 from rekindle.scripting.library_values.unusable_values import correction, did_you_mean
+from rekindle.scripting.modules import stored_methods
 from rekindle.scripting.modules.class_members import find_member, members_of, owners_of
 from rekindle.scripting.modules.dynamic_attributes import (
     ask,
@@ -57,6 +59,7 @@ from rekindle.scripting.modules.empty_attributes import empty_slot
 from rekindle.scripting.modules.hooks import HookedCall
 from rekindle.scripting.modules.module_types import ConcreteModuleType, Container
 from rekindle.scripting.modules.module_views import ModuleView, is_view_of_items, is_view_of_parts
+from rekindle.scripting.modules.stored_methods import stored_method
 from rekindle.scripting.python_values import ClassValue, function_value, sugared_value
 from rekindle.scripting.resolver import PythonResolver
 
@@ -155,7 +158,30 @@ def compile_method(
     _check_hooks_known(concrete, record.basename)
     binding = ModuleBinding(concrete)
     forms: dict[str, SugaredValue] = {"super": SuperForm(concrete, function)}
-    compile_function(record, function, declaration, self_binding=binding, forms=forms)
+    stored = stored_method(concrete, record, function) if declaration is None else None
+    if stored is None:
+        compile_function(record, function, declaration, self_binding=binding, forms=forms)
+    elif not stored.load(record):
+        dependencies = Dependencies(function)
+        compile_function(record, function, self_binding=binding, forms=forms, observer=dependencies)
+        stored.store(record, dependencies)
+
+
+def _method_called(concrete: ConcreteModuleType, name: str) -> GraphFunction | None:
+    """The method ``name`` of the class, or of one of its bases as ``super()`` calls it, to be compiled; None where
+    there are several, or none."""
+    records = method_records(concrete, name)
+    if records:
+        return records[0] if len(records) == 1 else None
+    base, _, owner = name.rpartition("__")
+    for cls in owners_of(concrete.python_class):
+        function = dict(members_of(cls)).get(base) if cls.__name__ == owner else None
+        if isinstance(function, FunctionType):
+            return _record(concrete, name, function, None)
+    return None
+
+
+stored_methods.make_method = _method_called
 
 
 def property_of(concrete: ConcreteModuleType, name: str) -> Property | None:

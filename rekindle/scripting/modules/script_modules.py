@@ -43,6 +43,7 @@ from rekindle.scripting.modules.module_values import (
     method_records,
     property_of,
 )
+from rekindle.scripting.modules.stored_methods import compiled_in_one_file
 from rekindle.scripting.resolver import PythonResolver
 
 _MAGIC = ("__len__", "__iter__", "__getitem__", "__contains__")
@@ -229,7 +230,8 @@ def compile_entry_points(concrete: ConcreteModuleType) -> None:
     """Compile what Python can call: ``forward`` and what is marked to be exported, of the parts first."""
     progress = _Progress()
     try:
-        _compile_entry_points(concrete, progress, is_part=False)
+        with compiled_in_one_file(concrete):
+            _compile_entry_points(concrete, progress, is_part=False)
     except CompileError:
         for begun in progress.begun:
             begun.is_compiled = False
@@ -242,6 +244,29 @@ class _Progress:
 
     begun: list[ConcreteModuleType] = field(default_factory=list)
     failed: list[_FailedPart] = field(default_factory=list)
+    members: dict[type, _ClassMembers] = field(default_factory=dict)
+
+    def members_of(self, cls: type) -> _ClassMembers:
+        """What is looked for in a class, once for all the types of modules that are of it."""
+        found = self.members.get(cls)
+        if found is None:
+            found = self.members[cls] = _ClassMembers.of(cls)
+        return found
+
+
+@dataclass(slots=True)
+class _ClassMembers:
+    """The names of what a class and its bases define: methods that are marked to be exported, and properties."""
+
+    exported: list[str]
+    properties: list[str]
+
+    @classmethod
+    def of(cls, python_class: type) -> _ClassMembers:
+        """Look for them."""
+        members = _members(python_class)
+        exported = [name for name, member in members if modifier_of(member) is Modifier.EXPORT]
+        return cls(exported, [name for name, member in members if isinstance(member, property)])
 
 
 @dataclass(slots=True)
@@ -266,8 +291,9 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
                 with diagnostics.recovering(), compiling(part.python_class.__name__, reason=reason):
                     _compile_entry_points(part, progress, is_part=True)
         _define_container_methods(concrete)
-        _find_properties(concrete)
-        for name in entry_points(concrete):
+        members = progress.members_of(concrete.python_class)
+        _make_properties(concrete, members.properties)
+        for name in _entry_points(concrete, members.exported):
             for record in method_records(concrete, name):
                 with diagnostics.recovering():
                     try:
@@ -296,11 +322,9 @@ def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
             diagnostics.add(part.error)
 
 
-def entry_points(concrete: ConcreteModuleType) -> list[str]:
+def _entry_points(concrete: ConcreteModuleType, exported: list[str]) -> list[str]:
     """The names of the methods that are compiled though nothing may call them."""
-    cls = concrete.python_class
-    exported = [name for name, member in _members(cls) if modifier_of(member) is Modifier.EXPORT]
-    if issubclass(cls, ScriptModule):
+    if issubclass(concrete.python_class, ScriptModule):
         return exported  # what is not marked is Python's
     return ["forward", *(name for name in exported if name != "forward")]
 
@@ -316,9 +340,12 @@ def _members(cls: type) -> list[tuple[str, object]]:
 def _find_properties(concrete: ConcreteModuleType) -> None:
     """Make the properties of the class known, so that what Python assigns to one goes to its setter. They are compiled
     when they are used."""
-    for name, member in _members(concrete.python_class):
-        if isinstance(member, property):
-            property_of(concrete, name)
+    _make_properties(concrete, _ClassMembers.of(concrete.python_class).properties)
+
+
+def _make_properties(concrete: ConcreteModuleType, names: list[str]) -> None:
+    for name in names:
+        property_of(concrete, name)
 
 
 def _define_container_methods(concrete: ConcreteModuleType) -> None:

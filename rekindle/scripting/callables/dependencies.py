@@ -1,0 +1,163 @@
+"""What a function that is compiled depends on, described so that another process can tell whether it finds the same."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import marshal
+import os
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch._ops import OpOverload, OpOverloadPacket
+
+from rekindle.ir.bitcode.references import PLAIN, Encoded
+from rekindle.scripting.annotations import annotations_of
+from rekindle.scripting.callables.overloads import Declaration
+from rekindle.scripting.resolver import ABSENT, closure_of
+
+_OURS: Final = "__rekindle_"
+"""Attributes of functions that begin so hold what this process has made of them."""
+OWN_CLASS: Final = "__class__"
+"""What a method with ``super()`` closes over: its class."""
+_NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
+_CONSTANTS: Final = (torch.dtype, torch.layout, torch.memory_format, torch.device)
+_LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
+"""The packages whose classes are what their names say."""
+
+
+class NotKept(Exception):
+    """A function depends on what only its process has; the message says on what."""
+
+
+@dataclass(slots=True)
+class Dependencies:
+    """What a function finds under names while it is compiled: ``found`` has the number of the object that has the
+    name as an attribute, or -1 for the function's globals, the name, and a description."""
+
+    function: types.FunctionType
+    found: dict[tuple[int, str], Encoded] = field(default_factory=dict)
+    objects: list[Any] = field(default_factory=list)
+    reason: str = ""
+    """Why the function is not kept; empty as long as nothing speaks against it."""
+    _numbers: dict[int, int] = field(default_factory=dict)
+
+    def name_is(self, name: str, value: Any) -> None:
+        """Note what a name of the function means."""
+        self._add(-1, name, value)
+
+    def attribute_is(self, owner: Any, name: str, value: Any) -> None:
+        """Note what an attribute holds of an object that was noted before."""
+        number = self._numbers.get(id(owner))
+        if number is None or not isinstance(owner, types.ModuleType):
+            self.refuse(f"the attribute '{name}' of {owner!r}")
+        else:
+            self._add(number, name, value)
+
+    def uses(self, value: Any) -> None:
+        """Note that an object is given a meaning."""
+        if id(value) not in self._numbers:
+            self.refuse(f"the object {value!r}")
+
+    def refuse(self, reason: str) -> None:
+        """Do not keep the function."""
+        self.reason = self.reason or reason
+
+    def _add(self, owner: int, name: str, value: Any) -> None:
+        if self.reason or (owner, name) in self.found:
+            return
+        try:
+            self.found[owner, name] = describe(value)
+        except NotKept as reason:
+            self.refuse(str(reason))
+            return
+        self._numbers.setdefault(id(value), len(self.objects))
+        self.objects.append(value)
+
+
+def describe(value: Any) -> Encoded:
+    """Describe an object: equal for what means the same to a program.
+
+    Raises:
+        NotKept: there is more to it than can be described.
+    """
+    if value is ABSENT:
+        return ("absent",)
+    if type(value) in PLAIN or isinstance(value, _CONSTANTS):
+        return "constant", type(value).__name__, repr(value)
+    if isinstance(value, types.ModuleType):
+        return "module", value.__name__
+    if isinstance(value, types.FunctionType):
+        return "function", *described_function(value)
+    if isinstance(value, _NAMED):
+        return "builtin", type(value).__name__, str(value.__module__), value.__qualname__
+    if isinstance(value, OpOverloadPacket):
+        return "operator", value._qualified_op_name
+    if isinstance(value, OpOverload):
+        return "operator", value.name()
+    if isinstance(value, type):
+        is_exception = issubclass(value, BaseException)
+        if is_exception or value.__module__.partition(".")[0] in _LIBRARIES:
+            return "exception" if is_exception else "class", value.__module__, value.__qualname__
+    if type(value).__module__ == "typing":
+        return "annotation", repr(value), isinstance(value, typing.TypeVar)
+    raise NotKept(f"an object of the class {type(value).__qualname__}")
+
+
+def described_function(function: types.FunctionType) -> Encoded:
+    """Describe a function by its code and what else Python holds with it.
+
+    Raises:
+        NotKept: it is not from a file, or was changed.
+    """
+    code = function.__code__
+    try:
+        status = os.stat(code.co_filename)
+    except OSError:
+        raise NotKept(f"the function '{function.__qualname__}', which has no file") from None
+    held = {name: value for name, value in vars(function).items() if not name.startswith(_OURS)}
+    closure = {name: value for name, value in closure_of(function).items() if name != OWN_CLASS}
+    defaults = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    parts = (tuple(map(_without_class, defaults)), tuple(function.__kwdefaults__ or ()), held, closure)
+    annotations = repr(annotations_of(function))
+    if " at 0x" in annotations:
+        raise NotKept(f"the function '{function.__qualname__}', whose annotations are objects")
+    return (
+        *(str(function.__module__), function.__name__, function.__qualname__, status.st_mtime_ns, status.st_size),
+        hashlib.sha256(marshal.dumps(code, 2)).digest(),
+        *(tuple(map(described_value, parts)), annotations),
+    )
+
+
+def described_declaration(declaration: Declaration) -> Encoded:
+    """Describe how an overload differs from what the function itself says."""
+    if declaration is None or isinstance(declaration, types.FunctionType):
+        return None if declaration is None else described_function(declaration)
+    return tuple([(name, str(type)) for name, type in declaration.items()])
+
+
+def _without_class(default: Any) -> Any:
+    """Return what stands for a default: the name of a class, which is no value in a program."""
+    return f"class {default.__module__}.{default.__qualname__}" if isinstance(default, type) else default
+
+
+def described_value(value: Any) -> Encoded:
+    """Describe what a function holds.
+
+    Raises:
+        NotKept: it is an object of which that is not known.
+    """
+    if type(value) in PLAIN or isinstance(value, (*_CONSTANTS, enum.Enum)):
+        return type(value).__qualname__, repr(value)
+    if isinstance(value, tuple):
+        return tuple(map(described_value, value))
+    if isinstance(value, list):
+        return "list", tuple(map(described_value, value))
+    if isinstance(value, dict):
+        return tuple([(str(name), described_value(each)) for name, each in value.items()])
+    if isinstance(value, types.FunctionType):
+        return "function", value.__module__, value.__qualname__, hashlib.sha256(value.__code__.co_code).digest()
+    raise NotKept(f"a function with an object of the class {type(value).__qualname__}")

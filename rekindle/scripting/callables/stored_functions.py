@@ -1,0 +1,365 @@
+"""Compiled Python functions on disk, so that a new process need not compile what another one has.
+
+Kept are functions of modules' files that mean the same in every process that finds the same objects under the names
+that they use: no methods, closures, decorators or overloads. A file holds the graph, the schema, and what was found
+under each name, in the order in which the compiler asked::
+
+    ("relu", globals)              a function, by its code, and by the digest of what it was compiled to
+    ("torch", globals)             a module
+    ("tanh", attribute of torch)   a function of PyTorch, by its name
+
+All of it has to be found again. What no such description covers, such as an object of some class, is not kept.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import marshal
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.frontend.calls.torchscript_builtins import find_builtin_functions
+from rekindle.frontend.dialect import DIALECT
+from rekindle.ir.bitcode.digest import MANGLE
+from rekindle.ir.bitcode.reader import GraphReader
+from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
+from rekindle.ir.bitcode.writer import GraphWriter
+from rekindle.ir.graph import Graph
+from rekindle.ir.graph_function import GraphFunction, called_function
+from rekindle.ir.operators.schema import MISSING, Argument, FunctionSchema
+from rekindle.ir.types import ClassType
+from rekindle.ops.python.exceptions import EXCEPTION_CLASSES
+from rekindle.program.names import unique_name
+from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
+from rekindle.scripting.callables.dependencies import (
+    OWN_CLASS,
+    Dependencies,
+    NotKept,
+    describe,
+    described_declaration,
+    described_function,
+)
+from rekindle.scripting.callables.overloads import Declaration
+from rekindle.scripting.callables.untyped_parameters import open_parameters
+from rekindle.scripting.resolver import ABSENT
+
+_LOG: Final = logging.getLogger(__name__)
+_FORMAT: Final = 1
+
+
+# ---------------------------------------------------------------------------------------------------------- on disk
+
+
+class Owner(Protocol):
+    """What a method belongs to."""
+
+    @property
+    def class_types(self) -> Sequence[ClassType]:
+        """The types that its graph may refer to."""
+
+    @property
+    def functions(self) -> Sequence[types.FunctionType]:
+        """The functions that it may call beside those that it finds by names."""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether it is still as the key says."""
+
+    def method(self, number: int, name: str) -> GraphFunction | None:
+        """A method of one of the types; None where there is none."""
+
+
+class Storage(Protocol):
+    """Where functions are kept: a :class:`~rekindle.codegen.llvm.disk_cache.DiskCache`, or a part of one."""
+
+    def load(self, key: bytes) -> bytes | None:
+        """What was stored under ``key``."""
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        """Keep ``payload`` under ``key``; whether that worked."""
+
+
+current_storage: Final[list[Storage]] = []
+"""Where what is compiled at the moment is kept, the innermost last; without any, each function has a file."""
+
+Records = Callable[[types.FunctionType], Sequence[GraphFunction]]
+
+
+@dataclass(slots=True)
+class StoredFunction:
+    """A Python function as it is, or may be, on disk. ``records`` gives those of another one, ``owner`` is what it is a
+    method of."""
+
+    disk: Storage
+    key: bytes
+    function: types.FunctionType
+    records: Records
+    owner: Owner | None = None
+
+    @classmethod
+    def of(
+        cls,
+        function: types.FunctionType,
+        name: str,
+        records: Records,
+        declaration: Declaration = None,
+        *,
+        is_method: bool = False,
+    ) -> StoredFunction | None:
+        """Return where ``function``, compiled under this name, is kept; None if it is not. Of a method, what it belongs
+        to has still to be told."""
+        disk = current_storage[-1] if current_storage else disk_cache()
+        if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
+            return None
+        if function.__code__.co_freevars and not (is_method and function.__code__.co_freevars == (OWN_CLASS,)):
+            return None
+        if function.__name__ == "<lambda>" or "<locals>" in function.__qualname__ or open_parameters(function):
+            return None
+        try:
+            described = described_function(function), described_declaration(declaration)
+        except NotKept as reason:
+            _LOG.debug("'%s' is not kept on disk: %s", name, reason)
+            return None
+        key = (_FORMAT, "function", process_description(), DIALECT.tensors_as_numbers, name, described)
+        return cls(disk, marshalled(key), function, records)
+
+    def note_refusal(self, reason: Exception) -> None:
+        """Log why the function is not kept."""
+        _LOG.debug("'%s' is not kept on disk: %s", self.function.__qualname__, reason)
+
+    def load(self, record: GraphFunction) -> bool:
+        """Define ``record`` by what is on disk; returns whether there is something that holds here."""
+        payload = self.disk.load(self.key)
+        if payload is None:
+            return False
+        found, callees, methods, relied_on, builtins, library, definition = marshal.loads(payload)
+        objects = self._objects(found)
+        if objects is None:
+            return False
+        references = References()
+        functions: list[Any] = objects
+        if self.owner is not None:
+            functions = [*objects, *self.owner.functions]
+            for type in self.owner.class_types:
+                references.add(type)
+        for number, name, digest in methods:
+            method = None if self.owner is None else self.owner.method(number, name)
+            if method is None:
+                return False
+            method.ensure_defined()
+            if method.digest != digest:
+                return False
+        for place, index, digest in callees:
+            records = self.records(functions[place])
+            if index >= len(records):
+                return False
+            records[index].ensure_defined()
+            if records[index].digest != digest:
+                return False
+            references.add(records[index])
+        for name, index in builtins:
+            references.add(find_builtin_functions(name)[index])
+        try:
+            others = References()
+            for name, library_name, content in library:
+                function = _library_function(name, library_name, content, others)
+                others.add(function)
+                references.add(function)
+            graph, schema = _decoded(definition, references)
+        except NotEncodable as reason:
+            _LOG.info("'%s' is not read from disk: %s", record.name, reason)
+            return False
+        if self.owner is not None:
+            if not self.owner.is_unchanged:
+                return False
+            record.relies_on.update((self.owner.class_types[number], name) for number, name in relied_on)
+        record.takes_tensors_as_numbers = DIALECT.tensors_as_numbers
+        record.define(graph, schema)
+        record.digest = hashlib.sha256(self.key + payload).digest()
+        return True
+
+    def _objects(self, found: Encoded) -> list[Any] | None:
+        """Return what is found under the names; None if it is not what was found when the function was kept."""
+        objects: list[Any] = []
+        names = self.function.__globals__
+        for owner, name, description in found:
+            value = names.get(name, ABSENT) if owner < 0 else getattr(objects[owner], name, ABSENT)
+            try:
+                if describe(value) != description:
+                    return None
+            except NotKept:
+                return None
+            if isinstance(value, type) and issubclass(value, BaseException):
+                EXCEPTION_CLASSES.setdefault(_exception_name(value), value)
+            objects.append(value)
+        return objects
+
+    def store(self, record: GraphFunction, dependencies: Dependencies) -> None:
+        """Keep what ``record`` was compiled to, if that is possible."""
+        try:
+            payload = self._payload(record, dependencies)
+        except (NotKept, NotEncodable) as reason:
+            _LOG.debug("'%s' is not kept on disk: %s", record.name, reason)
+            return
+        if self.disk.store(self.key, payload):
+            record.digest = hashlib.sha256(self.key + payload).digest()
+
+    def _payload(self, record: GraphFunction, dependencies: Dependencies) -> bytes:
+        if dependencies.reason:
+            raise NotKept(dependencies.reason)
+        graph, schema = (
+            record._graph,
+            record._schema,
+        )  # the properties take a function that is being defined for recursive
+        if graph is None or schema is None or record.is_recursive or record.result is not None:
+            raise NotKept("a result whose type may become wider")
+        if any(isinstance(value, Graph) for node in graph.all_nodes() for value in node.attributes.values()):
+            raise NotKept("a function within it")
+        references = References()
+        functions = dependencies.objects
+        methods: Encoded = ()
+        if self.owner is not None:
+            if not self.owner.is_unchanged:
+                raise NotKept("what is known of its module after it was compiled")
+            functions = [*functions, *self.owner.functions]
+            for type in self.owner.class_types:
+                references.add(type)
+            methods = _called_methods(graph, references)
+        relied_on = tuple([(_number_of(owner, references), name) for owner, name in record.relies_on])
+        callees: list[Encoded] = []
+        for place, item in enumerate(functions):
+            if not isinstance(item, types.FunctionType):
+                continue
+            for index, callee in enumerate(self.records(item)):
+                if callee.is_defined and references.find(callee) is None:
+                    if not callee.digest:
+                        raise NotKept(f"the function '{callee.name}'")
+                    references.add(callee)
+                    callees.append((place, index, callee.digest))
+        builtins = tuple(_builtin_functions(graph))
+        for name, index in builtins:
+            references.add(find_builtin_functions(name)[index])
+        library: list[Encoded] = []
+        others = References()
+        for each in _library_functions(graph):
+            library.append((each.name, each.library_name, _encoded(each.graph, each.schema, others)))
+            others.add(each)
+            references.add(each)
+        found = tuple([(owner, name, description) for (owner, name), description in dependencies.found.items()])
+        definition = _encoded(graph, schema, references)
+        return marshalled((found, tuple(callees), methods, relied_on, builtins, tuple(library), definition))
+
+
+def _exception_name(cls: type) -> str:
+    return cls.__name__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _builtin_functions(graph: Graph) -> Sequence[tuple[str, int]]:
+    """The functions that extend operators and that a graph calls, each by the operator and its number among them."""
+    found: dict[tuple[str, int], None] = {}
+    for node in graph.all_nodes():
+        callee = called_function(node)
+        known = () if callee is None else find_builtin_functions(callee.name)
+        if callee is not None and callee in known:
+            found[callee.name, known.index(callee)] = None
+    return list(found)
+
+
+def _number_of(owner: object, references: References) -> int:
+    number = references.find(owner) if isinstance(owner, ClassType) else None
+    if number is None:
+        raise NotKept("a result whose type may become wider")
+    return number
+
+
+def _called_methods(graph: Graph, references: References) -> Encoded:
+    """The methods that a graph calls: the numbers of their types, their names, and what they were compiled to.
+
+    Raises:
+        NotKept: one of them is not kept.
+    """
+    found: dict[tuple[int, str], bytes] = {}
+    for node in graph.find_nodes("prim::CallMethod"):
+        callee, name = called_function(node), node.get_string("name")
+        number = references.find(node.inputs[0].type)
+        if callee is None or not callee.digest or number is None:
+            raise NotKept(f"the method '{name}'")
+        found[number, name] = callee.digest
+    return tuple([(number, name, digest) for (number, name), digest in found.items()])
+
+
+# ------------------------------------------------------------------------------------------- functions of the library
+
+
+def _library_functions(graph: Graph, found: dict[GraphFunction, None] | None = None) -> Sequence[GraphFunction]:
+    """The functions of the frontend's library that a graph calls, each after those that it calls."""
+    found = {} if found is None else found
+    for node in graph.all_nodes():
+        callee = called_function(node)
+        if callee is not None and callee.library_name and callee not in found:
+            if callee.is_recursive:
+                raise NotKept(f"the function '{callee.name}', which calls itself")
+            _library_functions(callee.graph, found)
+            found[callee] = None
+    return list(found)
+
+
+_LOADED: Final[dict[tuple[str, Encoded, tuple[int, ...]], GraphFunction]] = {}
+"""The functions of the library that were read, by their names, contents, and what they refer to."""
+
+
+def _library_function(name: str, library_name: str, content: Encoded, references: References) -> GraphFunction:
+    key = library_name, content, tuple(map(id, references.objects))
+    if key not in _LOADED:
+        made = GraphFunction(unique_name(MANGLE.sub("", name)), library_name=library_name)
+        made.define(*_decoded(content, references))
+        _LOADED[key] = made
+    return _LOADED[key]
+
+
+# ------------------------------------------------------------------------------------------------------------ encoding
+
+
+def _encoded(graph: Graph, schema: FunctionSchema, references: References) -> Encoded:
+    """Encode the graph and the schema of a function.
+
+    Raises:
+        NotKept: the schema has what those of functions do not have.
+        NotEncodable: the graph holds something that can be neither written nor referred to.
+    """
+    if schema.is_vararg or schema.is_varret or schema.overload:
+        raise NotKept("a schema with more than arguments")
+    writer = GraphWriter(references)
+    number = writer.add(graph)
+    parts = [tuple([_encoded_argument(each, writer) for each in part]) for part in (schema.arguments, schema.returns)]
+    return marshalled(writer.bundle()), number, schema.name, *parts
+
+
+def _encoded_argument(argument: Argument, writer: GraphWriter) -> Encoded:
+    if argument.alias is not None or argument.spelling or argument.default_spelling:
+        raise NotKept("a schema of an operator")
+    default = () if argument.default is MISSING else (writer.constant(argument.default),)
+    type = writer.type(argument.type)
+    return argument.name, type, default, argument.kwarg_only, argument.size, argument.assumed
+
+
+def _decoded(encoded: Encoded, references: References) -> tuple[Graph, FunctionSchema]:
+    """Decode a graph and a schema.
+
+    Raises:
+        NotEncodable: the graph calls an operator that is not known.
+    """
+    bundle, number, name, arguments, returns = encoded
+    reader = GraphReader(marshal.loads(bundle), references)
+    takes, gives = [tuple([_decoded_argument(each, reader) for each in part]) for part in (arguments, returns)]
+    return reader.graph(number), FunctionSchema(name, "", takes, gives)
+
+
+def _decoded_argument(encoded: Encoded, reader: GraphReader) -> Argument:
+    name, type, default, kwarg_only, size, assumed = encoded
+    value = reader.constant(default[0]) if default else MISSING
+    return Argument(name, reader.type(type), value, kwarg_only, None, size, assumed=assumed)

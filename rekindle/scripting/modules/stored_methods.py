@@ -1,0 +1,278 @@
+"""Compiled methods of modules on disk: see :mod:`rekindle.scripting.callables.stored_functions`.
+
+Beside the names that it uses, a method depends on what is known of its module and its parts, which is described whole:
+the facts by which modules share their types, and what their classes define. Modules with hooks, with attributes that
+methods make or fill, or with objects that only the compiler knows are compiled in every process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import marshal
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import torch
+
+from rekindle.codegen.llvm.disk_cache import DiskCache
+from rekindle.codegen.llvm.engine import disk_cache
+from rekindle.ir.bitcode.references import Encoded, NotEncodable, References, marshalled
+from rekindle.ir.bitcode.writer import GraphWriter
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.types import ClassType, Type
+from rekindle.ir.types.named import ClassAttribute
+from rekindle.runtime.strategies.graph_cache import are_passes_watched, process_description
+from rekindle.scripting.callables.dependencies import NotKept, described_function, described_value
+from rekindle.scripting.callables.functions import records_called
+from rekindle.scripting.callables.stored_functions import StoredFunction, current_storage
+from rekindle.scripting.modules.class_keys import class_key, is_seen
+from rekindle.scripting.modules.class_members import members_of, owners_of
+from rekindle.scripting.modules.module_types import ConcreteModuleType
+
+_OF_CONTAINERS: Final = frozenset({"__len__", "__contains__"})
+"""The methods that follow from the items of a container."""
+
+
+@dataclass(slots=True)
+class _Tree:
+    """A module and its parts, each type once, with what is known of them. ``slots`` are the attributes of each type,
+    with the types that these begin with."""
+
+    members: list[ConcreteModuleType]
+    digest: bytes
+    slots: list[tuple[ConcreteModuleType, list[tuple[ClassAttribute, Type]]]]
+
+    @classmethod
+    def of(cls, concrete: ConcreteModuleType, known: dict[ConcreteModuleType, _Tree]) -> _Tree:
+        """Describe a type of modules; ``known`` are the trees that have been made, and gets this one.
+
+        Raises:
+            NotKept: it depends on something that only this process has.
+        """
+        found = known.get(concrete)
+        if found is None:
+            trees = [cls.of(part, known) for part in _parts(concrete)]
+            members = list(dict.fromkeys([concrete, *(each for tree in trees for each in tree.members)]))
+            numbers = {member: number for number, member in enumerate(members)}
+            shape = tuple([tuple([numbers[part] for part in tree.members]) for tree in trees])
+            encoded = (_description(concrete), shape, tuple([tree.digest for tree in trees]))
+            digest = hashlib.sha256(marshalled(encoded)).digest()
+            own = {} if len(members) == 1 else {each[0]: each for tree in trees for each in tree.slots}
+            slots = [(concrete, _slots(concrete)), *[own[member] for member in members[1:]]]
+            found = known[concrete] = cls(members, digest, slots)
+        return found
+
+    @property
+    def is_as_described(self) -> bool:
+        """Whether no method has changed what is known of the modules."""
+        for member, slots in self.slots:
+            if member.queried or member.assumed or len(slots) != len(member.type.attributes):
+                return False
+            for slot, type in slots:
+                if slot.type is not type:
+                    return False
+            if not all(each.is_from_class or name in _OF_CONTAINERS for name, each in member.type.methods.items()):
+                return False
+        return True
+
+
+def _slots(concrete: ConcreteModuleType) -> list[tuple[ClassAttribute, Type]]:
+    """The attributes of a type of modules, with the types that they begin with."""
+    facts = concrete.facts
+    found: list[tuple[ClassAttribute, Type]] = []
+    for name, slot in concrete.type.attributes.items():
+        part = facts.submodules.get(name)
+        type = part.type if isinstance(part, ConcreteModuleType) else facts.attributes.get(name, (slot.type,))[0]
+        found.append((slot, type))
+    if len(found) != len(facts.attributes) + len(facts.submodules):
+        raise NotKept(f"the module '{concrete.name}', to which methods add attributes")
+    return found
+
+
+def _parts(concrete: ConcreteModuleType) -> list[ConcreteModuleType]:
+    parts = list(concrete.facts.submodules.values())
+    found = [part for part in parts if isinstance(part, ConcreteModuleType)]
+    if len(found) != len(parts):
+        raise NotKept("a part that has an interface for its type")
+    return found
+
+
+def stored_method(concrete: ConcreteModuleType, record: GraphFunction, function: FunctionType) -> StoredFunction | None:
+    """Return where a method is, or may be, on disk; None if it is not kept."""
+    stored = StoredFunction.of(function, record.basename, records_called, is_method=True)
+    if stored is None:
+        return None
+    try:
+        batch = stored.disk
+        tree = _Tree.of(concrete, batch.trees if isinstance(batch, _Batch) else {})
+    except (NotKept, NotEncodable) as reason:
+        stored.note_refusal(reason)
+        return None
+    stored.key = hashlib.sha256(marshalled((stored.key, tree.digest))).digest()
+    stored.owner = _Owner(tree)
+    return stored if tree.is_as_described else None
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What is compiled for a module, its parts and the functions that they call: it has one file."""
+
+    disk: DiskCache
+    key: bytes
+    payloads: dict[bytes, bytes]
+    trees: dict[ConcreteModuleType, _Tree]
+    is_changed: bool = False
+
+    def load(self, key: bytes) -> bytes | None:
+        """See :meth:`rekindle.codegen.llvm.disk_cache.DiskCache.load`."""
+        return self.payloads.get(key)
+
+    def store(self, key: bytes, payload: bytes) -> bool:
+        """Keep the payload until :meth:`write`."""
+        self.payloads[key] = payload
+        self.is_changed = True
+        return True
+
+    def write(self) -> None:
+        """Write the file, if there is anything new."""
+        if self.is_changed:
+            self.disk.store(self.key, marshalled(tuple(self.payloads.items())))
+
+
+@contextmanager
+def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
+    """Within, what is compiled is read from one file, and written to it in the end."""
+    disk = disk_cache()
+    if disk is None or are_passes_watched():
+        yield
+        return
+    name = f"{concrete.python_class.__module__}.{concrete.python_class.__qualname__}"
+    trees: dict[ConcreteModuleType, _Tree] = {}
+    try:
+        key = marshalled(("methods", process_description(), name, _Tree.of(concrete, trees).digest))
+    except (NotKept, NotEncodable):
+        key = marshalled(("methods", process_description(), name))
+    payload = disk.load(key)
+    batch = _Batch(disk, key, {} if payload is None else dict(marshal.loads(payload)), trees)
+    current_storage.append(batch)
+    try:
+        yield
+    finally:
+        current_storage.pop()
+        batch.write()
+
+
+@dataclass(slots=True)
+class _Owner:
+    """See :class:`rekindle.scripting.callables.stored_functions.Owner`."""
+
+    tree: _Tree
+
+    @property
+    def class_types(self) -> Sequence[ClassType]:
+        """The types of the module and its parts."""
+        return [member.type for member in self.tree.members]
+
+    @property
+    def functions(self) -> Sequence[FunctionType]:
+        """The functions in attributes."""
+        every = (function for member in self.tree.members for function in member.facts.functions.values())
+        return [function for function in every if isinstance(function, FunctionType)]
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether what is known of the modules is what was described."""
+        return self.tree.is_as_described
+
+    def method(self, number: int, name: str) -> GraphFunction | None:
+        """The method that a module or one of its parts has, where it is to be compiled as it stands in the class."""
+        member = self.tree.members[number]
+        found = member.type.methods.get(name)
+        if found is None and make_method is not None:
+            found = make_method(member, name)
+        return found
+
+
+make_method: Any = None
+"""A slot: the record of a method that nothing has asked for yet. :mod:`rekindle.scripting.modules.module_values` fills
+it."""
+
+
+# --------------------------------------------------------------------------------------------------------- descriptions
+
+
+_DESCRIPTIONS: Final[WeakKeyDictionary[ConcreteModuleType, tuple[object, bytes]]] = WeakKeyDictionary()
+"""The descriptions of types of modules, with the keys of their classes."""
+
+
+def _description(concrete: ConcreteModuleType) -> bytes:
+    """Describe a type of modules without its parts."""
+    key = class_key(concrete.python_class)
+    known = _DESCRIPTIONS.get(concrete)
+    if known is not None and known[0] is key:
+        return known[1]
+    digest = hashlib.sha256(marshalled(_described_facts(concrete))).digest()
+    _DESCRIPTIONS[concrete] = key, digest
+    return digest
+
+
+def _described_facts(concrete: ConcreteModuleType) -> Encoded:
+    facts = concrete.facts
+    if facts.empty or facts.objects or facts.methods or facts.has_hooks or facts.has_traced_hooks:
+        raise NotKept(f"the module '{concrete.name}', of which more is known than its values")
+    writer = GraphWriter(References())
+    attributes = tuple([(name, writer.type(type), kind) for name, (type, kind) in facts.attributes.items()])
+    functions = []
+    for name, function in facts.functions.items():
+        if not isinstance(function, FunctionType):
+            raise NotKept(f"the function in the attribute '{name}'")
+        functions.append((name, described_function(function)))
+    return (
+        *(_class_description(facts.python_class), facts.container.name, attributes, writer.bundle()),
+        tuple([(name, described_value(value)) for name, value in facts.constants.items()]),
+        tuple([(name, described_value(value)) for name, value in facts.present.items()]),
+        *(tuple(functions), tuple(facts.builtins.items()), tuple(facts.submodules), tuple(facts.failed.items())),
+        *(facts.items, facts.hooks_take_keywords),
+    )
+
+
+_CLASSES: Final[dict[type, tuple[object, bytes]]] = {}
+"""The descriptions of classes, with the keys that say whether these still hold the same."""
+
+
+def _class_description(cls: type) -> bytes:
+    key = class_key(cls)
+    known = _CLASSES.get(cls)
+    if known is not None and known[0] is key:
+        return known[1]
+    owners = [owner for owner in owners_of(cls) if owner is not object and owner is not torch.nn.Module]
+    encoded = tuple([(owner.__module__, owner.__qualname__, _members(owner)) for owner in owners])
+    digest = hashlib.sha256(marshalled(encoded)).digest()
+    _CLASSES[cls] = key, digest
+    return digest
+
+
+def _members(owner: type) -> Encoded:
+    described = [(name, _member(value)) for name, value in members_of(owner) if is_seen(name, value)]
+    return tuple(described), repr(vars(owner).get("__annotations__"))
+
+
+def _member(value: object) -> Encoded:
+    if isinstance(value, FunctionType):
+        return "function", described_function(value)
+    if isinstance(value, (staticmethod, classmethod)):
+        return type(value).__name__, _member(value.__func__)
+    if isinstance(value, property):
+        return "property", *_of_each(value.fget, value.fset)
+    return "value", described_value(value)
+
+
+def _of_each(*values: object) -> Iterable[Encoded]:
+    return [None if value is None else _member(value) for value in values]

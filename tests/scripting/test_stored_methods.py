@@ -1,0 +1,218 @@
+"""Compiled methods of modules on disk: read where the module, its parts and its class are what they were."""
+
+from __future__ import annotations
+
+import copy
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.scripting.callables import functions, stored_functions
+from rekindle.scripting.modules import module_values
+from tests.scripting.test_stored_functions import module_of
+
+Compiled = list[str]
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Compiled:
+    """The names of the functions and methods that are compiled, with an empty cache."""
+    names: Compiled = []
+
+    def counted(compile_function: Callable[..., None]) -> Callable[..., None]:
+        def counting(record: Any, function: types.FunctionType, *arguments: Any, **keywords: Any) -> None:
+            names.append(function.__name__)
+            compile_function(record, function, *arguments, **keywords)
+
+        return counting
+
+    monkeypatch.setenv("REKINDLE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(stored_functions, "are_passes_watched", lambda: False)
+    for module in (functions, module_values):
+        monkeypatch.setattr(module, "compile_function", counted(module.compile_function))
+    return names
+
+
+NET = """
+    from torch import nn
+
+    class Part(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.width = width
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.width
+
+    class Base(nn.Module):
+        def shifted(self, x: torch.Tensor) -> torch.Tensor:
+            return x + 1.0
+
+    class Net(Base):
+        FACTOR: int = 2
+        __constants__ = ["mode"]
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.parts = nn.ModuleList([Part(2), Part(3)])
+            self.weight = nn.Parameter(torch.ones(3))
+            self.mode = "plain"
+            self.limit = None
+            self.activation = torch.nn.functional.elu
+
+        @property
+        def doubled(self) -> torch.Tensor:
+            return self.weight * 2
+
+        def shifted(self, x: torch.Tensor) -> torch.Tensor:
+            return super().shifted(x) * 3.0
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for part in self.parts:
+                x = part(x)
+            if self.mode == "plain":
+                x = x + self.doubled
+            if self.limit is not None:
+                x = x.clamp(max=self.limit)
+            return self.activation(self.shifted(x)) + self.FACTOR
+"""
+
+
+def twice(path: Path, change: Callable[[Any, Any], object], text: str = NET) -> tuple[Any, Any]:
+    """The results of eager and of the compiled module, after an equal one was compiled from a class of an equal
+    file; ``change`` is given the module of the file, and the instance."""
+    x = torch.randn(3)
+    rekindle.script(module_of(path, text).Net())(x)
+    made = module_of(path, text)
+    torch.manual_seed(0)
+    net = made.Net()
+    change(made, net)
+    return copy.deepcopy(net)(x), rekindle.script(net)(x)
+
+
+def test_nothing_changed(compiled: Compiled, tmp_path: Path) -> None:
+    eager, found = twice(tmp_path / "same.py", lambda module, net: compiled.clear())
+    torch.testing.assert_close(found, eager)
+    assert compiled == []
+
+
+def _minus(self: Any, x: Tensor) -> Tensor:
+    return x - 5.0
+
+
+CHANGES: dict[str, Callable[[Any, Any], object]] = {
+    "a constant": lambda module, net: setattr(net, "mode", "other"),
+    "an attribute that was None": lambda module, net: setattr(net, "limit", 1.0),
+    "a function in an attribute": lambda module, net: setattr(net, "activation", torch.nn.functional.silu),
+    "an attribute of the class": lambda module, net: setattr(module.Net, "FACTOR", 7),
+    "a method of the class": lambda module, net: setattr(module.Net, "shifted", _minus),
+    "a method of a base": lambda module, net: setattr(module.Base, "shifted", _minus),
+    "a method of a part": lambda module, net: setattr(module.Part, "forward", _minus),
+    "a method of the instance": lambda module, net: setattr(net, "shifted", types.MethodType(_minus, net)),
+    "a property": lambda module, net: setattr(module.Net, "doubled", property(lambda self: self.weight * 5)),
+    "another part": lambda module, net: net.parts.append(module.Part(4)),
+    "the class of a part": lambda module, net: net.parts.__setitem__(0, nn.ReLU()),
+    "the type of an attribute": lambda module, net: setattr(net.parts[0], "width", 2.5),
+    "a hook": lambda module, net: net.parts[0].register_forward_hook(_hook),
+}
+
+
+def _hook(module: nn.Module, given: tuple[Tensor], result: Tensor) -> Tensor:
+    return result * 10.0
+
+
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_what_the_module_is_decides(change: Callable[[Any, Any], object], compiled: Compiled, tmp_path: Path) -> None:
+    try:
+        eager, found = twice(tmp_path / "changed.py", change)
+    except rekindle.CompileError:
+        assert change is CHANGES["a property"]  # a lambda expression says no types
+        return
+    torch.testing.assert_close(found, eager)
+
+
+def test_values_of_attributes_are_read_when_it_runs(compiled: Compiled, tmp_path: Path) -> None:
+    eager, found = twice(tmp_path / "values.py", lambda module, net: setattr(net.parts[0], "width", 11))
+    torch.testing.assert_close(found, eager)
+
+
+FILLED = """
+    from torch import nn
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.seen = []
+            self.count = None
+
+        def note(self, x: torch.Tensor) -> None:
+            self.seen.append(x)
+            self.count = len(self.seen)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.note(x)
+            count = self.count
+            return x * 1.0 if count is None else x * float(count + 1)
+"""
+
+
+def test_attributes_that_methods_fill(compiled: Compiled, tmp_path: Path) -> None:
+    eager, found = twice(tmp_path / "filled.py", lambda module, net: None, FILLED)
+    torch.testing.assert_close(found, eager)
+
+
+PROCESS = """
+import torch, rekindle
+from rekindle.ir.text.printer import print_graph
+from rekindle.scripting.callables import functions
+from rekindle.scripting.modules import module_values
+from torch import nn
+compiled = []
+def counted(compile_function):
+    def counting(record, function, *arguments, **keywords):
+        compiled.append(function.__qualname__)
+        compile_function(record, function, *arguments, **keywords)
+    return counting
+for module in (functions, module_values):
+    module.compile_function = counted(module.compile_function)
+torch.manual_seed(0)
+modules = [
+    nn.Linear(4, 3), nn.Conv2d(2, 3, 3, padding_mode="circular"), nn.BatchNorm1d(4), nn.LSTM(4, 3), nn.GRUCell(4, 3),
+    nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Dropout(0.5), nn.Linear(4, 2)), nn.MultiheadAttention(8, 2),
+    nn.TransformerEncoderLayer(8, 2, 16), nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2),
+    nn.HuberLoss(), nn.CTCLoss(), nn.MaxPool2d(2), nn.AdaptiveAvgPool2d((2, None)), nn.Embedding(5, 3),
+    nn.EmbeddingBag(5, 3), nn.Upsample(scale_factor=2.0), nn.InstanceNorm2d(3), nn.Bilinear(3, 3, 2), nn.KLDivLoss(),
+    nn.RReLU(), nn.Softmax2d(),
+]
+texts = []
+for module in modules:
+    scripted = rekindle.script(module)
+    for name, part in scripted.named_modules():
+        for method, record in part.script_type.methods.items():
+            if record.is_defined:
+                texts.append(f"{name} {record.name} {record.schema}\\n{print_graph(record.graph)}")
+print(len(compiled), "compiled")
+print("\\n".join(texts))
+"""
+
+
+def test_the_next_process_has_the_same_graphs(tmp_path: Path) -> None:
+    environment = {**os.environ, "REKINDLE_CACHE_DIR": str(tmp_path / "cache"), "REKINDLE_VERIFY": "0"}
+    run = [sys.executable, "-c", PROCESS]
+    first, second = (
+        subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout for _ in range(2)
+    )
+    counts = [int(text.partition(" ")[0]) for text in (first, second)]
+    assert counts[0] > 70
+    assert counts[1] < counts[0] / 4
+    numbers = stored_functions.MANGLE
+    assert numbers.sub("", second.partition("\n")[2]) == numbers.sub("", first.partition("\n")[2])
