@@ -146,7 +146,8 @@ def _may_record(arguments: Sequence[object]) -> bool:
 def _elements(arguments: Sequence[object]) -> int:
     """How many elements the largest tensor has."""
     tensors = [each for each in arguments if isinstance(each, torch.Tensor) and type(each) in _PLAIN_TENSORS]
-    return max([each.numel() for each in tensors], default=0)
+    counts = [each.numel() for each in tensors]
+    return max([count for count in counts if isinstance(count, int)], default=0)  # tensors while torch.jit traces
 
 
 def native_pipeline(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pass, ...]:
