@@ -29,6 +29,7 @@ from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.requires_grad import may_require_grad
+from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, gather_unit
 from rekindle.autodiff.reverse_mode.differentiable_loops import (
     free_values,
     hoist_attribute_reads,
@@ -105,6 +106,9 @@ class _SubgraphPartitioner:
         self.aliases = AliasDb(graph)
         self.requires_grad = may_require_grad(graph)
         self.loops: dict[Node, bool] = {}
+        self.units: dict[Node, list[Node]] = {}
+        """Nodes that are in a group together, by the first of them: a loop and the lists that it fills."""
+        self.inseparable: set[Node] = set()
         self.closed: list[list[Node]] = []
         """The groups that were found. They are outlined when all are, so that what is known of nodes stays true."""
 
@@ -124,22 +128,34 @@ class _SubgraphPartitioner:
         group = _Partition()
         nodes = list(block.nodes)
         for node in nodes:
-            if not self._is_closed_loop(node):
+            if self._is_closed_loop(node):
+                self._find_unit(node)
+            else:
                 for inner in node.blocks:
                     self.block(inner)
+        nodes = list(block.nodes)
         index = 0
         while index < len(nodes):
             node = nodes[index]
-            index += 1
-            if self._may_join(group, node):
-                group.add(node)
-            elif group.nodes and not self._passes(group, node):
-                group.pending.append(node)
-                if self._is_member(node) or len(group.pending) > _MAX_PENDING:
+            unit = self.units.get(node, [node])
+            index += len(unit)
+            if self._may_all_join(group, unit):
+                for each in unit:
+                    group.add(each)
+            elif group.nodes and (len(unit) > 1 or not self._passes(group, node)):
+                group.pending += unit
+                if len(unit) > 1 or self._is_member(node) or len(group.pending) > _MAX_PENDING:
                     self._close(group)
                     nodes[index:index] = group.pending  # they may be in the next group
                     group = _Partition()
         self._close(group)
+
+    def _find_unit(self, loop: Node) -> None:
+        lists = collected_lists(loop)
+        if lists:
+            unit = gather_unit(loop, lists)
+            self.units[unit[0]] = unit
+            self.inseparable.update(unit)
 
     # ---------------------------------------------------------------------------------------------------------- members
 
@@ -203,6 +219,16 @@ class _SubgraphPartitioner:
         if is_constant_operator(node):
             return True
         return node.schema is not None and not any(may_contain_tensor(output.type) for output in node.outputs)
+
+    def _may_all_join(self, group: _Partition, unit: Sequence[Node]) -> bool:
+        """Whether nodes that follow each other may join ``group`` together."""
+        if len(unit) == 1:
+            return self._may_join(group, unit[0])
+        loops = [node for node in unit if node.blocks]
+        others = group.pending
+        return all(self._run_again_alike(group, node) for node in loops) and all(
+            self.aliases.can_swap(other, node) for other in others for node in unit
+        )
 
     def _may_join(self, group: _Partition, node: Node) -> bool:
         if not self._is_member(node):
@@ -279,7 +305,9 @@ class _SubgraphPartitioner:
         members = set(group.nodes)
         behind: list[Node] = []
         for node in reversed(group.nodes):
-            if not all(members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses):
+            if node in self.inseparable or not all(
+                members.isdisjoint(use.user.ancestors()) for output in node.outputs for use in output.uses
+            ):
                 continue
             if not self._computes(node) or self._may_stay_after(node, members):
                 members.discard(node)
@@ -297,7 +325,9 @@ class _SubgraphPartitioner:
         they use."""
         candidates: set[Node] = set()
         for node in group.nodes:
-            if node in members and (not self._computes(node) or self._may_stay_outside(node)):
+            if node in self.inseparable or node not in members:
+                continue
+            if not self._computes(node) or self._may_stay_outside(node):
                 if all(value.node in candidates for value in node.inputs if value.node in members):
                     candidates.add(node)
         found: set[Node] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from rekindle.autodiff.residuals.loop_checkpointing import CheckpointSegment
 from rekindle.autodiff.residuals.selection import (
@@ -26,6 +26,9 @@ from rekindle.errors import InternalError
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import NONE, OptionalType
 from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
+
+_MAX_CLEANUPS: Final = 8
+"""How often a backward graph is cleaned up: one round for each gradient that another depends on in an iteration."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -125,8 +128,9 @@ class _WithControlFlow:
             else:
                 assert isinstance(value.type, OptionalType)
                 value.type = value.type.element
-        run_passes(graph, CLEANUP)
-        run_passes(graph, CLEANUP)  # a branch that is known to be taken leaves more to be known
+        for _ in range(_MAX_CLEANUPS):  # a branch that is known to be taken leaves more to be known
+            if not run_passes(graph, CLEANUP):
+                break
         batch_gradient_accumulation(graph)
         return BackwardGraph(graph, tuple(range(len(graph.inputs) - len(roots))))
 

@@ -20,6 +20,7 @@ from rekindle.passes.loops.canonicalize_modified_loops import CanonicalizeModifi
 from rekindle.passes.loops.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
 from rekindle.passes.loops.loop_peeling import LoopPeeling as LoopPeeling
 from rekindle.passes.loops.loop_unrolling import LoopUnrolling as LoopUnrolling
+from rekindle.passes.loops.simplify_carried_values import SimplifyCarriedValues as SimplifyCarriedValues
 from rekindle.passes.parallelism.batch_mm import BatchMM as BatchMM
 from rekindle.passes.parallelism.parallelize import Parallelize as Parallelize
 from rekindle.passes.pass_manager import Pass as Pass, PassManager as PassManager, run_passes as run_passes

@@ -48,6 +48,7 @@ from rekindle.passes import (
     Peephole,
     RemoveDropout,
     RemoveMutation,
+    SimplifyCarriedValues,
     TypeRefinement,
 )
 from rekindle.runtime.user_passes import UserPasses
@@ -133,7 +134,11 @@ def differentiation(elements: int = 0) -> tuple[Pass, ...]:
     """The passes that run after all others but :data:`RECORDED_FUSION` where gradients are recorded. The largest tensor
     of calls has about ``elements`` elements: that decides what pays, and nothing else."""
     pays = DifferentiationProfit(elements)
-    return (CreateDifferentiableGraphs(threshold=3, counts=is_computed, pays=pays, excluded=_LIBRARY, loops=True),)
+    return (
+        SimplifyCarriedValues(),
+        LowerSimpleTuples(),
+        CreateDifferentiableGraphs(threshold=3, counts=is_computed, pays=pays, excluded=_LIBRARY, loops=True),
+    )
 
 
 FUSION: tuple[Pass, ...] = (FuseGraph(alone=True), FormNativeRegions(), DeadCodeElimination())

@@ -142,7 +142,7 @@ def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -
     return sum_to(of_first, x1.shape), sum_to(of_second, x2.shape)
 
 
-_MANY: Final = 16
+_MANY: Final = 256
 """Rows that make a product worth while."""
 
 

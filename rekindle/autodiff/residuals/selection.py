@@ -16,7 +16,8 @@ Residuals that are defined in a block of the forward graph are stashed: :mod:`re
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Mapping
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 from rekindle.analysis.constants import attribute_key, is_constant
 from rekindle.analysis.effects import CASTS, CONSTRUCTS, UNPACKS, has_side_effects, may_write
@@ -27,7 +28,7 @@ from rekindle.autodiff.reverse_mode.reverse import BlockBackward, LinkedBackward
 from rekindle.autodiff.reverse_mode.tape import is_recomputable
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import TENSOR, TensorType
 from rekindle.passes import (
     CommonSubexpressionElimination,
     ConstantPooling,
@@ -38,8 +39,33 @@ from rekindle.passes import (
     Peephole,
     run_passes,
 )
+from rekindle.rewriting.node_rules import RewriteSite, apply_node_rules
+
+
+def _sum_with_what_exists(at: RewriteSite) -> bool:
+    """A sum of two gradients, either of which may be missing, where one of them exists."""
+    node = at.node
+    for value, other in (node.inputs, reversed(node.inputs)):
+        if isinstance(value.type, TensorType) and at.begin():
+            (total,) = at.insert("autodiff::plus", [value, other], types=[TENSOR])
+            node.output.replace_all_uses_with(total)  # not by finish(), which keeps the type of the node
+            node.destroy()
+            return True
+    return False
+
+
+@dataclass(slots=True)
+class NarrowSums:
+    """Sums of gradients that exist in any case are tensors: what asks whether they exist is decided then."""
+
+    name: ClassVar[str] = "narrow_sums"
+
+    def run(self, graph: Graph) -> bool:
+        return apply_node_rules(graph, {"autodiff::sum_of": (_sum_with_what_exists,)}, "narrow")
+
 
 CLEANUP: Final[tuple[Pass, ...]] = (
+    NarrowSums(),
     LowerSimpleTuples(),
     ConstantPropagation(),
     Peephole(),

@@ -34,6 +34,8 @@ def backward_of_container_op(scope: BlockBackward, node: Node) -> bool:
             scope.add(node.input, scope.of(node.output))
         case "aten::add" if isinstance(node.output.type, ListType):
             _concatenation(scope, node)
+        case "aten::append":
+            _collected(scope, node)
         case "aten::slice" if isinstance(node.output.type, ListType):
             _slice(scope, node)
         case "aten::values" | "aten::items" if _holds_tensors(node.input.type):
@@ -154,6 +156,16 @@ def _with_room(scope: BlockBackward, node: Node, gradient: Value) -> list[Value 
 def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
     _, key = node.inputs
     return [scope.insert("autodiff::without_entry", [gradient, scope.residual(key)], gradient.type)]
+
+
+def _collected(scope: BlockBackward, node: Node) -> None:
+    """A list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
+    whole, item = node.inputs
+    block = node.owning_block
+    assert block is not None
+    iteration = scope.residual(block.inputs[0])
+    gradient = scope.as_value(scope.gradients[whole])
+    scope.add(item, scope.insert("aten::__getitem__", [gradient, iteration], gradient.type.contained[0]))
 
 
 def _slice(scope: BlockBackward, node: Node) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rekindle.analysis.constants import constant_bool, constant_int
+from rekindle.autodiff.reverse_mode.collected_lists import collected_lists
 from rekindle.autodiff.reverse_mode.gradient_regions import constant, joined_gradient_type
 from rekindle.autodiff.reverse_mode.tape import TapeEntry
 from rekindle.ir.control_flow import LoopView
@@ -98,8 +99,10 @@ class _LoopBackward:
         self.forward = node.blocks[0]
         needed = scope.way.active
         self.carried = [each for each in LoopView(node).carried if each.parameter in needed]
+        self.filled = [each.value for each in collected_lists(node)]
+        """Lists whose gradients the loop reads, and does not add to."""
         around = dict.fromkeys(value for value in _used_from_around(self.forward) if value in needed)
-        self.around = list(around)
+        self.around = [value for value in around if value not in self.filled]
 
     def run(self) -> None:
         scope = self.scope
@@ -165,6 +168,9 @@ class _LoopBackward:
         for type, value in zip(types, [*results, *self.around], strict=True):
             if type is not None:
                 inner.add(value, block.add_input(type=type))
+        for value in self.filled:
+            gradient = scope.of(value)
+            inner.add(value, None if gradient is None else scope.as_value(gradient))
         inner.build_backward(self.step.blocks[0])
         found: list[Value | None] = []
         for value in [*(inside for _, inside, _, _ in self.carried), *self.around]:

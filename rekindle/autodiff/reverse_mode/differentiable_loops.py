@@ -9,6 +9,7 @@ from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import CALLS, DEFERRED_SUBGRAPH_KINDS, has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
 from rekindle.autodiff.formula import formula_of
+from rekindle.autodiff.reverse_mode.collected_lists import collected_lists
 from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
 from rekindle.ir.control_flow import LoopView, incoming_values
 from rekindle.ir.graph import Graph, Node, Value
@@ -43,15 +44,18 @@ def _loop_around(node: Node) -> Node | None:
 def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) -> bool:
     """Whether gradients can go back through ``loop`` by formulas alone, it would give the same when it runs again, it
     writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes to."""
-    if not any(output in requires_grad for output in loop.outputs):
-        return False
     view = LoopView(loop)
-    carried = [*view.initial, *loop.outputs, *free_values(loop)]
+    filled = {each.value: each.append for each in collected_lists(loop)}
+    results = [*loop.outputs, *(append.inputs[1] for append in filled.values())]
+    if not any(result in requires_grad for result in results):
+        return False
+    carried = [value for value in (*view.initial, *loop.outputs, *free_values(loop)) if value not in filled]
     if any(is_opaque_to_autograd(value.type) for value in carried):
         return False
     if not all(_is_new(value) for value in view.following if isinstance(value.type, TensorType)):
         return False
-    nodes = list(loop.inner_nodes())
+    appending = set(filled.values())
+    nodes = [node for node in loop.inner_nodes() if node not in appending]
     if any(value.type == COMPLEX for node in nodes for value in node.inputs):
         return False
     if not all(_goes_back(node, requires_grad) for node in nodes):

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Graph, Node
-from rekindle.ir.types import TENSOR, ListType, OptionalType
+from rekindle.ir.types import INT, TENSOR, ListType, OptionalType
 
 _COLLECTED: Final = {"autodiff::linear_weight": 2, "autodiff::sum_to": 1}
 """Kinds whose results are added up, with how many tensors they take, before a size."""
@@ -29,10 +30,27 @@ _COLLECTED: Final = {"autodiff::linear_weight": 2, "autodiff::sum_to": 1}
 def batch_gradient_accumulation(graph: Graph) -> None:
     """See the module."""
     for loop in graph.find_nodes("prim::Loop"):
+        for product in [node for node in loop.blocks[0].nodes if node.kind == "aten::mm"]:
+            _name_gradient_of_weight(product)
         for index in range(len(loop.outputs)):
             term = _accumulated_term(loop, index)
             if term is not None:
                 _collect(loop, index, term)
+
+
+def _name_gradient_of_weight(product: Node) -> None:
+    """Write the gradient of the second factor of a product, ``mm(t(grad), input)``, as that of a weight, if it is only
+    added to others."""
+    transposed, input = product.inputs
+    users = [use.user.kind for use in product.output.uses]
+    if transposed.node.kind != "aten::t" or users != ["autodiff::plus"]:
+        return
+    graph = product.graph
+    size = constant(graph, [0, 0], ListType(INT))  # of which the length alone is read
+    inputs = [transposed.node.input, input, size]
+    named = graph.create("autodiff::linear_weight", inputs, types=[TENSOR], range=product.range).insert_before(product)
+    product.output.replace_all_uses_with(named.output)
+    product.destroy()
 
 
 def _accumulated_term(loop: Node, index: int) -> Node | None:

@@ -14,6 +14,7 @@ from rekindle.analysis.constants import constant_bool, constant_int, is_constant
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.complex_numbers import ComplexValues
 from rekindle.autodiff.formula import Formula, FormulaFunction, formula_of, is_constant_operator
+from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, is_collecting
 from rekindle.errors import DifferentiationError
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -124,11 +125,15 @@ def unpacked(graph: Graph, value: Value) -> list[Value]:
 
 
 def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> TapeEntry:
+    if formula is None and is_collecting(node):  # a step towards the list that is filled
+        return TapeEntry(node, None, {}, list(node.inputs), [node.inputs[0]])
     if formula is None:
         complexes.enter(node)
-        blocks = [] if is_constant_for_gradients(node) else [build_tape(block, complexes) for block in node.blocks]
+        filled = [each.value for each in collected_lists(node)] if node.kind == "prim::Loop" else []
+        has_none = is_constant_for_gradients(node) and not filled
+        blocks = [] if has_none else [build_tape(block, complexes) for block in node.blocks]
         complexes.leave(node)
-        return TapeEntry(node, None, {}, list(node.inputs), list(node.outputs), blocks)
+        return TapeEntry(node, None, {}, list(node.inputs), [*node.outputs, *filled], blocks)
     values = dict(zip((argument.name for argument in formula.schema.arguments), node.inputs, strict=True))
     inputs, outputs = list(node.inputs), list(node.outputs)
     part = formula.forward

@@ -24,7 +24,20 @@ from typing import ClassVar, Final
 from rekindle.analysis.constants import constant_bool, constant_int, is_constant, value_of
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.types import BOOL, COMPLEX, FLOAT, INT, NONE, STRING, TENSOR, ClassType, TensorType
+from rekindle.ir.types import (
+    BOOL,
+    COMPLEX,
+    FLOAT,
+    INT,
+    NONE,
+    STRING,
+    TENSOR,
+    ClassType,
+    DictType,
+    ListType,
+    TensorType,
+    TupleType,
+)
 from rekindle.ir.types.tensor import Sizes
 from rekindle.rewriting.node_rules import NodeRule, NodeRules, RewriteSite, apply_node_rules
 
@@ -92,6 +105,10 @@ def _neutral(neutral: int) -> NodeRule:
     return rule
 
 
+_NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
+"""Types beside :data:`_PLAIN` whose values are never None."""
+
+
 def _is_none(at: RewriteSite) -> bool:
     """Whether something is itself, and whether it is None, where its type tells."""
     node = at.node
@@ -101,9 +118,9 @@ def _is_none(at: RewriteSite) -> bool:
     for value, other in (node.inputs, reversed(node.inputs)):
         if other.type != NONE:
             continue
-        if value.type == NONE:
+        if value.type == NONE or (is_constant(value) and value_of(value.node) is None):
             return at.fold(node.kind == "aten::__is__")
-        if value.type in _PLAIN or isinstance(value.type, TensorType):
+        if value.type in _PLAIN or isinstance(value.type, _NEVER_NONE):
             return at.fold(node.kind == "aten::__isnot__")
     return False
 

@@ -1,0 +1,166 @@
+"""Carry no more from one iteration of a loop to the next than changes: elements of tuples, and no lists that grow.
+
+.. code-block:: text
+
+    %l, %s = prim::Loop(%n, %true, %l.1, %s.1)            %h, %c = prim::Loop(%n, %true, %h.1, %c.1)
+      block0(%i : int, %l.2 : Tensor[],                     block0(%i : int, %h.2 : Tensor, %c.2 : Tensor):
+             %s.2 : (Tensor, Tensor)):                        %s.2 = prim::TupleConstruct(%h.2, %c.2)
+        …                                       becomes       …
+        %s.3 = prim::TupleConstruct(%h.3, %c.3)               %1 : Tensor[] = aten::append(%l.1, %h.3)
+        %1 : Tensor[] = prim::ListConstruct(%h.3)             -> (%true, %h.3, %c.3)
+        %l.3 : Tensor[] = aten::add_(%l.2, %1)            %s = prim::TupleConstruct(%h, %c)
+        -> (%true, %l.3, %s.3)
+
+The operators that write to a list return it: what they return is the list itself. ``unbind`` followed by an element for
+each iteration becomes ``select``, whose operand is a tensor. Gradients can go back through such loops as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from rekindle.ir.control_flow import Carried, LoopView
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import TENSOR, ListType, TupleType
+from rekindle.rewriting.changes import may_change
+
+_READ_LISTS: Final = frozenset({"aten::len", "aten::__getitem__"})
+_RETURN_THEIR_LIST: Final = frozenset({"aten::append", "aten::add_", "aten::_set_item"})
+
+
+@dataclass(slots=True)
+class SimplifyCarriedValues:
+    """See the module."""
+
+    name: ClassVar[str] = "simplify_carried_values"
+
+    def run(self, graph: Graph) -> bool:
+        loops = graph.find_nodes("prim::Loop")
+        changed = False
+        for loop in loops:
+            if may_change("simplify what is carried by", loop):
+                while _carry_elements(loop):
+                    changed = True
+                changed |= _carry_no_lists(loop)
+                changed |= _select_elements(loop)
+        return changed
+
+
+# -------------------------------------------------------------------------------------------------------------- tuples
+
+
+def _carry_elements(loop: Node) -> bool:
+    """Carry the elements of the first tuple that each iteration makes anew."""
+    for index, each in enumerate(LoopView(loop).carried):
+        if isinstance(each.parameter.type, TupleType) and each.following.node.kind == "prim::TupleConstruct":
+            if each.following.node.inputs:
+                _replace_by_elements(loop, index, each, each.parameter.type)
+                return True
+    return False
+
+
+def _replace_by_elements(loop: Node, index: int, carried: Carried, type: TupleType) -> None:
+    graph, body = loop.graph, loop.blocks[0]
+    with graph.inserting_before(loop):
+        unpack = graph.create("prim::TupleUnpack", [carried.initial], types=list(type.elements), range=loop.range)
+        initial = list(graph.insert_node(unpack).outputs)
+    elements = list(carried.following.node.inputs)
+    parameters = [body.add_input(type=element) for element in type.elements]
+    made = graph.create("prim::TupleConstruct", parameters, types=[type], range=loop.range)
+    made.insert_after(body.param_node)
+    carried.parameter.replace_all_uses_with(made.output)
+    for value in initial:
+        loop.add_input(value)
+    for value in elements:
+        body.add_output(value)
+    results = [loop.add_output(element) for element in type.elements]
+    whole = graph.create("prim::TupleConstruct", results, types=[type], range=loop.range).insert_after(loop)
+    carried.result.replace_all_uses_with(whole.output)
+    _drop(loop, index)
+
+
+def _drop(loop: Node, index: int) -> None:
+    """Carry the variable of this index no more."""
+    loop.remove_input(2 + index)
+    loop.blocks[0].erase_output(1 + index)
+    loop.blocks[0].erase_input(1 + index)
+    loop.erase_output(index)
+
+
+# --------------------------------------------------------------------------------------------------------------- lists
+
+
+def _carry_no_lists(loop: Node) -> bool:
+    changed = False
+    for index, each in reversed(list(enumerate(LoopView(loop).carried))):
+        if isinstance(each.parameter.type, ListType) and _written_list(each.following) is each.parameter:
+            value = each.following
+            while value is not each.parameter:
+                node = value.node
+                value.replace_all_uses_with(node.inputs[0])
+                value = node.inputs[0]
+            each.result.replace_all_uses_with(each.initial)
+            each.parameter.replace_all_uses_with(each.initial)
+            _drop(loop, index)
+            changed = True
+    for node in list(loop.blocks[0].nodes):
+        changed |= _append_one(node)
+    return changed
+
+
+def _written_list(value: Value) -> Value:
+    """The list that ``value`` is, behind the operators that write to it and return it."""
+    while value.node.kind in _RETURN_THEIR_LIST and isinstance(value.type, ListType):
+        value = value.node.inputs[0]
+    return value
+
+
+def _append_one(node: Node) -> bool:
+    """Append the element of a list of one instead of the list."""
+    if node.kind != "aten::add_" or not isinstance(node.output.type, ListType):
+        return False
+    added = node.inputs[1]
+    if added.node.kind != "prim::ListConstruct" or len(added.node.inputs) != 1 or len(added.uses) != 1:
+        return False
+    graph = node.graph
+    inputs = [node.inputs[0], added.node.input]
+    append = graph.create("aten::append", inputs, types=[node.output.type], range=node.range).insert_before(node)
+    append.callstack, append.scope = node.callstack, node.scope
+    node.output.replace_all_uses_with(append.output)
+    node.destroy()
+    added.node.destroy()
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------- elements
+
+
+def _element_of_iteration(loop: Node) -> list[Node]:
+    """The nodes that take the element of the iteration from the parts of a tensor, of which there are as many."""
+    view = LoopView(loop)
+    length = view.trip_count.node
+    if length.kind != "aten::len":
+        return []
+    parts = length.inputs[0]
+    if parts.node.kind != "aten::unbind" or not all(use.user.kind in _READ_LISTS for use in parts.uses):
+        return []
+    return [
+        use.user
+        for use in view.iteration.uses
+        if use.user.kind == "aten::__getitem__" and use.user.inputs[0] is parts and use.offset == 1
+    ]
+
+
+def _select_elements(loop: Node) -> bool:
+    nodes = _element_of_iteration(loop)
+    for node in nodes:
+        tensor, dim = node.inputs[0].node.inputs
+        graph = node.graph
+        with graph.inserting_before(node):
+            select = graph.create("aten::select", [tensor, dim, node.inputs[1]], types=[TENSOR], range=node.range)
+            graph.insert_node(select)
+        select.callstack, select.scope = node.callstack, node.scope
+        node.output.replace_all_uses_with(select.output)
+        node.destroy()
+    return bool(nodes)
