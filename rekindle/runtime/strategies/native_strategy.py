@@ -146,7 +146,7 @@ def _may_record(arguments: Sequence[object]) -> bool:
 def _elements(arguments: Sequence[object]) -> int:
     """How many elements the largest tensor has."""
     tensors = [each for each in arguments if isinstance(each, torch.Tensor) and type(each) in _PLAIN_TENSORS]
-    counts = [each.numel() for each in tensors]
+    counts: list[object] = [each.numel() for each in tensors]
     return max([count for count in counts if isinstance(count, int)], default=0)  # tensors while torch.jit traces
 
 
