@@ -8,6 +8,7 @@ python -m benchmarks --only kernels --peers inductor --check    tells what grew 
 python -m benchmarks --only kernels --peers inductor --save     makes this run the baseline
 python -m benchmarks --only modules                             what others wrote; hours, and packages: [modules]
 python -m benchmarks --only modules --every 20 --resume         a part of it; what an earlier run measured is kept
+python -m benchmarks --only runtimes                            beside ONNX Runtime and OpenVINO: packages [runtimes]
 python -m benchmarks --quick               few rounds: shows that they run, not how fast
 """
 
@@ -50,6 +51,7 @@ from benchmarks import (
     training,
 )
 from benchmarks.peers import PEERS
+from benchmarks.runtimes import measure as runtimes
 from benchmarks.workloads import KERNELS, WORKLOADS
 
 OUTPUT: Final = Path(__file__).parent / "output"
@@ -65,7 +67,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1, help="PyTorch's threads while workloads run")
     parser.add_argument("--plot", type=Path, help="where the picture of graph_size, bandwidth or learning goes: an SVG")
     parser.add_argument("--check", action="store_true", help="compare the kernels' ratios with the baseline's")
-    parser.add_argument("--save", action="store_true", help="make this the kernels' baseline, or the table of modules")
+    parser.add_argument("--save", action="store_true", help="make this the kernels' baseline, or the saved table")
     parser.add_argument("--every", type=int, default=1, help="of the modules, only every so many")
     parser.add_argument("--limit", type=float, default=modules.LIMIT, help="seconds for a process of a module")
     parser.add_argument("--resume", action="store_true", help="keep the rows of modules that are in the output")
@@ -282,6 +284,21 @@ def _modules(options: argparse.Namespace) -> list[Any]:
     return rows
 
 
+def _runtimes(options: argparse.Namespace) -> list[Any]:
+    chosen = [network for network in runtimes.NETWORKS if options.workload in network.name]
+    quick = (3, chosen, 0.0) if options.quick else (runtimes.ROUNDS, chosen)
+    rows = list(runtimes.run(*quick))
+    if rows:
+        _show("Inference beside other runtimes, one thread", runtimes.table(rows))
+        _show("Largest error beside float64 over the largest number", runtimes.errors_table(rows))
+        for line in runtimes.remarks(rows):
+            CONSOLE.print(line, markup=False, highlight=False)
+    if options.save:
+        runtimes.save(rows, machine())
+        CONSOLE.print(f"written: {runtimes.PATH}")
+    return rows
+
+
 BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "execution": _execution,
     "kernels": _kernels,
@@ -303,8 +320,9 @@ BENCHMARKS: Final[dict[str, Callable[[argparse.Namespace], list[Any]]]] = {
     "learning": _learning,
     "training": _training,
     "modules": _modules,
+    "runtimes": _runtimes,
 }
-APART: Final = frozenset({"modules"})
+APART: Final = frozenset({"modules", "runtimes"})
 """These run only where they are named: they take hours, and packages that nothing else needs."""
 
 

@@ -1,0 +1,1 @@
+"""Inference beside the runtimes that people deploy with: ONNX Runtime and OpenVINO."""

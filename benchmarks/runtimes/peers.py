@@ -1,0 +1,121 @@
+"""Who runs a network: eager PyTorch, ``torch.jit``, ONNX Runtime, OpenVINO, and rekindle. One thread each, float32."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import io
+import logging
+import warnings
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+import rekindle
+from benchmarks.peers import Unavailable
+
+Call = Callable[[], list[Any]]
+"""Runs the network on its arguments, and returns what it computes: tensors or arrays of NumPy."""
+
+PACKAGES: Final = {
+    "onnx": "1.23.2",
+    "onnxruntime": "1.32.0",
+    "onnxscript": "0.7.2",
+    "openvino": "2026.4.1",
+    "torchvision": "0.28.0",
+}
+"""What the extra ``runtimes`` installs."""
+
+
+class Subject:
+    """A network and its arguments; its ONNX form is made once."""
+
+    def __init__(self, module: nn.Module, arguments: tuple[Tensor, ...], is_traced: bool = False) -> None:
+        self.module = module
+        self.arguments = arguments
+        self.is_traced = is_traced
+        self._onnx: bytes | None = None
+
+    def onnx(self) -> bytes:
+        """Return the network as ``torch.onnx.export`` writes it."""
+        if self._onnx is None:
+            logging.disable(logging.WARNING)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                program: Any = torch.onnx.export(self.module, self.arguments, dynamo=True, verbose=False)
+                file = io.BytesIO()
+                program.save(file)
+            logging.disable(logging.NOTSET)
+            self._onnx = file.getvalue()
+        return self._onnx
+
+
+def eager(subject: Subject) -> Call:
+    """The network as Python runs it."""
+    return lambda: tree_leaves(subject.module(*subject.arguments))
+
+
+def torch_jit(subject: Subject) -> Call:
+    """Scripted or traced, frozen and optimised for inference there."""
+    module, arguments = subject.module, subject.arguments
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        compiled = torch.jit.trace(module, arguments) if subject.is_traced else torch.jit.script(module)
+        made = torch.jit.optimize_for_inference(compiled)
+    return lambda: tree_leaves(made(*subject.arguments))
+
+
+def ours(subject: Subject) -> Call:
+    """Scripted or traced, frozen and optimised for inference here."""
+    module, arguments = subject.module, subject.arguments
+    compiled: Any = rekindle.trace(module, arguments) if subject.is_traced else rekindle.script(module)
+    made = rekindle.optimize_for_inference(compiled)
+    return lambda: tree_leaves(made(*subject.arguments))
+
+
+def onnxruntime(subject: Subject) -> Call:
+    """ONNX Runtime on the CPU, with all of its optimisations."""
+    runtime = _package("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = options.inter_op_num_threads = 1
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_ALL
+    options.log_severity_level = 3
+    session = runtime.InferenceSession(subject.onnx(), options, providers=["CPUExecutionProvider"])
+    given = [argument.numpy() for argument in subject.arguments]
+    feeds = {each.name: value for each, value in zip(session.get_inputs(), given, strict=True)}
+    return lambda: session.run(None, feeds)  # type: ignore[no-any-return]
+
+
+def openvino(subject: Subject) -> Call:
+    """OpenVINO on the CPU. It would compute in bfloat16 where the processor can: float32 is asked for."""
+    runtime = _package("openvino")
+    core = runtime.Core()
+    settings = {
+        "INFERENCE_NUM_THREADS": 1,
+        "NUM_STREAMS": 1,
+        "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32",
+    }
+    compiled = core.compile_model(core.read_model(subject.onnx(), b""), "CPU", settings)
+    request = compiled.create_infer_request()
+    given = {number: argument.numpy() for number, argument in enumerate(subject.arguments)}
+    return lambda: list(request.infer(given, share_inputs=True, share_outputs=True).values())
+
+
+def _package(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Unavailable(f"{name} is not installed: pip install 'rekindle[runtimes]'") from error
+
+
+PEERS: Final[dict[str, Callable[[Subject], Call]]] = {
+    "eager": eager,
+    "torch.jit": torch_jit,
+    "onnxruntime": onnxruntime,
+    "openvino": openvino,
+    "rekindle": ours,
+}
