@@ -12,16 +12,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from rekindle.codegen.convolution.direct_ir import (
-    VECTORS,
-    WORDS,
-    Activation,
-    Word,
-    function_name,
-    lanes_of,
-    module_text,
-    rows_of,
-)
+from rekindle.codegen.convolution.activations import NONE, Activation
+from rekindle.codegen.convolution.direct_ir import WORDS, Word, function_name, module_text
+from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.codegen.llvm.library import MissingSymbolError
@@ -108,7 +101,7 @@ class DirectConvolution:
     weight: Tensor
     bias: Tensor | None
     geometry: Geometry
-    activation: Activation
+    activation: Activation = NONE
     target: Target = field(default_factory=host_target)
     _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """Weights and bias of each part, in the order in which they are read."""
@@ -213,7 +206,7 @@ class DirectConvolution:
             Word.REST: rest,
             Word.TILES: tiles,
             Word.BLOCK_BYTES: weight[0].numel() * block * 4,
-            Word.ACTIVATION: self.activation,
+            Word.ACTIVATION: self.activation.number,
             Word.TASKS: tiles * (whole + (rest > 0)),
         }
         for word, value in numbers.items():

@@ -19,8 +19,8 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
-from rekindle.codegen.convolution.direct_ir import Activation
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
@@ -127,7 +127,7 @@ class _Convolution:
     def __init__(self, node: Node) -> None:
         stride, padding, dilation = (_ints(node, name) for name in ("stride", "padding", "dilation"))
         self.geometry = Geometry(stride, padding, dilation, int_attribute(node, "groups"))
-        self.activation = node.get_string("activation")
+        self.activation = ACTIVATIONS[node.get_string("activation")]
         self.may_overwrite = bool(int_attribute(node, "may_overwrite", 0))
         """Whether the addend has no later use."""
         self.is_in_place = bool(int_attribute(node, "is_in_place", 0))
@@ -152,7 +152,7 @@ class _Convolution:
         return _is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> list[Candidate]:
-        direct = DirectConvolution(weight, bias, self.geometry, Activation[self.activation.upper()])
+        direct = DirectConvolution(weight, bias, self.geometry, self.activation)
         found: list[Candidate] = [direct.run]
         if HAS_ONEDNN:
             found.append(self._by_onednn(weight, bias))
@@ -173,14 +173,14 @@ class _Convolution:
             if other is None:
                 pointwise = torch.ops.mkldnn._convolution_pointwise.default
                 result = pointwise(input, packed[0], bias, *numbers, "none", [], None)
-                return _activated(result, self.activation)
+                return self.activation.apply(result)
             arguments: tuple[Any, ...] = (packed[0], bias, *numbers, "add", 1.0, None, [], None)
             if self.may_overwrite and other.is_contiguous(memory_format=_LAST):
                 result = torch.ops.mkldnn._convolution_pointwise_.binary(other, input, *arguments)
             else:
                 other = other.contiguous(memory_format=_LAST)
                 result = torch.ops.mkldnn._convolution_pointwise.binary(input, other, *arguments)
-            return _activated(result, self.activation)
+            return self.activation.apply(result)
 
         return run
 
@@ -191,13 +191,14 @@ class _Convolution:
         made = torch.conv2d(input, weight, bias, *numbers)
         if other is not None:
             made = made.add_(other) if self.is_in_place else made + other
-        return _activated(made, self.activation)
+        return self.activation.apply(made)
 
 
 @implements_for_node("prim::packed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_convolution(node: Node) -> Operation:
     """Run ``conv2d`` with ``stride``, ``padding``, ``dilation`` and ``groups`` as attributes, then an ``activation``:
-    ``none`` or ``relu``. The result may be in channels-last order."""
+    a name of
+    :data:`~rekindle.codegen.convolution.activations.ACTIVATIONS`. The result may be in channels-last order."""
     convolution = _Convolution(node)
     return lambda input, weight, bias: convolution.run(input, weight, bias, None)
 
@@ -231,21 +232,21 @@ _NO_GEOMETRY: Final = Geometry((1, 1), (0, 0), (1, 1), 1)
 @implements_for_node("prim::packed_linear(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
 def packed_linear(node: Node) -> Operation:
     """Run ``linear``, then an ``activation``, as in :func:`packed_convolution`."""
-    activation = node.get_string("activation")
+    activation = ACTIVATIONS[node.get_string("activation")]
     selections: list[Selection] = []
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if not selections and _are_plain_weights(weight, bias):
             selections.append(Selection(_linear_candidates(weight, bias, activation)))
         if not selections or not (_is_plain(input) and input.dim() > 1 and input.shape[-1] == weight.shape[1]):
-            return _activated(torch.nn.functional.linear(input, weight, bias), activation)
+            return activation.apply(torch.nn.functional.linear(input, weight, bias))
         return selections[0].run(input, None)
 
     return run
 
 
-def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: str) -> list[Candidate]:
-    direct = DirectConvolution(weight[:, :, None, None], bias, _NO_GEOMETRY, Activation[activation.upper()])
+def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> list[Candidate]:
+    direct = DirectConvolution(weight[:, :, None, None], bias, _NO_GEOMETRY, activation)
     outputs, inputs = weight.shape
     packed: list[Tensor] = []
 
@@ -259,13 +260,9 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: str) -> 
         if not packed:
             packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
         result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, "none", [], None)
-        return _activated(result, activation)  # oneDNN's relu makes 0 of NaN
+        return activation.apply(result)  # oneDNN's relu makes 0 of NaN
 
     def plain(input: Tensor, _: Tensor | None) -> Tensor:
-        return _activated(torch.nn.functional.linear(input, weight, bias), activation)
+        return activation.apply(torch.nn.functional.linear(input, weight, bias))
 
     return [by_own_kernel, *([by_onednn] if HAS_ONEDNN else []), plain]
-
-
-def _activated(result: Tensor, activation: str) -> Tensor:
-    return torch.relu_(result) if activation == "relu" else result

@@ -124,8 +124,7 @@ def _ints(value: Value) -> list[int] | None:
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
     """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
-    last = _following_activation(node) or node
-    activation = "none" if last is node else "relu"
+    last, activation = _with_activation(node)
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
     made.callstack = node.callstack
@@ -138,10 +137,28 @@ def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> No
     node.destroy()
 
 
-def _following_activation(node: Node) -> Node | None:
-    """The activation that alone uses the result of ``node``, if there is one that kernels know."""
+_ACTIVATIONS: Final = frozenset(
+    {"relu", "relu6", "hardsigmoid", "hardswish", "sigmoid", "silu", "tanh", "hardtanh", "gelu"}
+)
+"""Operators that packed ones apply to their results, in place or not."""
+
+
+def _with_activation(node: Node) -> tuple[Node, str]:
+    """Return the activation that alone uses the result of ``node``, and its name; ``node`` and ``none`` where kernels
+    do not know what follows."""
     user = _only_user(node)
-    return user if user is not None and user.kind in ("aten::relu", "aten::relu_") else None
+    if user is None or user.inputs[0] is not node.output:
+        return node, "none"
+    name = user.kind.removeprefix("aten::").removesuffix("_")
+    if name not in _ACTIVATIONS:
+        return node, "none"
+    options = [value_of(each.node) if is_constant(each) else None for each in user.inputs[1:]]
+    if name == "hardtanh":
+        return (user, "relu6") if options == [0, 6] else (node, "none")
+    if name == "gelu":
+        known = {"none": "gelu", "tanh": "gelu_tanh"}.get(str(options[0]))
+        return (user, known) if known is not None else (node, "none")
+    return user, name
 
 
 def _only_user(node: Node) -> Node | None:
@@ -166,10 +183,10 @@ def _take_addition(node: Node, graph: Graph) -> None:
     aliases = AliasDb(graph, is_frozen=True)
     if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):
         return  # what it reads may be written to meanwhile
-    last = _following_activation(add) or add
+    last, activation = _with_activation(add)
     attributes: dict[str, AttributeValue] = {name: node[name] for name in ("stride", "padding", "dilation", "groups")}
     attributes |= {
-        "activation": "none" if last is add else "relu",
+        "activation": activation,
         "is_in_place": int(is_in_place),
         "may_overwrite": int(_is_read_last_by(other, add, node)),
     }

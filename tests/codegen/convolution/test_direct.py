@@ -14,12 +14,13 @@ from torch import Tensor
 
 from rekindle.codegen.convolution import direct
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
-from rekindle.codegen.convolution.direct_ir import Activation
+from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
 from tests.codegen.test_bounds import Guarded
 
 LAST = torch.channels_last
+ONE = Geometry((1, 1), (0, 0), (1, 1), 1)
 
 
 def reference(
@@ -70,7 +71,7 @@ def cases(draw: st.DrawFn) -> tuple[Tensor, Tensor, Tensor | None, Geometry, boo
 @settings(max_examples=150, deadline=None)
 def test_it_is_the_convolution(case: tuple[Tensor, Tensor, Tensor | None, Geometry, bool, bool]) -> None:
     image, weight, bias, geometry, relu, adds = case
-    convolution = DirectConvolution(weight, bias, geometry, Activation.RELU if relu else Activation.NONE)
+    convolution = DirectConvolution(weight, bias, geometry, ACTIVATIONS["relu"] if relu else ACTIVATIONS["none"])
     sizes = geometry.output_sizes(image.shape, weight.shape)
     residual = torch.randn(sizes, generator=torch.Generator().manual_seed(1)) if adds else None
     found = convolution.run(image, residual)
@@ -91,14 +92,14 @@ def test_older_processors(level: str, groups: int) -> None:
         pytest.skip(str(error))
     image, weight = torch.randn(2, 24, 9, 7), torch.randn(24, 24 // groups, 3, 3)
     geometry = Geometry((1, 2), (1, 1), (1, 1), groups)
-    found = DirectConvolution(weight, None, geometry, Activation.NONE, target).run(image, None)
+    found = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"], target).run(image, None)
     assert found is not None
     assert (found - reference(image, weight, None, geometry, None, False)).abs().max() <= tolerance(image, weight)
 
 
 def test_no_more_than_the_sizes_allow() -> None:
     """PyTorch's operator reports a kernel that is larger than the image."""
-    convolution = DirectConvolution(torch.randn(4, 3, 5, 5), None, Geometry((1, 1), (0, 0), (1, 1), 1), Activation.NONE)
+    convolution = DirectConvolution(torch.randn(4, 3, 5, 5), None, Geometry((1, 1), (0, 0), (1, 1), 1), ACTIVATIONS["none"])
     assert convolution.run(torch.randn(1, 3, 4, 9), None) is None
 
 
@@ -108,7 +109,7 @@ def test_long_sums_lose_no_more_digits_than_pytorch(channels: int) -> None:
     image = torch.randn(1, channels, 6, 6, generator=generator)
     weight = torch.randn(40, channels, 3, 3, generator=generator)
     geometry = Geometry((1, 1), (1, 1), (1, 1), 1)
-    found = DirectConvolution(weight, None, geometry, Activation.NONE).run(image, None)
+    found = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"]).run(image, None)
     assert found is not None
     exact = reference(image, weight, None, geometry, None, False)
     torchs = torch.conv2d(image, weight, None, padding=1)
@@ -124,7 +125,7 @@ def test_infinite_numbers_and_nan_reach_what_they_reach_in_pytorch(groups: int) 
     weight = torch.randn(8, 8 // groups, 3, 3, generator=generator)
     for relu in (False, True):
         geometry = Geometry((1, 1), (1, 1), (1, 1), groups)
-        activation = Activation.RELU if relu else Activation.NONE
+        activation = ACTIVATIONS["relu"] if relu else ACTIVATIONS["none"]
         found = DirectConvolution(weight, None, geometry, activation).run(image, None)
         assert found is not None
         expected = reference(image, weight, None, geometry, None, relu)
@@ -140,11 +141,11 @@ def test_numbers_of_many_magnitudes_and_denormals() -> None:
         torch.randn(20, 24, 1, 1, generator=generator),
     )
     geometry = Geometry((1, 1), (0, 0), (1, 1), 1)
-    found = DirectConvolution(weight, None, geometry, Activation.NONE).run(image, None)
+    found = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"]).run(image, None)
     assert found is not None
     assert (found - reference(image, weight, None, geometry, None, False)).abs().max() <= tolerance(image, weight)
     tiny = torch.full((1, 2, 3, 3), 1e-42)
-    found = DirectConvolution(torch.ones(2, 1, 1, 1), None, Geometry((1, 1), (0, 0), (1, 1), 2), Activation.NONE).run(
+    found = DirectConvolution(torch.ones(2, 1, 1, 1), None, Geometry((1, 1), (0, 0), (1, 1), 2), ACTIVATIONS["none"]).run(
         tiny, None
     )
     assert found is not None
@@ -172,7 +173,7 @@ def test_nothing_beside_the_tensors_is_touched(
     monkeypatch.setattr(
         direct.torch, "empty_strided", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0))
     )
-    convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
+    convolution = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"])
     found = convolution.run(guarded(image), guarded(expected.float().contiguous(memory_format=LAST)))
     assert found is not None
     assert (found - 2 * expected).abs().max() <= 4 * tolerance(image, weight)
@@ -180,7 +181,7 @@ def test_nothing_beside_the_tensors_is_touched(
 
 def test_threads_share_the_tasks() -> None:
     image, weight = torch.randn(2, 64, 30, 31), torch.randn(72, 64, 3, 3)
-    convolution = DirectConvolution(weight, None, Geometry((1, 1), (1, 1), (1, 1), 1), Activation.NONE)
+    convolution = DirectConvolution(weight, None, Geometry((1, 1), (1, 1), (1, 1), 1), ACTIVATIONS["none"])
     before = torch.get_num_threads()
     results = []
     try:
@@ -205,7 +206,7 @@ def test_threads_may_make_the_first_calls_together() -> None:
     sys.setswitchinterval(1e-6)
     try:
         for _ in range(30):
-            kernel = DirectConvolution(weight, bias, Geometry((1, 1), (1, 1), (1, 1), 8), Activation.NONE)
+            kernel = DirectConvolution(weight, bias, Geometry((1, 1), (1, 1), (1, 1), 8), ACTIVATIONS["none"])
             together = threading.Barrier(len(images))
 
             def call(
@@ -226,7 +227,7 @@ def test_threads_may_make_the_first_calls_together() -> None:
 def test_sizes_beyond_those_that_are_kept() -> None:
     weight = torch.randn(4, 2, 1, 1)
     geometry = Geometry((1, 1), (0, 0), (1, 1), 1)
-    convolution = DirectConvolution(weight, None, geometry, Activation.NONE)
+    convolution = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"])
     for width in [*range(1, direct._MAX_SIZES + 10), 1, 2]:
         image = torch.randn(1, 2, 1, width)
         found = convolution.run(image, None)
@@ -234,3 +235,23 @@ def test_sizes_beyond_those_that_are_kept() -> None:
         expected = reference(image, weight, None, geometry, None, False)
         assert (found - expected).abs().max() <= tolerance(image, weight)
     assert len(convolution._calls) == direct._MAX_SIZES
+
+
+@pytest.mark.parametrize("level", ["x86-64", "x86-64-v3", "x86-64-v4"])
+@pytest.mark.parametrize("activation", ACTIVATIONS.values(), ids=ACTIVATIONS)
+def test_activations(activation: Activation, level: str) -> None:
+    """Also of channels that do not fill a vector, and of numbers far from zero."""
+    try:
+        target = named_target(level)
+    except RekindleError as error:
+        pytest.skip(str(error))
+    generator = torch.Generator().manual_seed(6)
+    weight = torch.ones(37, 1, 1, 1)
+    image = torch.randn(2, 1, 5, 7, generator=generator) * torch.logspace(-6, 3, 35).view(5, 7)
+    image[0, 0, 0, :5] = torch.tensor([torch.inf, -torch.inf, torch.nan, 0.0, -0.0])
+    found = DirectConvolution(weight, None, ONE, activation, target).run(image, None)
+    expected = activation.apply(image.double().expand(2, 37, 5, 7).clone())
+    assert found is not None
+    if activation.name.startswith("gelu"):  # PyTorch's own kernels disagree about infinity
+        found[0, :, 0, :2], expected[0, :, 0, :2] = 0, 0
+    torch.testing.assert_close(found.double(), expected, rtol=3e-6, atol=1e-7, equal_nan=True)

@@ -1,0 +1,288 @@
+"""Emit functions that divide their work into tasks, which threads share, and that read sizes from a table of words.
+
+A function is ``@name(ptr given, arguments…, i64 threads)``. It copies the words to its stack, since several threads of
+Python may call it with one table, puts its arguments into the copy, and runs ``@name.tasks(ptr words, i64 begin, i64
+end, i64 thread)`` for all tasks, or for a share of them on each thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Final
+
+from rekindle.codegen.convolution.activations import ACTIVATIONS, NONE, RELU
+from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
+from rekindle.codegen.llvm import vector_math
+from rekindle.codegen.llvm.target import Target
+
+VECTORS: Final = 2
+"""Vectors of channels in a block."""
+
+
+def lanes_of(target: Target) -> int:
+    """Return how many channels a vector has."""
+    return target.vector_bits // 32
+
+
+def rows_of(target: Target) -> tuple[int, ...]:
+    """Return how many rows tiles of results have, the most first: as many as there are registers for."""
+    most = {512: 8, 256: 6, 128: 6}[target.vector_bits]
+    return (most, 4, 2, 1)
+
+
+def finished(module: ModuleBuilder) -> str:
+    """Return the text of a module."""
+    declarations = "\n".join(module.declarations[name] for name in sorted(module.declarations))
+    functions = vector_math.texts(list(module.functions.values()))
+    return "\n\n".join([declarations, functions, *module.definitions, "!0 = !{}"]) + "\n"
+
+
+class TaskWriter:
+    """Writes one function. ``arguments`` are words that its parameters take the places of; ``tasks`` is the word with
+    the number of tasks, and ``result``, if there is one, the word that the function returns."""
+
+    def __init__(
+        self,
+        module: ModuleBuilder,
+        target: Target,
+        name: str,
+        words: type[IntEnum],
+        arguments: Sequence[IntEnum],
+        tasks: IntEnum,
+        result: IntEnum | None = None,
+    ) -> None:
+        self.module = module
+        self.target = target
+        self.name = name
+        self.lanes = lanes_of(target)
+        self.vector = f"<{self.lanes} x float>"
+        self.f = FunctionBuilder(module)
+        self._words = words
+        self._arguments = arguments
+        self._task_count = tasks
+        self._result = result
+
+    # ----------------------------------------------------------------------------------------------------- parallelism
+
+    def entry(self) -> None:
+        """Emit the function: run all tasks here, or a share of them on each thread."""
+        f = self.f = FunctionBuilder(self.module)
+        f.label("entry")
+        f.emit(f"%words = alloca [{len(self._words)} x i64], align 8")
+        f.call(
+            "void",
+            "llvm.memcpy.p0.p0.i64",
+            ("ptr", "%words"),
+            ("ptr", "%given"),
+            ("i64", str(8 * len(self._words))),
+            ("i1", "false"),
+        )
+        names = [f"%argument{number}" for number in range(len(self._arguments))]
+        for word, name in zip(self._arguments, names, strict=True):
+            f.emit(f"store ptr {name}, ptr {self._place(word)}, align 8")
+        place = f.emit_value(f"getelementptr i64, ptr %given, i64 {int(self._task_count)}")
+        tasks = f.emit_value(f"load i64, ptr {place}, align 8")
+        inside = f.emit_value(f"icmp ne i32 {f.call('i32', 'omp_in_parallel')}, 0")
+        single = f.emit_value("icmp ult i64 %threads, 2")
+        f.emit(f"br i1 {f.emit_value(f'or i1 {inside}, {single}')}, label %one, label %several")
+        f.label("one")
+        f.emit(f"call void @{self.name}.tasks(ptr %words, i64 0, i64 {tasks}, i64 0)")
+        self._return()
+        f.label("several")
+        count = f.emit_value("trunc i64 %threads to i32")
+        body = ("ptr", f"@{self.name}.share")
+        f.call("void", "GOMP_parallel", body, ("ptr", "%words"), ("i32", count), ("i32", "0"))
+        self._return()
+        parameters = ", ".join(["ptr %given", *(f"ptr {name}" for name in names), "i64 %threads"])
+        self.define(self.name, parameters, "" if self._result is None else "i64", "")
+
+    def _return(self) -> None:
+        if self._result is None:
+            self.f.emit("ret void")
+        else:
+            self.f.emit(f"ret i64 {self.f.emit_value(f'load i64, ptr {self._place(self._result)}, align 8')}")
+
+    def share(self) -> None:
+        """Emit the function that each thread runs."""
+        f = self.f = FunctionBuilder(self.module)
+        f.label("entry")
+        tasks = self.word(self._task_count)
+        thread = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_thread_num')} to i64")
+        threads = f.emit_value(f"sext i32 {f.call('i32', 'omp_get_num_threads')} to i64")
+        begin, end = (
+            f.emit_value(f"udiv i64 {f.emit_value(f'mul i64 {tasks}, {each}')}, {threads}")
+            for each in (thread, f.emit_value(f"add i64 {thread}, 1"))
+        )
+        f.emit(f"call void @{self.name}.tasks(ptr %words, i64 {begin}, i64 {end}, i64 {thread})")
+        f.emit("ret void")
+        self.define(f"{self.name}.share", "ptr %words")
+
+    def define(self, name: str, parameters: str, result: str = "", linkage: str = "internal ", after: str = "") -> None:
+        """Add the function that was emitted to the module."""
+        head = f"define {linkage}{result or 'void'} @{name}({parameters}) {after}{{"
+        self.module.definitions.append("\n".join([head, *self.f.lines, "}"]))
+
+    # ----------------------------------------------------------------------------------------------------------- words
+
+    def _place(self, word: IntEnum) -> str:
+        return self.f.emit_value(f"getelementptr i64, ptr %words, i64 {int(word)}")
+
+    def word(self, word: IntEnum) -> str:
+        """Emit the load of a number."""
+        return self.f.emit_value(f"load i64, ptr {self._place(word)}, align 8, !invariant.load !0")
+
+    def pointer(self, word: IntEnum) -> str:
+        """Emit the load of an address."""
+        return self.f.emit_value(f"load ptr, ptr {self._place(word)}, align 8, !invariant.load !0")
+
+    # ----------------------------------------------------------------------------------------------------------- loops
+
+    def loop(
+        self,
+        tag: str,
+        count: str,
+        step: str,
+        start: str,
+        types: Sequence[str],
+        state: list[str],
+        body: Callable[[list[str], str], list[str]],
+    ) -> list[str]:
+        """Run ``body`` ``count`` times, at least once. An offset begins as ``start`` and grows by ``step``."""
+        f = self.f
+        before = f.name()
+        f.emit(f"br label %{before}")
+        f.label(before)
+        f.emit(f"br label %{tag}")
+        f.label(tag)
+        head = len(f.lines)
+        number, offset = f"%{f.name()}", f"%{f.name()}"
+        names = [f"%{f.name()}" for _ in state]
+        results = body(names, offset)
+        after = f.emit_value(f"add i64 {number}, 1")
+        moved = f.emit_value(f"add i64 {offset}, {step}")
+        latch = f.name()
+        f.emit(f"br label %{latch}")
+        f.label(latch)
+        more = f.emit_value(f"icmp ult i64 {after}, {count}")
+        f.emit(f"br i1 {more}, label %{tag}, label %{tag}.end")
+        f.label(f"{tag}.end")
+        phis = [
+            f"  {number} = phi i64 [0, %{before}], [{after}, %{latch}]",
+            f"  {offset} = phi i64 [{start}, %{before}], [{moved}, %{latch}]",
+        ]
+        for name, type, first, following in zip(names, types, state, results, strict=True):
+            phis.append(f"  {name} = phi {type} [{first}, %{before}], [{following}, %{latch}]")
+        f.lines[head:head] = phis
+        return results
+
+    # --------------------------------------------------------------------------------------------------------- vectors
+
+    def at(self, base: str, offset: str) -> str:
+        """Emit the address that is ``offset`` bytes after ``base``."""
+        return self.f.emit_value(f"getelementptr i8, ptr {base}, i64 {offset}")
+
+    def calculate(self, operation: str, a: str, b: str | int) -> str:
+        """Emit an operation on 64-bit integers."""
+        return self.f.emit_value(f"{operation} i64 {a}, {b}")
+
+    def load(self, place: str) -> str:
+        """Emit the load of a vector."""
+        return self.f.emit_value(f"load {self.vector}, ptr {place}, align 4")
+
+    def store(self, value: str, place: str) -> None:
+        """Emit the store of a vector."""
+        self.f.emit(f"store {self.vector} {value}, ptr {place}, align 4")
+
+    def spread(self, place: str) -> str:
+        """Emit the load of a number into all lanes of a vector."""
+        one = self.f.emit_value(f"load float, ptr {place}, align 4")
+        alone = self.f.emit_value(f"insertelement {self.vector} poison, float {one}, i64 0")
+        shape = f"{self.vector} poison, <{self.lanes} x i32> zeroinitializer"
+        return self.f.emit_value(f"shufflevector {self.vector} {alone}, {shape}")
+
+    def masks(self, rest: str, vectors: int) -> list[str]:
+        """Emit which lanes of the last vectors there are: ``rest`` in all."""
+        f = self.f
+        numbers = f"<{self.lanes} x i64>"
+        spread = f.emit_value(f"insertelement {numbers} poison, i64 {rest}, i64 0")
+        spread = f.emit_value(
+            f"shufflevector {numbers} {spread}, {numbers} poison, <{self.lanes} x i32> zeroinitializer"
+        )
+        found = []
+        for vector in range(vectors):
+            lanes = ", ".join(f"i64 {vector * self.lanes + lane}" for lane in range(self.lanes))
+            found.append(f.emit_value(f"icmp ult {numbers} <{lanes}>, {spread}"))
+        return found
+
+    def masked_load(self, place: str, mask: str) -> str:
+        """Emit the load of some lanes of a vector; the others are 0."""
+        return self.f.call(
+            self.vector,
+            f"llvm.masked.load.v{self.lanes}f32.p0",
+            ("ptr", place),
+            ("i32", "4"),
+            (f"<{self.lanes} x i1>", mask),
+            (self.vector, "zeroinitializer"),
+        )
+
+    def masked_store(self, value: str, place: str, mask: str) -> None:
+        """Emit the store of some lanes of a vector."""
+        self.f.call(
+            "void",
+            f"llvm.masked.store.v{self.lanes}f32.p0",
+            (self.vector, value),
+            ("ptr", place),
+            ("i32", "4"),
+            (f"<{self.lanes} x i1>", mask),
+        )
+
+    # ------------------------------------------------------------------------------------------------------ activations
+
+    def relu(self, value: str, is_relu: str) -> str:
+        """Emit ``relu`` where ``is_relu``. A NaN stays one."""
+        f, zero = self.f, f"{self.vector} zeroinitializer"
+        below = f.emit_value(f"fcmp olt {self.vector} {value}, zeroinitializer")
+        active = f.emit_value(f"select <{self.lanes} x i1> {below}, {zero}, {self.vector} {value}")
+        return f.emit_value(f"select i1 {is_relu}, {self.vector} {active}, {self.vector} {value}")
+
+    def call_activate(self, start: str, rows: str, step: str, channels: str, activation: str) -> None:
+        """Emit the call of the function that :meth:`activate` emits."""
+        self.f.emit(
+            f"call void @{self.name}.activate(ptr {start}, i64 {rows}, i64 {step}, i64 {channels}, i64 {activation})"
+        )
+
+    def activate(self) -> None:
+        """Emit the function that applies an activation other than ``relu`` to rows of channels in memory."""
+        f = self.f = FunctionBuilder(self.module)
+        formulas = [each for each in ACTIVATIONS.values() if each not in (NONE, RELU)]
+        cases = " ".join(f"i64 {each.number}, label %{each.name}" for each in formulas)
+
+        def channels(state: list[str], offset: str) -> list[str]:
+            place = f.emit_value(f"getelementptr float, ptr {line}, i64 {offset}")
+            (mask,) = self.masks(self.calculate("sub", "%channels", offset), 1)
+            value = self.masked_load(place, mask)
+            f.emit("br label %decide")
+            f.label("decide")
+            f.emit(f"switch i64 %activation, label %decided [{cases}]")
+            results = [f"[{value}, %decide]"]
+            for each in formulas:
+                f.label(each.name)
+                results.append(f"[{each.emit(f, self.target, self.lanes, value)}, %{each.name}]")
+                f.emit("br label %decided")
+            f.label("decided")
+            self.masked_store(f.emit_value(f"phi {self.vector} {', '.join(results)}"), place, mask)
+            return state
+
+        def rows(state: list[str], offset: str) -> list[str]:
+            nonlocal line
+            line = self.at("%start", offset)
+            return self.loop("vectors", vectors, str(self.lanes), "0", [], state, channels)
+
+        line = ""
+        f.label("entry")
+        vectors = self.calculate("udiv", self.calculate("add", "%channels", self.lanes - 1), self.lanes)
+        self.loop("rows", "%count", "%step", "0", [], [], rows)
+        f.emit("ret void")
+        parameters = "ptr %start, i64 %count, i64 %step, i64 %channels, i64 %activation"
+        self.define(f"{self.name}.activate", parameters, after="noinline ")
