@@ -1,9 +1,9 @@
 """Run convolutions and linear maps with constant weights by the fastest implementation on this machine.
 
 :class:`rekindle.passes.frozen_modules.pack_weights.PackWeights` inserts these operators in place of PyTorch's. The
-first call with an input of a size class measures the candidates: a kernel of this package
-(:mod:`rekindle.codegen.convolution.direct`), oneDNN with weights in its own layout, and PyTorch's operator. Later calls
-run the fastest. Results differ by rounding only.
+first call with an input of a size class measures the candidates: kernels of this package
+(:mod:`rekindle.codegen.convolution.direct`, and :mod:`rekindle.codegen.convolution.winograd` where it applies), oneDNN
+with weights in its own layout, and PyTorch's operator. Later calls run the fastest. Results differ by rounding only.
 
 PyTorch's operator runs where the others do not apply: gradients, other devices and dtypes, images without a batch, dual
 tensors, tensors wrapped by vmap, autocast.
@@ -19,8 +19,10 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from rekindle.codegen.convolution import winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
+from rekindle.codegen.convolution.winograd import WinogradConvolution
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
@@ -154,6 +156,8 @@ class _Convolution:
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> list[Candidate]:
         direct = DirectConvolution(weight, bias, self.geometry, self.activation)
         found: list[Candidate] = [direct.run]
+        if winograd.applies(weight, self.geometry):
+            found.append(WinogradConvolution(weight, bias, self.geometry, self.activation).run)
         if HAS_ONEDNN:
             found.append(self._by_onednn(weight, bias))
         return [*found, lambda input, other: self._plain(input, weight, bias, other)]

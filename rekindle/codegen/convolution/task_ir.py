@@ -80,7 +80,7 @@ class TaskWriter:
         )
         names = [f"%argument{number}" for number in range(len(self._arguments))]
         for word, name in zip(self._arguments, names, strict=True):
-            f.emit(f"store ptr {name}, ptr {self._place(word)}, align 8")
+            f.emit(f"store ptr {name}, ptr {self.place_of(word)}, align 8")
         place = f.emit_value(f"getelementptr i64, ptr %given, i64 {int(self._task_count)}")
         tasks = f.emit_value(f"load i64, ptr {place}, align 8")
         inside = f.emit_value(f"icmp ne i32 {f.call('i32', 'omp_in_parallel')}, 0")
@@ -101,7 +101,7 @@ class TaskWriter:
         if self._result is None:
             self.f.emit("ret void")
         else:
-            self.f.emit(f"ret i64 {self.f.emit_value(f'load i64, ptr {self._place(self._result)}, align 8')}")
+            self.f.emit(f"ret i64 {self.f.emit_value(f'load i64, ptr {self.place_of(self._result)}, align 8')}")
 
     def share(self) -> None:
         """Emit the function that each thread runs."""
@@ -125,16 +125,17 @@ class TaskWriter:
 
     # ----------------------------------------------------------------------------------------------------------- words
 
-    def _place(self, word: IntEnum) -> str:
+    def place_of(self, word: IntEnum) -> str:
+        """Emit the address of a word."""
         return self.f.emit_value(f"getelementptr i64, ptr %words, i64 {int(word)}")
 
     def word(self, word: IntEnum) -> str:
-        """Emit the load of a number."""
-        return self.f.emit_value(f"load i64, ptr {self._place(word)}, align 8, !invariant.load !0")
+        """Emit the load of a number, which is not invariant: the function itself writes the copy of the words."""
+        return self.f.emit_value(f"load i64, ptr {self.place_of(word)}, align 8")
 
     def pointer(self, word: IntEnum) -> str:
         """Emit the load of an address."""
-        return self.f.emit_value(f"load ptr, ptr {self._place(word)}, align 8, !invariant.load !0")
+        return self.f.emit_value(f"load ptr, ptr {self.place_of(word)}, align 8")
 
     # ----------------------------------------------------------------------------------------------------------- loops
 

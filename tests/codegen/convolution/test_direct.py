@@ -13,8 +13,8 @@ from hypothesis import given, settings, strategies as st
 from torch import Tensor
 
 from rekindle.codegen.convolution import direct
-from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
+from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
 from tests.codegen.test_bounds import Guarded
@@ -99,7 +99,9 @@ def test_older_processors(level: str, groups: int) -> None:
 
 def test_no_more_than_the_sizes_allow() -> None:
     """PyTorch's operator reports a kernel that is larger than the image."""
-    convolution = DirectConvolution(torch.randn(4, 3, 5, 5), None, Geometry((1, 1), (0, 0), (1, 1), 1), ACTIVATIONS["none"])
+    convolution = DirectConvolution(
+        torch.randn(4, 3, 5, 5), None, Geometry((1, 1), (0, 0), (1, 1), 1), ACTIVATIONS["none"]
+    )
     assert convolution.run(torch.randn(1, 3, 4, 9), None) is None
 
 
@@ -145,9 +147,9 @@ def test_numbers_of_many_magnitudes_and_denormals() -> None:
     assert found is not None
     assert (found - reference(image, weight, None, geometry, None, False)).abs().max() <= tolerance(image, weight)
     tiny = torch.full((1, 2, 3, 3), 1e-42)
-    found = DirectConvolution(torch.ones(2, 1, 1, 1), None, Geometry((1, 1), (0, 0), (1, 1), 2), ACTIVATIONS["none"]).run(
-        tiny, None
-    )
+    found = DirectConvolution(
+        torch.ones(2, 1, 1, 1), None, Geometry((1, 1), (0, 0), (1, 1), 2), ACTIVATIONS["none"]
+    ).run(tiny, None)
     assert found is not None
     assert torch.equal(found, tiny)
 

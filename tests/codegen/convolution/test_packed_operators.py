@@ -77,11 +77,20 @@ def test_where_none_can_the_last_one_reports_why() -> None:
         selection.run(torch.zeros(3), None)
 
 
-@pytest.mark.parametrize("forced", [0, 1, -1])
+def force(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have selections choose the candidate of this number, or the last one where there are fewer."""
+    monkeypatch.setattr(
+        Selection, "_fastest", lambda self, input, other: self.candidates[min(number, len(self.candidates) - 1)]
+    )
+
+
+@pytest.mark.parametrize("forced", [0, 1, 2, -1])
 def test_every_candidate_gives_the_same_answers(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever is chosen: the first is our own kernel, the last PyTorch's."""
+    """Whichever is chosen: the first is a direct kernel, the last PyTorch's operator."""
     torch.manual_seed(0)
-    monkeypatch.setattr(Selection, "_fastest", lambda self, input, other: self.candidates[forced])
+    monkeypatch.setattr(
+        Selection, "_fastest", lambda self, input, other: self.candidates[min(forced, len(self.candidates) - 1)]
+    )
 
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -132,10 +141,12 @@ def test_what_kernels_cannot_take_the_operators_that_stood_there_run() -> None:
     torch.testing.assert_close(ours, theirs)
 
 
-@pytest.mark.parametrize("forced", [0, 1, -1])
+@pytest.mark.parametrize("forced", [0, 1, 2, -1])
 def test_no_candidate_hides_nan(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    monkeypatch.setattr(Selection, "_fastest", lambda self, input, other: self.candidates[forced])
+    monkeypatch.setattr(
+        Selection, "_fastest", lambda self, input, other: self.candidates[min(forced, len(self.candidates) - 1)]
+    )
 
     class Block(nn.Module):
         def __init__(self) -> None:

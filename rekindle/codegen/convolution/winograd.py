@@ -1,0 +1,209 @@
+"""Convolutions of 3x3 with constant weights by :mod:`rekindle.codegen.convolution.winograd_ir`: packing and calls."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.codegen.convolution.activations import NONE, Activation
+from rekindle.codegen.convolution.direct import Geometry
+from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
+from rekindle.codegen.convolution.winograd_ir import NAME, POINTS, WEIGHT_TRANSFORM, Word, module_text
+from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
+from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.llvm.target import Target, host_target
+
+LONGEST_SUM: Final = 64
+"""How many products are summed up before the sum is added to what is in memory: errors stay about as small as those of
+direct kernels."""
+FEWEST_CHANNELS: Final = 16
+"""With fewer, the transforms take longer than what they save."""
+_WORKSPACE: Final = 1 << 20
+"""Bytes that the transformed patches and the products of a block of tiles should take at most: they stay in a cache."""
+_FEWEST_TILES: Final = 16
+"""A block has so many tiles at least: it reads all weights."""
+_GRAIN: Final = 1 << 19
+"""Multiplications for which another thread is worth its start."""
+_MAX_SIZES: Final = 256
+"""Of how many sizes of images what a call needs is kept."""
+_LAST: Final = torch.channels_last
+_LINE: Final = 64
+"""Bytes of a line of the cache."""
+
+Function = Callable[[int, int, int, int, int, int], int]
+"""Called with the addresses of the words, the image, the residual or 0, the output and the workspace, and with how many
+threads. Returns 1 if a result is not finite."""
+
+
+@cache
+def _function(target: Target) -> Function | None:
+    """The function; None where this platform lacks what it calls."""
+    entry = wrapper_ir(NAME, ["ptr", "ptr", "ptr", "ptr", "ptr", "i64"], "i64", without_gil=True)
+    try:
+        return python_function(compile_module(with_declarations(module_text(target) + entry), target=target), NAME)
+    except MissingSymbolError:
+        return None
+
+
+class _Workspace(threading.local):
+    """Memory that the calls of a thread share."""
+
+    def __init__(self) -> None:
+        self.memory = torch.empty(0)
+
+    def of(self, size: int) -> Tensor:
+        """Return memory of ``size`` bytes at least."""
+        if self.memory.numel() * 4 < size:
+            self.memory = torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
+        return self.memory
+
+
+_workspace = _Workspace()
+
+
+@dataclass(slots=True)
+class _Call:
+    """What calls with images of one size share. ``kept`` is what the words have addresses of."""
+
+    function: Function
+    words: Any
+    kept: tuple[Tensor, ...]
+    sizes: tuple[int, int, int, int]
+    strides: tuple[int, int, int, int]
+    workspace: int
+    """Bytes for one thread."""
+    most_threads: int
+
+
+def applies(weight: Tensor, geometry: Geometry) -> bool:
+    """Return whether the algorithm is for this convolution, and may pay."""
+    return (
+        tuple(weight.shape[2:]) == (3, 3)
+        and geometry.stride == geometry.dilation == (1, 1)
+        and geometry.groups == 1
+        and min(weight.shape[:2]) >= FEWEST_CHANNELS
+    )
+
+
+@dataclass(slots=True)
+class WinogradConvolution:
+    """A convolution of float32 images on the CPU with 3x3 places of a kernel, one by one, whose ``weight`` and ``bias``
+    do not change. See :class:`~rekindle.codegen.convolution.direct.DirectConvolution` about threads."""
+
+    weight: Tensor
+    bias: Tensor | None
+    geometry: Geometry
+    activation: Activation = NONE
+    target: Target = field(default_factory=host_target)
+    _packed: tuple[Tensor, Tensor] | None = None
+    _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
+    """By the sizes of images, of the latest sizes that were seen."""
+
+    def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
+        """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
+        None for unsupported sizes, and where a number is infinite or NaN."""
+        known = self._calls
+        call = known[image.shape] if image.shape in known else self._prepare(image.shape)
+        if call is None:
+            return None
+        image = image.contiguous(memory_format=_LAST)
+        output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32)
+        added = 0
+        if residual is not None:
+            residual = residual.contiguous(memory_format=_LAST)
+            added = residual.data_ptr()
+        threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
+        work = _workspace.of(call.workspace * threads).data_ptr()
+        address = ctypes.addressof(call.words)
+        if call.function(address, image.data_ptr(), added, output.data_ptr(), work, threads):
+            return None
+        return output
+
+    def _prepare(self, image: torch.Size) -> _Call | None:
+        sizes = self.geometry.output_sizes(image, self.weight.shape)
+        made = self._call_for(image, sizes) if min(sizes) > 0 else None
+        latest = list(self._calls.items())[1 - _MAX_SIZES :]
+        self._calls = {**dict(latest), image: made}
+        return made
+
+    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
+        function = _function(self.target)
+        if function is None:
+            return None
+        packed = self._packed = self._packed or self._pack()
+        channels, outputs, lanes = image[1], sizes[1], lanes_of(self.target)
+        rows, columns = -(-sizes[2] // 2), -(-sizes[3] // 2)
+        tiles = sizes[0] * rows * columns
+        patch_row = -(-channels // lanes) * lanes * 4
+        product_row = -(-outputs // (VECTORS * lanes)) * VECTORS * lanes * 4
+        block = self._block(tiles, patch_row + product_row)
+        patch_step, product_step = (block * row + _LINE for row in (patch_row, product_row))
+        products = POINTS * patch_step
+        unread = products + POINTS * product_step
+        zeros = torch.zeros(patch_row // 4)
+        words = (ctypes.c_int64 * len(Word))()
+        numbers = {
+            Word.WEIGHTS: packed[0].data_ptr(),
+            Word.BIAS: packed[1].data_ptr(),
+            Word.ZEROS: zeros.data_ptr(),
+            Word.CHANNELS: channels,
+            Word.CHUNK: -(-channels // -(-channels // LONGEST_SUM)),
+            Word.OUTPUTS: outputs,
+            Word.HEIGHT: image[2],
+            Word.WIDTH: image[3],
+            Word.TOP: self.geometry.padding[0],
+            Word.LEFT: self.geometry.padding[1],
+            Word.OUTPUT_HEIGHT: sizes[2],
+            Word.OUTPUT_WIDTH: sizes[3],
+            Word.TILE_ROWS: rows,
+            Word.TILE_COLUMNS: columns,
+            Word.TILES: tiles,
+            Word.BLOCK: block,
+            Word.TASKS: -(-tiles // block),
+            Word.PATCH_ROW: patch_row,
+            Word.PATCH_STEP: patch_step,
+            Word.PRODUCT_ROW: product_row,
+            Word.PRODUCT_STEP: product_step,
+            Word.PRODUCTS: products,
+            Word.UNREAD: unread,
+            Word.WORKSPACE_BYTES: unread + product_row,
+            Word.BLOCKS: product_row // (VECTORS * lanes * 4),
+            Word.ACTIVATION: self.activation.number,
+        }
+        for word, value in numbers.items():
+            words[word] = value
+        strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
+        work = tiles * POINTS * channels * outputs
+        most_threads = max(1, min(work // _GRAIN, words[Word.TASKS]))
+        return _Call(function, words, (*packed, zeros), sizes, strides, words[Word.WORKSPACE_BYTES], most_threads)
+
+    def _block(self, tiles: int, row: int) -> int:
+        """How many tiles a block has: as many as fit into a cache, with a block for each thread."""
+        most = max(_WORKSPACE // (POINTS * row), _FEWEST_TILES)
+        share = -(-tiles // torch.get_num_threads())
+        step = rows_of(self.target)[0]
+        return min(tiles, max(-(-min(most, share) // step) * step, step))
+
+    def _pack(self) -> tuple[Tensor, Tensor]:
+        """Transform the weights, and put them in the order in which they are read: the 16 numbers, blocks of channels
+        of the result, channels, vectors."""
+        width = VECTORS * lanes_of(self.target)
+        outputs, channels = self.weight.shape[:2]
+        blocks = -(-outputs // width)
+        transform = torch.tensor(WEIGHT_TRANSFORM, dtype=torch.float64)
+        wide = torch.einsum("ai,ocij,bj->abco", transform, self.weight.detach().double(), transform)
+        padded = torch.zeros(POINTS, channels, blocks * width)
+        padded[:, :, :outputs] = wide.reshape(POINTS, channels, outputs)
+        weights = padded.view(POINTS, channels, blocks, width).transpose(1, 2).contiguous()
+        bias = torch.zeros(blocks * width)
+        if self.bias is not None:
+            bias[:outputs] = self.bias.detach()
+        return weights, bias
