@@ -48,6 +48,7 @@ from rekindle.passes import (
     Peephole,
     RemoveDropout,
     RemoveMutation,
+    SelectAttention,
     SimplifyCarriedValues,
     TypeRefinement,
 )
@@ -191,6 +192,7 @@ FREEZING_CLEANUP: tuple[Pass, ...] = (ConstantPooling(), CommonSubexpressionElim
 MACHINE_SPECIFIC: tuple[Pass, ...] = (
     RemoveMutation(),
     PackWeights(),
+    SelectAttention(),
     DeadCodeElimination(),
     ConstantPooling(),
 )

@@ -30,6 +30,7 @@ from rekindle.passes import (
     Peephole,
     RemoveDropout,
     RemoveMutation,
+    SelectAttention,
 )
 from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.runtime.strategies import simple_strategy
@@ -57,6 +58,7 @@ PASSES: tuple[Pass, ...] = (
     RemoveDropout(),
     Parallelize(least=1),
     PackWeights(),
+    SelectAttention(),
 )
 """Passes that must be right for every input, whether calls run them or not."""
 

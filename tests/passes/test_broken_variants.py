@@ -526,6 +526,7 @@ def _if_constant(value: Any) -> Any:
 
 
 WITHOUT = {
+    "select_attention": "changes no more than the kind of a node, which its golden text holds",
     "annotate_warns": "changes no answer: its numbers keep warnings apart, which its golden text holds",
 }
 """Passes that run on programs and have no variant here, and why."""

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from rekindle.codegen.convolution.activations import NONE, Activation
-from rekindle.codegen.convolution.direct_ir import WORDS, Word, function_name, module_text
+from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, function_name, module_text
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
 from rekindle.codegen.llvm.engine import compile_module
@@ -162,7 +162,7 @@ class DirectConvolution:
         parts = [self._part(packed, number, image, sizes, positions, tiles) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
-        return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[Word.TASKS])))
+        return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[DirectWord.TASKS])))
 
     def _part(
         self,
@@ -186,28 +186,28 @@ class DirectConvolution:
         chunk = _chunk(run) if weight[0].numel() > LONGEST_SUM else run
         words = (ctypes.c_int64 * WORDS)()
         numbers = {
-            Word.WEIGHTS: packed[number][0].data_ptr(),
-            Word.BIAS: packed[number][1].data_ptr(),
-            Word.POSITIONS: positions,
-            Word.WIDTH: sizes[3],
-            Word.HEIGHT: sizes[2],
-            Word.IMAGE_STEP: (image[2] + 2 * geometry.padding[0]) * line,
-            Word.ROW_STEP: geometry.stride[0] * line,
-            Word.COLUMN_STEP: geometry.stride[1] * pixel,
-            Word.KERNEL_ROWS: weight.shape[2],
-            Word.KERNEL_COLUMNS: columns,
-            Word.KERNEL_ROW_STEP: geometry.dilation[0] * line,
-            Word.KERNEL_COLUMN_STEP: geometry.dilation[1] * pixel,
-            Word.CHUNKS: run // chunk,
-            Word.CHANNELS: chunk,
-            Word.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
-            Word.OUTPUT_STEP: weight.shape[0] * 4,
-            Word.BLOCKS: whole,
-            Word.REST: rest,
-            Word.TILES: tiles,
-            Word.BLOCK_BYTES: weight[0].numel() * block * 4,
-            Word.ACTIVATION: self.activation.number,
-            Word.TASKS: tiles * (whole + (rest > 0)),
+            DirectWord.WEIGHTS: packed[number][0].data_ptr(),
+            DirectWord.BIAS: packed[number][1].data_ptr(),
+            DirectWord.POSITIONS: positions,
+            DirectWord.WIDTH: sizes[3],
+            DirectWord.HEIGHT: sizes[2],
+            DirectWord.IMAGE_STEP: (image[2] + 2 * geometry.padding[0]) * line,
+            DirectWord.ROW_STEP: geometry.stride[0] * line,
+            DirectWord.COLUMN_STEP: geometry.stride[1] * pixel,
+            DirectWord.KERNEL_ROWS: weight.shape[2],
+            DirectWord.KERNEL_COLUMNS: columns,
+            DirectWord.KERNEL_ROW_STEP: geometry.dilation[0] * line,
+            DirectWord.KERNEL_COLUMN_STEP: geometry.dilation[1] * pixel,
+            DirectWord.CHUNKS: run // chunk,
+            DirectWord.CHANNELS: chunk,
+            DirectWord.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
+            DirectWord.OUTPUT_STEP: weight.shape[0] * 4,
+            DirectWord.BLOCKS: whole,
+            DirectWord.REST: rest,
+            DirectWord.TILES: tiles,
+            DirectWord.BLOCK_BYTES: weight[0].numel() * block * 4,
+            DirectWord.ACTIVATION: self.activation.number,
+            DirectWord.TASKS: tiles * (whole + (rest > 0)),
         }
         for word, value in numbers.items():
             words[word] = int(value)

@@ -29,7 +29,7 @@ from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.llvm.target import Target
 
 
-class Word(IntEnum):
+class DirectWord(IntEnum):
     """What a function reads: words of 64 bits. Steps and pitches are in bytes."""
 
     IMAGE = 0
@@ -71,7 +71,7 @@ class Word(IntEnum):
     """Tiles of all blocks, the rest included."""
 
 
-WORDS: Final = len(Word)
+WORDS: Final = len(DirectWord)
 
 
 def function_name(kind: str, rows: int) -> str:
@@ -91,8 +91,8 @@ class _FunctionWriter(TaskWriter):
     """Writes one function: all tasks of it, shared by threads."""
 
     def __init__(self, module: ModuleBuilder, target: Target, kind: str, rows: int) -> None:
-        arguments = (Word.IMAGE, Word.RESIDUAL, Word.OUTPUT)
-        super().__init__(module, target, function_name(kind, rows), Word, arguments, Word.TASKS)
+        arguments = (DirectWord.IMAGE, DirectWord.RESIDUAL, DirectWord.OUTPUT)
+        super().__init__(module, target, function_name(kind, rows), DirectWord, arguments, DirectWord.TASKS)
         self.is_depthwise = kind == "depthwise"
         self.rows = rows
 
@@ -110,29 +110,29 @@ class _FunctionWriter(TaskWriter):
         f.label("entry")
         for number in range(0 if self.is_depthwise else self.rows * VECTORS):
             f.emit(f"%total{number} = alloca {self.vector}, align {self.lanes * 4}")
-        self.words = {word: self.word(word) for word in Word}
-        image, weights, bias = map(self.pointer, (Word.IMAGE, Word.WEIGHTS, Word.BIAS))
-        residual, output = map(self.pointer, (Word.RESIDUAL, Word.OUTPUT))
+        self.words = {word: self.word(word) for word in DirectWord}
+        image, weights, bias = map(self.pointer, (DirectWord.IMAGE, DirectWord.WEIGHTS, DirectWord.BIAS))
+        residual, output = map(self.pointer, (DirectWord.RESIDUAL, DirectWord.OUTPUT))
         has_residual = f.emit_value(f"icmp ne ptr {residual}, null")
-        self.adds_chunks = f.emit_value(f"icmp ne i64 {self.words[Word.ADDS_CHUNKS]}, 0")
-        self.to_next_row = self._step_beyond(Word.ROW_STEP, Word.WIDTH, Word.COLUMN_STEP)
-        self.to_next_image = self._step_beyond(Word.IMAGE_STEP, Word.HEIGHT, Word.ROW_STEP)
+        self.adds_chunks = f.emit_value(f"icmp ne i64 {self.words[DirectWord.ADDS_CHUNKS]}, 0")
+        self.to_next_row = self._step_beyond(DirectWord.ROW_STEP, DirectWord.WIDTH, DirectWord.COLUMN_STEP)
+        self.to_next_image = self._step_beyond(DirectWord.IMAGE_STEP, DirectWord.HEIGHT, DirectWord.ROW_STEP)
         f.emit("br label %test")
         f.label("test")
         f.emit("%task = phi i64 [%begin, %entry], [%task.next, %next]")
         f.emit("%more = icmp ult i64 %task, %end")
         f.emit("br i1 %more, label %body, label %done")
         f.label("body")
-        tiles = self.words[Word.TILES]
+        tiles = self.words[DirectWord.TILES]
         block = f.emit_value(f"udiv i64 %task, {tiles}")
         tile = f.emit_value(f"urem i64 %task, {tiles}")
         first_channel = f.emit_value(f"mul i64 {block}, {VECTORS * self.lanes}")
         my_bias = f.emit_value(f"getelementptr float, ptr {bias}, i64 {first_channel}")
-        skipped = f.emit_value(f"mul i64 {block}, {self.words[Word.BLOCK_BYTES]}")
+        skipped = f.emit_value(f"mul i64 {block}, {self.words[DirectWord.BLOCK_BYTES]}")
         my_weights = f.emit_value(f"getelementptr i8, ptr {weights}, i64 {skipped}")
         starts, places = self._positions(tile, image, first_channel)
-        is_whole = f.emit_value(f"icmp ult i64 {block}, {self.words[Word.BLOCKS]}")
-        rest = self.words[Word.REST]
+        is_whole = f.emit_value(f"icmp ult i64 {block}, {self.words[DirectWord.BLOCKS]}")
+        rest = self.words[DirectWord.REST]
         f.emit(f"br i1 {is_whole}, label %whole, label %rest")
         f.label("rest")
         is_single = f.emit_value(f"icmp ule i64 {rest}, {self.lanes}")
@@ -148,46 +148,50 @@ class _FunctionWriter(TaskWriter):
         f.emit("ret void")
         self.define(f"{self.name}.tasks", "ptr %words, i64 %begin, i64 %end, i64 %thread")
 
-    def _step_beyond(self, step: Word, count: Word, inner: Word) -> str:
+    def _step_beyond(self, step: DirectWord, count: DirectWord, inner: DirectWord) -> str:
         """From the last of ``count`` places, ``inner`` apart, to the first one of the next ``step``, less what follows
         it: for columns the step to the next row, for rows what is more than that step at the end of an image."""
         f, words = self.f, self.words
         length = f.emit_value(f"mul i64 {words[count]}, {words[inner]}")
         beyond = f.emit_value(f"sub i64 {words[step]}, {length}")
-        return beyond if step is Word.IMAGE_STEP else f.emit_value(f"add i64 {beyond}, {words[inner]}")
+        return beyond if step is DirectWord.IMAGE_STEP else f.emit_value(f"add i64 {beyond}, {words[inner]}")
 
     def _positions(self, tile: str, image: str, channel: str) -> tuple[list[str], list[str]]:
         """Where the first places of the positions of a tile are in the image, and where their channels are in the
         output, in bytes."""
         f, words = self.f, self.words
-        last = f.emit_value(f"sub i64 {words[Word.POSITIONS]}, {self.rows}")
+        last = f.emit_value(f"sub i64 {words[DirectWord.POSITIONS]}, {self.rows}")
         wanted = f.emit_value(f"mul i64 {tile}, {self.rows}")
         first = f.call("i64", "llvm.umin.i64", ("i64", wanted), ("i64", last))
-        width, height = words[Word.WIDTH], words[Word.HEIGHT]
+        width, height = words[DirectWord.WIDTH], words[DirectWord.HEIGHT]
         row, column = (f.emit_value(f"{how} i64 {first}, {width}") for how in ("udiv", "urem"))
         number, line = (f.emit_value(f"{how} i64 {row}, {height}") for how in ("udiv", "urem"))
         offset = f.emit_value(f"mul i64 {channel}, 4") if self.is_depthwise else "0"
-        for index, step in ((column, Word.COLUMN_STEP), (line, Word.ROW_STEP), (number, Word.IMAGE_STEP)):
+        for index, step in (
+            (column, DirectWord.COLUMN_STEP),
+            (line, DirectWord.ROW_STEP),
+            (number, DirectWord.IMAGE_STEP),
+        ):
             offset = f.emit_value(f"add i64 {offset}, {f.emit_value(f'mul i64 {index}, {words[step]}')}")
-        place = f.emit_value(f"mul i64 {first}, {words[Word.OUTPUT_STEP]}")
+        place = f.emit_value(f"mul i64 {first}, {words[DirectWord.OUTPUT_STEP]}")
         place = f.emit_value(f"add i64 {place}, {f.emit_value(f'mul i64 {channel}, 4')}")
         starts, places = [f.emit_value(f"getelementptr i8, ptr {image}, i64 {offset}")], [place]
         for _ in range(self.rows - 1):
             column, line, offset = self._following(column, line, offset)
             starts.append(f.emit_value(f"getelementptr i8, ptr {image}, i64 {offset}"))
-            places.append(f.emit_value(f"add i64 {places[-1]}, {words[Word.OUTPUT_STEP]}"))
+            places.append(f.emit_value(f"add i64 {places[-1]}, {words[DirectWord.OUTPUT_STEP]}"))
         return starts, places
 
     def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str]:
         """The column, the line and the offset in the image of the position after this one."""
         f, words = self.f, self.words
         column = f.emit_value(f"add i64 {column}, 1")
-        is_end = f.emit_value(f"icmp eq i64 {column}, {words[Word.WIDTH]}")
+        is_end = f.emit_value(f"icmp eq i64 {column}, {words[DirectWord.WIDTH]}")
         column = f.emit_value(f"select i1 {is_end}, i64 0, i64 {column}")
         line = f.emit_value(f"add i64 {line}, {f.emit_value(f'zext i1 {is_end} to i64')}")
-        is_last = f.emit_value(f"icmp eq i64 {line}, {words[Word.HEIGHT]}")
+        is_last = f.emit_value(f"icmp eq i64 {line}, {words[DirectWord.HEIGHT]}")
         line = f.emit_value(f"select i1 {is_last}, i64 0, i64 {line}")
-        moved = f.emit_value(f"select i1 {is_end}, i64 {self.to_next_row}, i64 {words[Word.COLUMN_STEP]}")
+        moved = f.emit_value(f"select i1 {is_end}, i64 {self.to_next_row}, i64 {words[DirectWord.COLUMN_STEP]}")
         more = f.emit_value(f"select i1 {is_last}, i64 {self.to_next_image}, i64 0")
         moved = f.emit_value(f"add i64 {moved}, {more}")
         return column, line, f.emit_value(f"add i64 {offset}, {moved}")
@@ -225,20 +229,20 @@ class _FunctionWriter(TaskWriter):
             return self._step(state, offset, vectors, masks if self.is_depthwise else None, starts)
 
         def chunk(state: list[str], offset: str) -> list[str]:
-            following, *sums = self.loop(f"channels.{tag}", words[Word.CHANNELS], "4", offset, types, state, step)
+            following, *sums = self.loop(f"channels.{tag}", words[DirectWord.CHANNELS], "4", offset, types, state, step)
             return [following, *self._flushed(tag, sums)]
 
         def chunks(state: list[str], offset: str) -> list[str]:
             if self.is_depthwise:
                 return step(state, offset)
-            size = f.emit_value(f"mul i64 {words[Word.CHANNELS]}, 4")
-            return self.loop(f"chunks.{tag}", words[Word.CHUNKS], size, offset, types, state, chunk)
+            size = f.emit_value(f"mul i64 {words[DirectWord.CHANNELS]}, 4")
+            return self.loop(f"chunks.{tag}", words[DirectWord.CHUNKS], size, offset, types, state, chunk)
 
         def columns(state: list[str], offset: str) -> list[str]:
-            counts = words[Word.KERNEL_COLUMNS], words[Word.KERNEL_COLUMN_STEP]
+            counts = words[DirectWord.KERNEL_COLUMNS], words[DirectWord.KERNEL_COLUMN_STEP]
             return self.loop(f"columns.{tag}", *counts, offset, types, state, chunks)
 
-        counts = words[Word.KERNEL_ROWS], words[Word.KERNEL_ROW_STEP]
+        counts = words[DirectWord.KERNEL_ROWS], words[DirectWord.KERNEL_ROW_STEP]
         _, *sums = self.loop(f"rows.{tag}", *counts, "0", types, state, columns)
         self._store(
             tag, vectors, masks, self._with_bias(tag, sums, vectors, bias), places, residual, output, has_residual
@@ -350,7 +354,7 @@ class _FunctionWriter(TaskWriter):
         merged = []
         for known, new in zip(sums, added, strict=True):
             merged.append(f.emit_value(f"phi {self.vector} [{known}, %{before}], [{new}, %{adding}]"))
-        is_relu = f.emit_value(f"icmp eq i64 {self.words[Word.ACTIVATION]}, {RELU.number}")
+        is_relu = f.emit_value(f"icmp eq i64 {self.words[DirectWord.ACTIVATION]}, {RELU.number}")
         for row, place in enumerate(places):
             for vector in range(vectors):
                 value = self.relu(merged[row * vectors + vector], is_relu)
@@ -360,11 +364,11 @@ class _FunctionWriter(TaskWriter):
                     f.emit(f"store {self.vector} {value}, ptr {at}, align 4")
                 else:
                     self.masked_store(value, at, masks[vector])
-        is_simple = f.emit_value(f"icmp ule i64 {self.words[Word.ACTIVATION]}, {RELU.number}")
+        is_simple = f.emit_value(f"icmp ule i64 {self.words[DirectWord.ACTIVATION]}, {RELU.number}")
         f.emit(f"br i1 {is_simple}, label %next, label %active.{tag}")
         f.label(f"active.{tag}")
         start = f.emit_value(f"getelementptr i8, ptr {output}, i64 {places[0]}")
-        channels = str(vectors * self.lanes) if masks is None else self.words[Word.REST]
+        channels = str(vectors * self.lanes) if masks is None else self.words[DirectWord.REST]
         words = self.words
-        self.call_activate(start, str(self.rows), words[Word.OUTPUT_STEP], channels, words[Word.ACTIVATION])
+        self.call_activate(start, str(self.rows), words[DirectWord.OUTPUT_STEP], channels, words[DirectWord.ACTIVATION])
         f.emit("br label %next")

@@ -11,9 +11,6 @@ tensors, tensors wrapped by vmap, autocast.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
@@ -23,6 +20,8 @@ from rekindle.codegen.convolution import winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
 from rekindle.codegen.convolution.winograd import WinogradConvolution
+from rekindle.codegen.kernel_eligibility import is_plain
+from rekindle.codegen.selection import Candidate, Selection
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
@@ -32,27 +31,7 @@ from rekindle.ops.registration.declare import implements_for_node, int_attribute
 HAS_ONEDNN: Final = bool(torch.backends.mkldnn.is_available()) and hasattr(torch._C._nn, "mkldnn_reorder_conv2d_weight")
 """Whether this build of PyTorch has oneDNN with what is needed here."""
 
-_MEASURED_SECONDS: Final = 2e-4
-"""The least time that a candidate is measured for."""
-_MEASURED_CALLS: Final = 3
-"""The least number of calls that a candidate is measured for."""
-_WORTH_IT: Final = 0.95
-"""A later candidate replaces an earlier one if it takes less than this fraction of its time."""
 _LAST: Final = torch.channels_last
-
-Candidate = Callable[[Tensor, "Tensor | None"], "Tensor | None"]
-"""Returns the result for an input and an optional addend; None if it does not support them."""
-
-
-def _is_plain(input: Any) -> bool:
-    """Return whether kernels support the input, and neither gradients nor transforms of it are requested."""
-    if type(input) is not Tensor or input.dtype is not torch.float32 or not input.is_cpu:
-        return False
-    if input.requires_grad and torch.is_grad_enabled():
-        return False
-    if input.layout is not torch.strided or input.is_neg() or not input.numel() or torch.is_autocast_enabled("cpu"):
-        return False
-    return torch._C._functorch.peek_interpreter_stack() is None and torch.autograd.forward_ad._current_level < 0
 
 
 def _are_plain_weights(weight: Tensor, bias: Tensor | None) -> bool:
@@ -60,56 +39,13 @@ def _are_plain_weights(weight: Tensor, bias: Tensor | None) -> bool:
     return all(each.dtype is torch.float32 and each.is_cpu and not each.requires_grad for each in given)
 
 
-@dataclass(slots=True)
-class Selection:
-    """Choose among ``candidates`` by measuring them. The last one supports every input, and defines the errors."""
-
-    candidates: Sequence[Candidate]
-    chosen: dict[tuple[int, bool], Candidate] = field(default_factory=dict)
-    """By the bit length of the number of elements of an input, and whether it is in channels-last order."""
-
-    def run(self, input: Tensor, other: Tensor | None) -> Tensor:
-        """Return the result of the candidate that is fastest for inputs like this one."""
-        key = input.numel().bit_length(), input.dim() == 4 and input.is_contiguous(memory_format=_LAST)
-        candidate = self.chosen.get(key)
-        if candidate is None:
-            candidate = self.chosen[key] = self._fastest(input, other)
-        result = _result_or_none(candidate, input, other)
-        if result is None:
-            result = self.candidates[-1](input, other)
-        assert result is not None
-        return result
-
-    def _fastest(self, input: Tensor, other: Tensor | None) -> Candidate:
-        best, least = self.candidates[-1], float("inf")
-        for candidate in self.candidates:
-            taken = _seconds(candidate, input, other)
-            if taken is not None and taken < least * _WORTH_IT:
-                best, least = candidate, taken
-        return best
+def _kind(input: Tensor) -> tuple[int, bool]:
+    """The bit length of the number of elements, and whether the order is channels-last."""
+    return input.numel().bit_length(), input.dim() == 4 and input.is_contiguous(memory_format=_LAST)
 
 
-def _result_or_none(candidate: Candidate, input: Tensor, other: Tensor | None) -> Tensor | None:
-    """Return the result of a candidate; None if it fails, so that PyTorch's operator reports the error."""
-    try:
-        return candidate(input, other)
-    except RuntimeError:
-        return None
-
-
-def _seconds(candidate: Candidate, input: Tensor, other: Tensor | None) -> float | None:
-    """Return the least time of a call; None if the candidate fails."""
-    other = None if other is None else other.clone()  # candidates may write to it
-    if _result_or_none(candidate, input, other) is None:
-        return None
-    # CPU time excludes other processes, but covers the calling thread only.
-    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
-    times: list[float] = []
-    while len(times) < _MEASURED_CALLS or sum(times) < _MEASURED_SECONDS:
-        started = clock()
-        candidate(input, other)
-        times.append(clock() - started)
-    return min(times)
+def _identity(operator: str, weight: Tensor, bias: Tensor | None, *options: object) -> str:
+    return " ".join(map(str, (operator, list(weight.shape), bias is not None, *options)))
 
 
 def _ints(node: Node, name: str) -> tuple[int, int]:
@@ -140,27 +76,32 @@ class _Convolution:
         """Return the convolution of ``input``, with ``other`` added before the activation."""
         packed, selection = self._selected
         if weight is not packed:
-            selection = Selection(self._candidates(weight, bias)) if _are_plain_weights(weight, bias) else None
+            selection = None
+            if _are_plain_weights(weight, bias):
+                options = (self.geometry, self.activation.name, self.may_overwrite, self.is_in_place)
+                identity = _identity("convolution", weight, bias, *options)
+                selection = Selection(self._candidates(weight, bias), identity, written=1)
             self._selected = weight, selection
         if selection is None or not self._is_selectable(input, weight, other):
             return self._plain(input, weight, bias, other)
-        return selection.run(input, other)
+        return selection.run((*_kind(input), other is None), input, other)
 
     def _is_selectable(self, input: Tensor, weight: Tensor, other: Tensor | None) -> bool:
-        if not (_is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[1] * self.geometry.groups):
+        if not (is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[1] * self.geometry.groups):
             return False
         if other is None:
             return True
-        return _is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
+        return is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
-    def _candidates(self, weight: Tensor, bias: Tensor | None) -> list[Candidate]:
+    def _candidates(self, weight: Tensor, bias: Tensor | None) -> dict[str, Candidate]:
         direct = DirectConvolution(weight, bias, self.geometry, self.activation)
-        found: list[Candidate] = [direct.run]
+        found: dict[str, Candidate] = {"direct": direct.run}
         if winograd.applies(weight, self.geometry):
-            found.append(WinogradConvolution(weight, bias, self.geometry, self.activation).run)
+            found["winograd"] = WinogradConvolution(weight, bias, self.geometry, self.activation).run
         if HAS_ONEDNN:
-            found.append(self._by_onednn(weight, bias))
-        return [*found, lambda input, other: self._plain(input, weight, bias, other)]
+            found["oneDNN"] = self._by_onednn(weight, bias)
+        found["PyTorch"] = lambda input, other: self._plain(input, weight, bias, other)
+        return found
 
     def _by_onednn(self, weight: Tensor, bias: Tensor | None) -> Candidate:
         """Return the candidate that calls oneDNN. Its fused ``relu`` turns NaN into 0, so PyTorch's runs after it."""
@@ -241,32 +182,33 @@ def packed_linear(node: Node) -> Operation:
 
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if not selections and _are_plain_weights(weight, bias):
-            selections.append(Selection(_linear_candidates(weight, bias, activation)))
-        if not selections or not (_is_plain(input) and input.dim() > 1 and input.shape[-1] == weight.shape[1]):
+            identity = _identity("linear", weight, bias, activation.name)
+            selections.append(Selection(_linear_candidates(weight, bias, activation), identity))
+        if not selections or not (is_plain(input) and input.dim() > 1 and input.shape[-1] == weight.shape[1]):
             return activation.apply(torch.nn.functional.linear(input, weight, bias))
-        return selections[0].run(input, None)
+        return selections[0].run(_kind(input), input)
 
     return run
 
 
-def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> list[Candidate]:
+def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> dict[str, Candidate]:
     direct = DirectConvolution(weight[:, :, None, None], bias, _NO_GEOMETRY, activation)
     outputs, inputs = weight.shape
     packed: list[Tensor] = []
 
-    def by_own_kernel(input: Tensor, _: Tensor | None) -> Tensor | None:
+    def by_own_kernel(input: Tensor) -> Tensor | None:
         """Run the map of rows as a convolution of an image of one column."""
         image = input.reshape(1, -1, 1, inputs).permute(0, 3, 1, 2)
         result = direct.run(image, None)
         return None if result is None else result.permute(0, 2, 3, 1).view(*input.shape[:-1], outputs)
 
-    def by_onednn(input: Tensor, _: Tensor | None) -> Tensor:
+    def by_onednn(input: Tensor) -> Tensor:
         if not packed:
             packed.append(torch.ops.mkldnn._reorder_linear_weight(weight.detach()))
         result: Tensor = torch.ops.mkldnn._linear_pointwise(input, packed[0], bias, "none", [], None)
         return activation.apply(result)  # oneDNN's relu makes 0 of NaN
 
-    def plain(input: Tensor, _: Tensor | None) -> Tensor:
+    def plain(input: Tensor) -> Tensor:
         return activation.apply(torch.nn.functional.linear(input, weight, bias))
 
-    return [by_own_kernel, *([by_onednn] if HAS_ONEDNN else []), plain]
+    return {"direct": by_own_kernel, **({"oneDNN": by_onednn} if HAS_ONEDNN else {}), "PyTorch": plain}

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from rekindle.codegen.convolution.activations import ACTIVATIONS, NONE, RELU
+from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.llvm import vector_math
 from rekindle.codegen.llvm.target import Target
@@ -238,6 +239,86 @@ class TaskWriter:
             (f"<{self.lanes} x i1>", mask),
         )
 
+    # --------------------------------------------------------------------------------------------- products of matrices
+
+    def call_products(
+        self, left: str, left_row: str, right: str, result: str, result_row: str, rows: str, depth: str, adds: str
+    ) -> None:
+        """Emit the call of the function that :meth:`products` emits."""
+        self.f.emit(
+            f"call void @{self.name}.products(ptr {left}, i64 {left_row}, ptr {right}, ptr {result}, "
+            f"i64 {result_row}, i64 {rows}, i64 {depth}, i1 {adds})"
+        )
+
+    def products(self) -> None:
+        """Emit the product of a matrix with a packed one, whose rows are a block of columns wide and follow one another
+        in memory: ``rows`` rows of ``depth`` numbers. With ``adds``, it is added to what is there."""
+        for rows in rows_of(self.target):
+            self._tile_of_products(rows)
+        f = self.f = FunctionBuilder(self.module)
+        f.label("entry")
+        f.emit("br label %next")
+        f.label("next")
+        sizes = rows_of(self.target)
+        phis = ", ".join(f"[%row.after{size}, %rows{size}]" for size in sizes)
+        f.emit(f"%row = phi i64 [0, %entry], {phis}")
+        left = self.calculate("sub", "%rows", "%row")
+        start = self.at("%left", self.calculate("mul", "%row", "%left.row"))
+        place = self.at("%result", self.calculate("mul", "%row", "%result.row"))
+        for size in sizes:
+            f.emit(f"%fits{size} = icmp uge i64 {left}, {size}")
+            f.emit(f"br i1 %fits{size}, label %rows{size}, label %fewer{size}")
+            f.label(f"rows{size}")
+            f.emit(
+                f"call void @{self.name}.products{size}(ptr {start}, i64 %left.row, ptr %right, ptr {place}, "
+                "i64 %result.row, i64 %depth, i1 %adds)"
+            )
+            f.emit(f"%row.after{size} = add i64 %row, {size}")
+            f.emit("br label %next")
+            f.label(f"fewer{size}")
+        f.emit("ret void")
+        parameters = (
+            "ptr %left, i64 %left.row, ptr %right, ptr %result, i64 %result.row, i64 %rows, i64 %depth, i1 %adds"
+        )
+        self.define(f"{self.name}.products", parameters, after="noinline ")
+
+    def _tile_of_products(self, rows: int) -> None:
+        """Emit the product of so many rows, which stays in registers."""
+        f = self.f = FunctionBuilder(self.module)
+        f.label("entry")
+        starts, places = ["%left"], ["%result"]
+        for _ in range(rows - 1):
+            starts.append(self.at(starts[-1], "%left.row"))
+            places.append(self.at(places[-1], "%result.row"))
+        count = rows * VECTORS
+
+        def step(state: list[str], offset: str) -> list[str]:
+            right, *sums = state
+            factors = [self.load(self.at(right, str(4 * self.lanes * vector))) for vector in range(VECTORS)]
+            found = [self.at(right, str(4 * self.lanes * VECTORS))]
+            for row, start in enumerate(starts):
+                number = self.spread(self.at(start, offset))
+                for vector, factor in enumerate(factors):
+                    known = sums[row * VECTORS + vector]
+                    found.append(multiply_add(f, self.target.has("fma"), "float", self.lanes, number, factor, known))
+            return found
+
+        types = ["ptr", *[self.vector] * count]
+        state = ["%right", *["zeroinitializer"] * count]
+        _, *sums = self.loop("steps", "%depth", "4", "0", types, state, step)
+        f.emit("br i1 %adds, label %adding, label %storing")
+        targets = [(place, str(4 * self.lanes * vector)) for place in places for vector in range(VECTORS)]
+        for label in ("adding", "storing"):
+            f.label(label)
+            for value, (place, offset) in zip(sums, targets, strict=True):
+                at = self.at(place, offset)
+                if label == "adding":
+                    value = f.emit_value(f"fadd {self.vector} {self.load(at)}, {value}")
+                self.store(value, at)
+            f.emit("ret void")
+        parameters = "ptr %left, i64 %left.row, ptr %right, ptr %result, i64 %result.row, i64 %depth, i1 %adds"
+        self.define(f"{self.name}.products{rows}", parameters, after="noinline ")
+
     # ------------------------------------------------------------------------------------------------------ activations
 
     def relu(self, value: str, is_relu: str) -> str:
@@ -259,28 +340,27 @@ class TaskWriter:
         formulas = [each for each in ACTIVATIONS.values() if each not in (NONE, RELU)]
         cases = " ".join(f"i64 {each.number}, label %{each.name}" for each in formulas)
 
-        def channels(state: list[str], offset: str) -> list[str]:
-            place = f.emit_value(f"getelementptr float, ptr {line}, i64 {offset}")
-            (mask,) = self.masks(self.calculate("sub", "%channels", offset), 1)
-            value = self.masked_load(place, mask)
-            f.emit("br label %decide")
-            f.label("decide")
-            f.emit(f"switch i64 %activation, label %decided [{cases}]")
-            results = [f"[{value}, %decide]"]
-            for each in formulas:
-                f.label(each.name)
-                results.append(f"[{each.emit(f, self.target, self.lanes, value)}, %{each.name}]")
-                f.emit("br label %decided")
-            f.label("decided")
-            self.masked_store(f.emit_value(f"phi {self.vector} {', '.join(results)}"), place, mask)
-            return state
+        def rows(state: list[str], start: str) -> list[str]:
+            line = self.at("%start", start)
 
-        def rows(state: list[str], offset: str) -> list[str]:
-            nonlocal line
-            line = self.at("%start", offset)
-            return self.loop("vectors", vectors, str(self.lanes), "0", [], state, channels)
+            def channels(state: list[str], offset: str) -> list[str]:
+                place = f.emit_value(f"getelementptr float, ptr {line}, i64 {offset}")
+                (mask,) = self.masks(self.calculate("sub", "%channels", offset), 1)
+                value = self.masked_load(place, mask)
+                f.emit("br label %decide")
+                f.label("decide")
+                f.emit(f"switch i64 %activation, label %decided [{cases}]")
+                results = [f"[{value}, %decide]"]
+                for each in formulas:
+                    f.label(each.name)
+                    results.append(f"[{each.emit(f, self.target, self.lanes, value)}, %{each.name}]")
+                    f.emit("br label %decided")
+                f.label("decided")
+                self.masked_store(f.emit_value(f"phi {self.vector} {', '.join(results)}"), place, mask)
+                return state
 
-        line = ""
+            return self.loop("vectors", vectors, str(self.lanes), "0", [], [], channels)
+
         f.label("entry")
         vectors = self.calculate("udiv", self.calculate("add", "%channels", self.lanes - 1), self.lanes)
         self.loop("rows", "%count", "%step", "0", [], [], rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -15,7 +14,8 @@ from torch import Tensor
 from rekindle.codegen.convolution.activations import NONE, Activation
 from rekindle.codegen.convolution.direct import Geometry
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
-from rekindle.codegen.convolution.winograd_ir import NAME, POINTS, WEIGHT_TRANSFORM, Word, module_text
+from rekindle.codegen.convolution.winograd_ir import NAME, POINTS, WEIGHT_TRANSFORM, WinogradWord, module_text
+from rekindle.codegen.convolution.workspace import WORKSPACE
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.codegen.llvm.library import MissingSymbolError
@@ -24,11 +24,11 @@ from rekindle.codegen.llvm.target import Target, host_target
 LONGEST_SUM: Final = 64
 """How many products are summed up before the sum is added to what is in memory: errors stay about as small as those of
 direct kernels."""
-FEWEST_CHANNELS: Final = 16
+MIN_CHANNELS: Final = 16
 """With fewer, the transforms take longer than what they save."""
 _WORKSPACE: Final = 1 << 20
 """Bytes that the transformed patches and the products of a block of tiles should take at most: they stay in a cache."""
-_FEWEST_TILES: Final = 16
+_MIN_TILES: Final = 16
 """A block has so many tiles at least: it reads all weights."""
 _GRAIN: Final = 1 << 19
 """Multiplications for which another thread is worth its start."""
@@ -53,22 +53,6 @@ def _function(target: Target) -> Function | None:
         return None
 
 
-class _Workspace(threading.local):
-    """Memory that the calls of a thread share."""
-
-    def __init__(self) -> None:
-        self.memory = torch.empty(0)
-
-    def of(self, size: int) -> Tensor:
-        """Return memory of ``size`` bytes at least."""
-        if self.memory.numel() * 4 < size:
-            self.memory = torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
-        return self.memory
-
-
-_workspace = _Workspace()
-
-
 @dataclass(slots=True)
 class _Call:
     """What calls with images of one size share. ``kept`` is what the words have addresses of."""
@@ -89,7 +73,7 @@ def applies(weight: Tensor, geometry: Geometry) -> bool:
         tuple(weight.shape[2:]) == (3, 3)
         and geometry.stride == geometry.dilation == (1, 1)
         and geometry.groups == 1
-        and min(weight.shape[:2]) >= FEWEST_CHANNELS
+        and min(weight.shape[:2]) >= MIN_CHANNELS
     )
 
 
@@ -121,7 +105,7 @@ class WinogradConvolution:
             residual = residual.contiguous(memory_format=_LAST)
             added = residual.data_ptr()
         threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
-        work = _workspace.of(call.workspace * threads).data_ptr()
+        work = WORKSPACE.of(call.workspace * threads).data_ptr()
         address = ctypes.addressof(call.words)
         if call.function(address, image.data_ptr(), added, output.data_ptr(), work, threads):
             return None
@@ -149,45 +133,47 @@ class WinogradConvolution:
         products = POINTS * patch_step
         unread = products + POINTS * product_step
         zeros = torch.zeros(patch_row // 4)
-        words = (ctypes.c_int64 * len(Word))()
+        words = (ctypes.c_int64 * len(WinogradWord))()
         numbers = {
-            Word.WEIGHTS: packed[0].data_ptr(),
-            Word.BIAS: packed[1].data_ptr(),
-            Word.ZEROS: zeros.data_ptr(),
-            Word.CHANNELS: channels,
-            Word.CHUNK: -(-channels // -(-channels // LONGEST_SUM)),
-            Word.OUTPUTS: outputs,
-            Word.HEIGHT: image[2],
-            Word.WIDTH: image[3],
-            Word.TOP: self.geometry.padding[0],
-            Word.LEFT: self.geometry.padding[1],
-            Word.OUTPUT_HEIGHT: sizes[2],
-            Word.OUTPUT_WIDTH: sizes[3],
-            Word.TILE_ROWS: rows,
-            Word.TILE_COLUMNS: columns,
-            Word.TILES: tiles,
-            Word.BLOCK: block,
-            Word.TASKS: -(-tiles // block),
-            Word.PATCH_ROW: patch_row,
-            Word.PATCH_STEP: patch_step,
-            Word.PRODUCT_ROW: product_row,
-            Word.PRODUCT_STEP: product_step,
-            Word.PRODUCTS: products,
-            Word.UNREAD: unread,
-            Word.WORKSPACE_BYTES: unread + product_row,
-            Word.BLOCKS: product_row // (VECTORS * lanes * 4),
-            Word.ACTIVATION: self.activation.number,
+            WinogradWord.WEIGHTS: packed[0].data_ptr(),
+            WinogradWord.BIAS: packed[1].data_ptr(),
+            WinogradWord.ZEROS: zeros.data_ptr(),
+            WinogradWord.CHANNELS: channels,
+            WinogradWord.CHUNK: -(-channels // -(-channels // LONGEST_SUM)),
+            WinogradWord.OUTPUTS: outputs,
+            WinogradWord.HEIGHT: image[2],
+            WinogradWord.WIDTH: image[3],
+            WinogradWord.TOP: self.geometry.padding[0],
+            WinogradWord.LEFT: self.geometry.padding[1],
+            WinogradWord.OUTPUT_HEIGHT: sizes[2],
+            WinogradWord.OUTPUT_WIDTH: sizes[3],
+            WinogradWord.TILE_ROWS: rows,
+            WinogradWord.TILE_COLUMNS: columns,
+            WinogradWord.TILES: tiles,
+            WinogradWord.BLOCK: block,
+            WinogradWord.TASKS: -(-tiles // block),
+            WinogradWord.PATCH_ROW: patch_row,
+            WinogradWord.PATCH_STEP: patch_step,
+            WinogradWord.PRODUCT_ROW: product_row,
+            WinogradWord.PRODUCT_STEP: product_step,
+            WinogradWord.PRODUCTS: products,
+            WinogradWord.UNREAD: unread,
+            WinogradWord.WORKSPACE_BYTES: unread + product_row,
+            WinogradWord.BLOCKS: product_row // (VECTORS * lanes * 4),
+            WinogradWord.ACTIVATION: self.activation.number,
         }
         for word, value in numbers.items():
             words[word] = value
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         work = tiles * POINTS * channels * outputs
-        most_threads = max(1, min(work // _GRAIN, words[Word.TASKS]))
-        return _Call(function, words, (*packed, zeros), sizes, strides, words[Word.WORKSPACE_BYTES], most_threads)
+        most_threads = max(1, min(work // _GRAIN, words[WinogradWord.TASKS]))
+        return _Call(
+            function, words, (*packed, zeros), sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads
+        )
 
     def _block(self, tiles: int, row: int) -> int:
         """How many tiles a block has: as many as fit into a cache, with a block for each thread."""
-        most = max(_WORKSPACE // (POINTS * row), _FEWEST_TILES)
+        most = max(_WORKSPACE // (POINTS * row), _MIN_TILES)
         share = -(-tiles // torch.get_num_threads())
         step = rows_of(self.target)[0]
         return min(tiles, max(-(-min(most, share) // step) * step, step))

@@ -21,8 +21,7 @@ from itertools import chain
 from typing import Final
 
 from rekindle.codegen.convolution.activations import RELU
-from rekindle.codegen.convolution.task_ir import VECTORS, TaskWriter, finished, rows_of
-from rekindle.codegen.emission.expressions import multiply_add
+from rekindle.codegen.convolution.task_ir import VECTORS, TaskWriter, finished
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.llvm.target import Target
 
@@ -31,7 +30,7 @@ POINTS: Final = 16
 """How many numbers a patch is transformed to."""
 
 
-class Word(IntEnum):
+class WinogradWord(IntEnum):
     """What a function reads: words of 64 bits. Steps are in bytes."""
 
     IMAGE = 0
@@ -100,14 +99,13 @@ class _WinogradWriter(TaskWriter):
     """Writes the function."""
 
     def __init__(self, module: ModuleBuilder, target: Target) -> None:
-        arguments = (Word.IMAGE, Word.RESIDUAL, Word.OUTPUT, Word.WORKSPACE)
-        super().__init__(module, target, NAME, Word, arguments, Word.TASKS, Word.NOT_FINITE)
+        arguments = (WinogradWord.IMAGE, WinogradWord.RESIDUAL, WinogradWord.OUTPUT, WinogradWord.WORKSPACE)
+        super().__init__(module, target, NAME, WinogradWord, arguments, WinogradWord.TASKS, WinogradWord.NOT_FINITE)
 
     def write(self) -> None:
         self.activate()
         self._transform_images()
-        for rows in rows_of(self.target):
-            self._multiply(rows)
+        self.products()
         self._multiply_all()
         self._transform_results()
         self._tasks()
@@ -118,9 +116,9 @@ class _WinogradWriter(TaskWriter):
         """Emit the loop over blocks of tiles."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
-        block, tiles = self.word(Word.BLOCK), self.word(Word.TILES)
-        own = self.calculate("mul", "%thread", self.word(Word.WORKSPACE_BYTES))
-        work = self.at(self.pointer(Word.WORKSPACE), own)
+        block, tiles = self.word(WinogradWord.BLOCK), self.word(WinogradWord.TILES)
+        own = self.calculate("mul", "%thread", self.word(WinogradWord.WORKSPACE_BYTES))
+        work = self.at(self.pointer(WinogradWord.WORKSPACE), own)
         f.emit("br label %test")
         f.label("test")
         f.emit("%task = phi i64 [%begin, %entry], [%task.next, %body]")
@@ -131,7 +129,7 @@ class _WinogradWriter(TaskWriter):
         left = self.calculate("sub", tiles, first)
         count = f.call("i64", "llvm.umin.i64", ("i64", block), ("i64", left))
         f.emit(f"call void @{NAME}.images(ptr %words, ptr {work}, i64 {first}, i64 {count})")
-        f.emit(f"call void @{NAME}.products(ptr %words, ptr {work}, i64 {count})")
+        f.emit(f"call void @{NAME}.points(ptr %words, ptr {work}, i64 {count})")
         f.emit(f"call void @{NAME}.results(ptr %words, ptr {work}, i64 {first}, i64 {count})")
         f.emit("%task.next = add i64 %task, 1")
         f.emit("br label %test")
@@ -141,7 +139,7 @@ class _WinogradWriter(TaskWriter):
 
     def _position(self, tile: str) -> tuple[str, str, str]:
         """Emit the image, the row and the column of a tile."""
-        rows, columns = self.word(Word.TILE_ROWS), self.word(Word.TILE_COLUMNS)
+        rows, columns = self.word(WinogradWord.TILE_ROWS), self.word(WinogradWord.TILE_COLUMNS)
         line, column = (self.calculate(how, tile, columns) for how in ("udiv", "urem"))
         image, row = (self.calculate(how, line, rows) for how in ("udiv", "urem"))
         return image, row, column
@@ -170,10 +168,10 @@ class _WinogradWriter(TaskWriter):
         """Emit the transform of the patches of a block."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
-        channels, height, width = map(self.word, (Word.CHANNELS, Word.HEIGHT, Word.WIDTH))
-        image, zeros = self.pointer(Word.IMAGE), self.pointer(Word.ZEROS)
-        step, patch_row = self.word(Word.PATCH_STEP), self.word(Word.PATCH_ROW)
-        top, left = self.word(Word.TOP), self.word(Word.LEFT)
+        channels, height, width = map(self.word, (WinogradWord.CHANNELS, WinogradWord.HEIGHT, WinogradWord.WIDTH))
+        image, zeros = self.pointer(WinogradWord.IMAGE), self.pointer(WinogradWord.ZEROS)
+        step, patch_row = self.word(WinogradWord.PATCH_STEP), self.word(WinogradWord.PATCH_ROW)
+        top, left = self.word(WinogradWord.TOP), self.word(WinogradWord.LEFT)
         pixel = self.calculate("mul", channels, 4)
         whole = self.calculate("udiv", channels, self.lanes)
         rest = self.calculate("urem", channels, self.lanes)
@@ -235,58 +233,18 @@ class _WinogradWriter(TaskWriter):
 
     # -------------------------------------------------------------------------------------------------------- products
 
-    def _multiply(self, rows: int) -> None:
-        """Emit the product of some rows of patches with a block of weights: the tile stays in registers."""
-        f = self.f = FunctionBuilder(self.module)
-        f.label("entry")
-        starts, places = ["%patches"], ["%products"]
-        for _ in range(rows - 1):
-            starts.append(self.at(starts[-1], "%patch.row"))
-            places.append(self.at(places[-1], "%product.row"))
-        count = rows * VECTORS
-
-        def step(state: list[str], offset: str) -> list[str]:
-            weights, *sums = state
-            factors = [self.load(self.at(weights, str(4 * self.lanes * vector))) for vector in range(VECTORS)]
-            found = [self.at(weights, str(4 * self.lanes * VECTORS))]
-            for row, start in enumerate(starts):
-                number = self.spread(self.at(start, offset))
-                for vector, factor in enumerate(factors):
-                    known = sums[row * VECTORS + vector]
-                    found.append(multiply_add(f, self.target.has("fma"), "float", self.lanes, number, factor, known))
-            return found
-
-        types = ["ptr", *[self.vector] * count]
-        state = ["%weights", *["zeroinitializer"] * count]
-        _, *sums = self.loop("channels", "%count", "4", "0", types, state, step)
-        f.emit("br i1 %adds, label %adding, label %storing")
-        targets = [(place, str(4 * self.lanes * vector)) for place in places for vector in range(VECTORS)]
-        for label in ("adding", "storing"):
-            f.label(label)
-            for value, (place, offset) in zip(sums, targets, strict=True):
-                at = self.at(place, offset)
-                if label == "adding":
-                    value = f.emit_value(f"fadd {self.vector} {self.load(at)}, {value}")
-                self.store(value, at)
-            f.emit("ret void")
-        self.define(
-            f"{NAME}.multiply{rows}",
-            "ptr %patches, i64 %patch.row, ptr %weights, ptr %products, i64 %product.row, i64 %count, i1 %adds",
-            after="noinline ",
-        )
-
     def _multiply_all(self) -> None:
         """Emit the 16 products of a block of tiles."""
         f = self.f = FunctionBuilder(self.module)
         f.label("entry")
-        channels, chunk = self.word(Word.CHANNELS), self.word(Word.CHUNK)
-        patch_row, product_row = self.word(Word.PATCH_ROW), self.word(Word.PRODUCT_ROW)
+        channels, chunk = self.word(WinogradWord.CHANNELS), self.word(WinogradWord.CHUNK)
+        patch_row, product_row = self.word(WinogradWord.PATCH_ROW), self.word(WinogradWord.PRODUCT_ROW)
         width = 4 * self.lanes * VECTORS
         chunks = self.calculate("udiv", self.calculate("sub", self.calculate("add", channels, chunk), 1), chunk)
-        all_products = self.at("%work", self.word(Word.PRODUCTS))
-        weights = self.pointer(Word.WEIGHTS)
-        patch_step, product_step = self.word(Word.PATCH_STEP), self.word(Word.PRODUCT_STEP)
-        blocks = self.word(Word.BLOCKS)
+        all_products = self.at("%work", self.word(WinogradWord.PRODUCTS))
+        weights = self.pointer(WinogradWord.WEIGHTS)
+        patch_step, product_step = self.word(WinogradWord.PATCH_STEP), self.word(WinogradWord.PRODUCT_STEP)
+        blocks = self.word(WinogradWord.BLOCKS)
 
         def point(state: list[str], number: str) -> list[str]:
             patches = self.at("%work", self.calculate("mul", number, patch_step))
@@ -300,7 +258,7 @@ class _WinogradWriter(TaskWriter):
                     count = f.call("i64", "llvm.umin.i64", ("i64", left), ("i64", chunk))
                     adds = f.emit_value(f"icmp ne i64 {first}, 0")
                     start = self.at(patches, self.calculate("mul", first, 4))
-                    self._multiply_rows(start, state[0], columns, patch_row, product_row, count, adds)
+                    self.call_products(start, patch_row, state[0], columns, product_row, "%count", count, adds)
                     return [self.at(state[0], self.calculate("mul", count, width))]
 
                 return self.loop("chunks", chunks, chunk, "0", ["ptr"], state, part)
@@ -309,35 +267,7 @@ class _WinogradWriter(TaskWriter):
 
         self.loop("points", str(POINTS), "1", "0", ["ptr"], [weights], point)
         f.emit("ret void")
-        self.define(f"{NAME}.products", "ptr %words, ptr %work, i64 %count", after="noinline ")
-
-    def _multiply_rows(
-        self, patches: str, weights: str, products: str, patch_row: str, product_row: str, count: str, adds: str
-    ) -> None:
-        """Emit the products of all rows with a block of weights: as many rows at a time as there are registers for."""
-        f = self.f
-        before = f.name()
-        f.emit(f"br label %{before}")
-        f.label(before)
-        f.emit("br label %rows")
-        f.label("rows")
-        sizes = rows_of(self.target)
-        phis = ", ".join(f"[%row.after{size}, %rows{size}]" for size in sizes)
-        f.emit(f"%row = phi i64 [0, %{before}], {phis}")
-        left = self.calculate("sub", "%count", "%row")
-        start = self.at(patches, self.calculate("mul", "%row", patch_row))
-        place = self.at(products, self.calculate("mul", "%row", product_row))
-        for size in sizes:
-            f.emit(f"%fits{size} = icmp uge i64 {left}, {size}")
-            f.emit(f"br i1 %fits{size}, label %rows{size}, label %fewer{size}")
-            f.label(f"rows{size}")
-            f.emit(
-                f"call void @{NAME}.multiply{size}(ptr {start}, i64 {patch_row}, ptr {weights}, ptr {place}, "
-                f"i64 {product_row}, i64 {count}, i1 {adds})"
-            )
-            f.emit(f"%row.after{size} = add i64 %row, {size}")
-            f.emit("br label %rows")
-            f.label(f"fewer{size}")
+        self.define(f"{NAME}.points", "ptr %words, ptr %work, i64 %count", after="noinline ")
 
     # ------------------------------------------------------------------------------------------------------ the result
 
@@ -347,13 +277,15 @@ class _WinogradWriter(TaskWriter):
         f.label("entry")
         f.emit(f"%sum = alloca {self.vector}, align {4 * self.lanes}")
         f.emit(f"store {self.vector} zeroinitializer, ptr %sum")
-        outputs, height, width = map(self.word, (Word.OUTPUTS, Word.OUTPUT_HEIGHT, Word.OUTPUT_WIDTH))
-        output, residual, bias = map(self.pointer, (Word.OUTPUT, Word.RESIDUAL, Word.BIAS))
+        outputs, height, width = map(
+            self.word, (WinogradWord.OUTPUTS, WinogradWord.OUTPUT_HEIGHT, WinogradWord.OUTPUT_WIDTH)
+        )
+        output, residual, bias = map(self.pointer, (WinogradWord.OUTPUT, WinogradWord.RESIDUAL, WinogradWord.BIAS))
         has_residual = f.emit_value(f"icmp ne ptr {residual}, null")
-        step, product_row = self.word(Word.PRODUCT_STEP), self.word(Word.PRODUCT_ROW)
-        products = self.at("%work", self.word(Word.PRODUCTS))
-        unread = self.at("%work", self.word(Word.UNREAD))
-        activation = self.word(Word.ACTIVATION)
+        step, product_row = self.word(WinogradWord.PRODUCT_STEP), self.word(WinogradWord.PRODUCT_ROW)
+        products = self.at("%work", self.word(WinogradWord.PRODUCTS))
+        unread = self.at("%work", self.word(WinogradWord.UNREAD))
+        activation = self.word(WinogradWord.ACTIVATION)
         is_relu = f.emit_value(f"icmp eq i64 {activation}, {RELU.number}")
         is_simple = f.emit_value(f"icmp ule i64 {activation}, {RELU.number}")
         pixel = self.calculate("mul", outputs, 4)
@@ -362,7 +294,8 @@ class _WinogradWriter(TaskWriter):
         def places(tile: str) -> tuple[list[str], list[str]]:
             """Where the four places are in the result, and in the residual."""
             number, row, column = self._position(tile)
-            written, added = [], []
+            written: list[str] = []
+            added: list[str] = []
             for dy in (0, 1):
                 y = self.calculate("add", self.calculate("mul", row, 2), dy)
                 is_row = f.emit_value(f"icmp ult i64 {y}, {height}")
@@ -453,7 +386,7 @@ class _WinogradWriter(TaskWriter):
         some = f.call("i1", f"llvm.vector.reduce.or.v{self.lanes}i1", (f"<{self.lanes} x i1>", unordered))
         f.emit(f"br i1 {some}, label %found, label %done")
         f.label("found")
-        f.emit(f"store i64 1, ptr {self.place_of(Word.NOT_FINITE)}, align 8")
+        f.emit(f"store i64 1, ptr {self.place_of(WinogradWord.NOT_FINITE)}, align 8")
         f.emit("br label %done")
         f.label("done")
         f.emit("ret void")

@@ -422,6 +422,7 @@ autodiff::matmul_self                    library
 autodiff::size_unless_equal              reads_sizes
 autodiff::sizes_of                       reads_sizes
 autodiff::variance_factor                reads_sizes
+prim::attention                          library
 prim::device                             reads_device total
 prim::dtype                              reads_dtype total
 prim::id                                 reads_identity total

@@ -15,6 +15,7 @@ from typing import Final
 import torch
 
 from rekindle.codegen import fusion_executor as fusion_executor  # registers what runs fused groups
+from rekindle.codegen.attention import attention_operator as attention_operator  # registers what runs attention
 from rekindle.codegen.convolution import packed_operators as packed_operators  # registers what runs packed weights
 from rekindle.codegen.differentiation_profit import LARGE
 from rekindle.codegen.fusible import is_computed

@@ -1,86 +1,21 @@
-"""Kernels for constant weights are chosen by measuring; PyTorch's operator is the last candidate."""
+"""Kernels for constant weights: every candidate gives the same answers; PyTorch's operator is the last one."""
 
 from __future__ import annotations
-
-import time
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 import rekindle
-from rekindle.codegen.convolution import packed_operators
-from rekindle.codegen.convolution.packed_operators import Selection
-
-
-def slow(input: Tensor, other: Tensor | None) -> Tensor | None:
-    finish = time.thread_time() + 2e-3
-    while time.thread_time() < finish:
-        pass
-    return input + 1
-
-
-def fast(input: Tensor, other: Tensor | None) -> Tensor | None:
-    return input + 1
-
-
-def cannot(input: Tensor, other: Tensor | None) -> Tensor | None:
-    return None
-
-
-def raises(input: Tensor, other: Tensor | None) -> Tensor | None:
-    raise RuntimeError("sizes do not fit")
-
-
-def writes(input: Tensor, other: Tensor | None) -> Tensor | None:
-    assert other is not None
-    return other.add_(input)
-
-
-@pytest.mark.parametrize("candidates", [[slow, fast], [fast, slow], [cannot, fast], [slow, raises, cannot, fast, slow]])
-def test_the_fastest_is_chosen(candidates: list[packed_operators.Candidate]) -> None:
-    selection = Selection(candidates)
-    assert torch.equal(selection.run(torch.zeros(3), None), torch.ones(3))
-    assert list(selection.chosen.values()) == [fast]
-
-
-def test_inputs_of_about_a_size_share_a_choice() -> None:
-    selection = Selection([fast])
-    for size in (64, 65, 127, 128, 255, 64):
-        selection.run(torch.zeros(size), None)
-    selection.run(torch.zeros(1, 2, 4, 8).contiguous(memory_format=torch.channels_last), None)
-    assert sorted(selection.chosen) == [(7, False), (7, True), (8, False)]
-
-
-def test_measuring_does_not_write_to_what_is_added() -> None:
-    other = torch.ones(4)
-    result = Selection([writes, writes]).run(torch.ones(4), other)
-    assert result is other
-    assert torch.equal(other, torch.full((4,), 2.0)), "one call has added to it"
-
-
-def test_a_candidate_that_fails_later_is_replaced_by_the_last_one() -> None:
-    def needs_ones(input: Tensor, other: Tensor | None) -> Tensor | None:
-        if not input.all():
-            raise RuntimeError("zeros")
-        return input + 1
-
-    selection = Selection([needs_ones, slow])
-    assert torch.equal(selection.run(torch.ones(3), None), torch.full((3,), 2.0))
-    assert list(selection.chosen.values()) == [needs_ones]
-    assert torch.equal(selection.run(torch.zeros(3), None), torch.ones(3))
-
-
-def test_where_none_can_the_last_one_reports_why() -> None:
-    selection = Selection([cannot, raises])
-    with pytest.raises(RuntimeError, match=r"^sizes do not fit$"):
-        selection.run(torch.zeros(3), None)
+from rekindle.codegen.selection import Selection
 
 
 def force(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have selections choose the candidate of this number, or the last one where there are fewer."""
     monkeypatch.setattr(
-        Selection, "_fastest", lambda self, input, other: self.candidates[min(number, len(self.candidates) - 1)]
+        Selection,
+        "_choose",
+        lambda self, kind, arguments: list(self.candidates.values())[min(number, len(self.candidates) - 1)],
     )
 
 
@@ -88,9 +23,7 @@ def force(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_candidate_gives_the_same_answers(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever is chosen: the first is a direct kernel, the last PyTorch's operator."""
     torch.manual_seed(0)
-    monkeypatch.setattr(
-        Selection, "_fastest", lambda self, input, other: self.candidates[min(forced, len(self.candidates) - 1)]
-    )
+    force(forced, monkeypatch)
 
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -144,9 +77,7 @@ def test_what_kernels_cannot_take_the_operators_that_stood_there_run() -> None:
 @pytest.mark.parametrize("forced", [0, 1, 2, -1])
 def test_no_candidate_hides_nan(forced: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
-    monkeypatch.setattr(
-        Selection, "_fastest", lambda self, input, other: self.candidates[min(forced, len(self.candidates) - 1)]
-    )
+    force(forced, monkeypatch)
 
     class Block(nn.Module):
         def __init__(self) -> None:

@@ -11,6 +11,7 @@ from rekindle.codegen.convolution import winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import Geometry
 from rekindle.codegen.convolution.winograd import WinogradConvolution
+from rekindle.codegen.convolution.workspace import Workspace
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
 from tests.codegen.convolution.test_direct import reference, tolerance
@@ -116,7 +117,7 @@ def test_nothing_beside_the_tensors_is_touched(
     monkeypatch.setattr(
         winograd.torch, "empty_strided", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0))
     )
-    monkeypatch.setattr(winograd._Workspace, "of", lambda self, size: guarded(torch.empty(-(-size // 4))))
+    monkeypatch.setattr(Workspace, "of", lambda self, size: guarded(torch.empty(-(-size // 4))))
     convolution = WinogradConvolution(weight, None, geometry())
     found = convolution.run(guarded(image), guarded(expected.float().contiguous(memory_format=LAST)))
     assert found is not None

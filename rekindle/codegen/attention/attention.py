@@ -1,0 +1,191 @@
+"""Attention by :mod:`rekindle.codegen.attention.attention_ir`: sizes, strides and calls."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.codegen.attention.attention_ir import NAME, AttentionWord, module_text
+from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of
+from rekindle.codegen.convolution.workspace import WORKSPACE
+from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
+from rekindle.codegen.llvm.engine import compile_module
+from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.llvm.target import Target, host_target
+
+MAX_KEYS: Final = 1 << 14
+"""Scores of a block of queries with more keys would not stay in a cache."""
+_BLOCK: Final = 32
+"""Queries of a task: they read packed keys and values together."""
+_LINE: Final = 64
+"""Bytes of a line of the cache."""
+_GRAIN: Final = 1 << 18
+"""Multiplications for which another thread is worth its start."""
+_MAX_SIZES: Final = 256
+"""Of how many sizes and strides what a call needs is kept."""
+
+Function = Callable[[int, int, int, int, int, int, int, int], None]
+"""Called with the addresses of the words, query, key, value, mask or 0, output and workspace, and with how many
+threads."""
+
+
+@cache
+def _function(target: Target) -> Function | None:
+    """The function; None where this platform lacks what it calls."""
+    entry = wrapper_ir(NAME, [*["ptr"] * 7, "i64"], None, without_gil=True)
+    try:
+        return python_function(compile_module(with_declarations(module_text(target) + entry), target=target), NAME)
+    except MissingSymbolError:
+        return None
+
+
+@dataclass(slots=True)
+class _Call:
+    """What calls with tensors of the same sizes and strides share."""
+
+    function: Function
+    words: Any
+    sizes: tuple[int, ...]
+    workspace: int
+    """Bytes for one thread."""
+    most_threads: int
+
+
+@dataclass(slots=True)
+class Attention:
+    """Attention of float32 tensors on the CPU. Several threads may call it."""
+
+    target: Target = field(default_factory=host_target)
+    _calls: dict[tuple[object, ...], _Call | None] = field(default_factory=dict)
+    """By sizes, strides and options, of the latest ones."""
+
+    def run(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        scale: float | None = None,
+    ) -> Tensor | None:
+        """Return ``softmax(query key' scale + mask) value`` of batches of heads; None for unsupported sizes. The heads
+        of keys and values are as many as those of queries, or a divisor of it.
+
+        The result has rows of all heads beside each other in memory, as that of PyTorch's operator.
+        """
+        query, key, value = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, key, value))
+        if mask is not None:
+            mask = _prepared(mask, (*query.shape[:-1], key.shape[-2]))
+        masked = None if mask is None else mask.stride()
+        found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
+        identity = (*found, masked, is_causal, scale)
+        known = self._calls
+        if identity not in known:
+            made = _call_for(query, key, value, mask, is_causal, scale, self.target)
+            known = self._calls = {**dict(list(known.items())[1 - _MAX_SIZES :]), identity: made}
+        call = known[identity]
+        if call is None:
+            return None
+        batch, heads, queries, width = call.sizes
+        output = torch.empty((batch, queries, heads, width), dtype=torch.float32).transpose(1, 2)
+        threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
+        call.function(
+            ctypes.addressof(call.words),
+            query.data_ptr(),
+            key.data_ptr(),
+            value.data_ptr(),
+            0 if mask is None else mask.data_ptr(),
+            output.data_ptr(),
+            WORKSPACE.of(call.workspace * threads).data_ptr(),
+            threads,
+        )
+        return output
+
+
+def _prepared(mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """Return a mask of floats, of the sizes of the scores, whose rows have adjacent elements."""
+    if mask.dtype is torch.bool:
+        mask = torch.zeros(mask.shape).masked_fill_(mask.logical_not(), -math.inf)
+    mask = mask.expand(sizes)
+    return mask if mask.stride(-1) == 1 else mask.contiguous()
+
+
+def _call_for(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+    target: Target,
+) -> _Call | None:
+    function = _function(target)
+    batch, heads, queries, dimensions = query.shape
+    groups, keys, width = key.shape[1], key.shape[2], value.shape[3]
+    is_known = (
+        key.shape == (batch, groups, keys, dimensions)
+        and value.shape == (batch, groups, keys, width)
+        and min(batch, heads, groups, queries, keys, dimensions, width) > 0
+        and heads % groups == 0
+        and keys <= MAX_KEYS
+    )
+    if function is None or not is_known:
+        return None
+    columns = VECTORS * lanes_of(target)
+    key_blocks, value_blocks = -(-keys // columns), -(-width // columns)
+    block = min(_BLOCK, queries)
+    scores_row = key_blocks * columns * 4 + _LINE
+    results_row = value_blocks * columns * 4
+    values = key_blocks * dimensions * columns * 4
+    scores = values + value_blocks * keys * columns * 4
+    results = scores + block * scores_row
+    factors = results + block * results_row
+    blocks = -(-queries // block)
+    scale = 1.0 / math.sqrt(dimensions) if scale is None else scale
+    words = (ctypes.c_int64 * len(AttentionWord))()
+    numbers = {
+        AttentionWord.HEADS: heads,
+        AttentionWord.GROUP: heads // groups,
+        AttentionWord.QUERIES: queries,
+        AttentionWord.KEYS: keys,
+        AttentionWord.DIMENSIONS: dimensions,
+        AttentionWord.VALUE_DIMENSIONS: width,
+        AttentionWord.SCALE: struct.unpack("<I", struct.pack("<f", scale))[0],
+        AttentionWord.IS_CAUSAL: is_causal,
+        AttentionWord.OUTPUT_BATCH: queries * heads * width * 4,
+        AttentionWord.OUTPUT_HEAD: width * 4,
+        AttentionWord.OUTPUT_ROW: heads * width * 4,
+        AttentionWord.BLOCK: block,
+        AttentionWord.BLOCKS: blocks,
+        AttentionWord.TASKS: batch * heads * blocks,
+        AttentionWord.VALUES: values,
+        AttentionWord.SCORES: scores,
+        AttentionWord.SCORES_ROW: scores_row,
+        AttentionWord.RESULTS: results,
+        AttentionWord.RESULTS_ROW: results_row,
+        AttentionWord.FACTORS: factors,
+        AttentionWord.WORKSPACE_BYTES: factors + -(-block * 4 // _LINE) * _LINE,
+    }
+    steps = (
+        (query, (AttentionWord.QUERY_BATCH, AttentionWord.QUERY_HEAD, AttentionWord.QUERY_ROW)),
+        (key, (AttentionWord.KEY_BATCH, AttentionWord.KEY_HEAD, AttentionWord.KEY_ROW)),
+        (value, (AttentionWord.VALUE_BATCH, AttentionWord.VALUE_HEAD, AttentionWord.VALUE_ROW)),
+        (mask, (AttentionWord.MASK_BATCH, AttentionWord.MASK_HEAD, AttentionWord.MASK_ROW)),
+    )
+    for tensor, names in steps:
+        if tensor is not None:
+            numbers.update(zip(names, (4 * each for each in tensor.stride()[:3]), strict=True))
+    for word, number in numbers.items():
+        words[word] = int(number)
+    work = batch * heads * queries * keys * (dimensions + width)
+    most_threads = max(1, min(work // _GRAIN, words[AttentionWord.TASKS]))
+    sizes = (batch, heads, queries, width)
+    return _Call(function, words, sizes, words[AttentionWord.WORKSPACE_BYTES], most_threads)

@@ -1,0 +1,93 @@
+"""Run attention by the fastest implementation on this machine: a kernel of this package, or PyTorch's operator.
+
+:class:`rekindle.passes.frozen_modules.select_attention.SelectAttention` inserts this operator for PyTorch's. The
+first call with arguments of a kind measures both. PyTorch's operator runs where the kernel does not apply: gradients,
+dropout, other devices and dtypes, tensors of other ranks than 4.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rekindle.codegen.attention.attention import Attention
+from rekindle.codegen.kernel_eligibility import is_plain
+from rekindle.codegen.selection import Selection
+from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import Operation
+from rekindle.ops.registration.declare import implements_for_node
+
+
+@implements_for_node(
+    "prim::attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, bool is_causal, "
+    "float? scale, bool enable_gqa) -> Tensor"
+)
+def attention(_: Node) -> Operation:
+    """Run ``scaled_dot_product_attention``."""
+    kernel = Attention()
+
+    def by_own_kernel(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> Tensor | None:
+        return kernel.run(query, key, value, mask, is_causal, scale)
+
+    selection = Selection({"own": by_own_kernel, "PyTorch": _by_pytorch}, "attention")
+
+    def run(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> Tensor:
+        arguments = (query, key, value, mask, dropout, is_causal, scale, enable_gqa)
+        is_usual = not dropout and (scale is None or scale > 0)
+        if not is_usual or not _applies(query, key, value, mask, is_causal, enable_gqa):
+            return _by_pytorch(*arguments)
+        sizes = (query.shape[0] * query.shape[1], query.shape[2], key.shape[2], query.shape[3], value.shape[3])
+        kind = (*(size.bit_length() for size in sizes), mask is None, is_causal)
+        return selection.run(kind, *arguments)
+
+    return run
+
+
+def _by_pytorch(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> Tensor:
+    return torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=enable_gqa
+    )
+
+
+def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, enable_gqa: bool) -> bool:
+    """Return whether the kernel supports the arguments, as far as sizes do not tell."""
+    if not (is_plain(query) and is_plain(key) and is_plain(value)):
+        return False
+    if not query.dim() == key.dim() == value.dim() == 4 or not (enable_gqa or query.shape[1] == key.shape[1]):
+        return False
+    if mask is None:
+        return True
+    if is_causal or mask.requires_grad or not 2 <= mask.dim() <= 4:
+        return False
+    scores = (*query.shape[:-1], key.shape[-2])
+    pairs = zip(reversed(mask.shape), reversed(scores), strict=False)
+    if any(size not in (1, wanted) for size, wanted in pairs):
+        return False
+    return is_plain(mask) if mask.dtype is not torch.bool else type(mask) is Tensor and mask.is_cpu

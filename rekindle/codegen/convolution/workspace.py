@@ -1,0 +1,25 @@
+"""Memory that the calls of kernels share."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+import torch
+from torch import Tensor
+
+
+class Workspace(threading.local):
+    """Memory of a thread of Python, which kernels write to while they run."""
+
+    def __init__(self) -> None:
+        self._memory = torch.empty(0)
+
+    def of(self, size: int) -> Tensor:
+        """Return memory of ``size`` bytes at least."""
+        if self._memory.numel() * 4 < size:
+            self._memory = torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
+        return self._memory
+
+
+WORKSPACE: Final = Workspace()

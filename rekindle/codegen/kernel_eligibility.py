@@ -1,0 +1,22 @@
+"""Which tensors kernels of this package compute with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def is_plain(tensor: Any) -> bool:
+    """Return whether kernels support a tensor of 32-bit floats on the CPU, and neither gradients nor transforms of it
+    are requested."""
+    if type(tensor) is not Tensor or tensor.dtype is not torch.float32 or not tensor.is_cpu:
+        return False
+    if tensor.requires_grad and torch.is_grad_enabled():
+        return False
+    if tensor.layout is not torch.strided or tensor.is_neg() or not tensor.numel():
+        return False
+    if torch.is_autocast_enabled("cpu") or torch._C._functorch.peek_interpreter_stack() is not None:
+        return False
+    return torch.autograd.forward_ad._current_level < 0

@@ -1,0 +1,120 @@
+"""Choose among implementations of an operator by measuring them, once for each machine.
+
+The first call with arguments of a kind measures the candidates, unless a process before did: choices are kept on disk.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.codegen.llvm.engine import disk_cache, generator_state
+from rekindle.codegen.llvm.target import host_target
+
+_REVISION: Final = 1
+"""Part of the key of choices on disk: raise it when candidates of the same name become others."""
+_ROUNDS: Final = 3
+"""How often the candidates are measured, one after the other."""
+_MEASURED_SECONDS: Final = 1e-4
+"""The least time that a candidate is measured for in a round."""
+_HOPELESS: Final = 2.0
+"""A candidate that takes so many times the least time is not measured again."""
+_WORTH_IT: Final = 0.95
+"""A later candidate replaces an earlier one if it takes less than this fraction of its time."""
+
+Candidate = Callable[..., "Tensor | None"]
+"""Returns the result for the arguments; None if it does not support them."""
+
+
+@dataclass(slots=True)
+class Selection:
+    """Choose among ``candidates``, which have names. The last one supports all arguments, and defines the errors.
+
+    ``identity`` describes the operator: choices for equal ones are shared on disk. Where it is empty, nothing is kept.
+    The argument number ``written`` is one that candidates may write to.
+    """
+
+    candidates: Mapping[str, Candidate]
+    identity: str = ""
+    written: int | None = None
+    chosen: dict[Hashable, Candidate] = field(default_factory=dict)
+    """By the kind of arguments."""
+
+    def run(self, kind: Hashable, *arguments: Any) -> Tensor:
+        """Return the result of the candidate that is fastest for arguments of this kind."""
+        candidate = self.chosen.get(kind)
+        if candidate is None:
+            candidate = self.chosen[kind] = self._choose(kind, arguments)
+        result = _result_or_none(candidate, arguments)
+        if result is None:
+            result = self._last(*arguments)
+        assert result is not None
+        return result
+
+    @property
+    def _last(self) -> Candidate:
+        return list(self.candidates.values())[-1]
+
+    def _choose(self, kind: Hashable, arguments: tuple[Any, ...]) -> Candidate:
+        disk = disk_cache() if self.identity else None
+        if disk is None:
+            return self.candidates[self._fastest(arguments)]
+        key = self._key(kind)
+        known = (disk.load(key) or b"").decode(errors="replace")
+        if known not in self.candidates:
+            known = self._fastest(arguments)
+            disk.store(key, known.encode())
+        return self.candidates[known]
+
+    def _key(self, kind: Hashable) -> bytes:
+        target, names = host_target(), " ".join(self.candidates)
+        machine = f"{target.cpu} {target.features} {torch.get_num_threads()}"
+        return f"choice {_REVISION}\n{generator_state()}\n{machine}\n{self.identity}\n{kind}\n{names}".encode()
+
+    def _fastest(self, arguments: tuple[Any, ...]) -> str:
+        """Return the name of the candidate that takes the least time."""
+        if self.written is not None and isinstance(arguments[self.written], Tensor):
+            copy = arguments[self.written].clone()
+            arguments = (*arguments[: self.written], copy, *arguments[self.written + 1 :])
+        times = {
+            name: float("inf")
+            for name, candidate in self.candidates.items()
+            if _result_or_none(candidate, arguments) is not None
+        }
+        if len(times) > 1:
+            for _ in range(_ROUNDS):
+                least = min(times.values())
+                for name, taken in times.items():
+                    if taken <= least * _HOPELESS:
+                        times[name] = min(taken, _seconds(self.candidates[name], arguments))
+        best = next(iter(times), "") or list(self.candidates)[-1]
+        for name, taken in times.items():
+            if taken < times[best] * _WORTH_IT:
+                best = name
+        return best
+
+
+def _result_or_none(candidate: Candidate, arguments: tuple[Any, ...]) -> Tensor | None:
+    """Return the result of a candidate; None if it fails, so that the last one reports the error."""
+    try:
+        return candidate(*arguments)
+    except RuntimeError:
+        return None
+
+
+def _seconds(candidate: Candidate, arguments: tuple[Any, ...]) -> float:
+    """Return the least time of a call."""
+    # CPU time excludes other processes, but covers the calling thread only.
+    clock = time.thread_time if torch.get_num_threads() == 1 else time.perf_counter
+    least, total = float("inf"), 0.0
+    while total < _MEASURED_SECONDS:
+        started = clock()
+        candidate(*arguments)
+        taken = clock() - started
+        least, total = min(least, taken), total + taken
+    return least
