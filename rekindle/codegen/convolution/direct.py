@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from rekindle.codegen.convolution.activations import NONE, Activation
 from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, function_name, module_text
+from rekindle.codegen.convolution.padding import padded
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
 from rekindle.codegen.llvm.engine import compile_module
@@ -120,27 +120,18 @@ class DirectConvolution:
         call = known[image.shape] if image.shape in known else self._prepare(image.shape)
         if call is None:
             return None
-        padded = self._padded(image)
+        image = padded(image, *self.geometry.padding, self.target)
         output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32)
         added = 0
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
             added = residual.data_ptr()
         threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
-        first, written = padded.data_ptr(), output.data_ptr()
+        first, written = image.data_ptr(), output.data_ptr()
         for part in call.parts:
             beside = added + part.output if added else 0
             call.function(part.address, first + part.image, beside, written + part.output, threads)
         return output
-
-    def _padded(self, image: Tensor) -> Tensor:
-        """The image in channels-last order, with zeros around it."""
-        image = image.contiguous(memory_format=_LAST)
-        rows, columns = self.geometry.padding
-        if rows or columns:
-            # PyTorch may choose the other order for an image of one element.
-            image = functional.pad(image, (columns, columns, rows, rows)).contiguous(memory_format=_LAST)
-        return image
 
     # --------------------------------------------------------------------------------------------------------- sizes
 

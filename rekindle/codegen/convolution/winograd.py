@@ -26,6 +26,8 @@ LONGEST_SUM: Final = 64
 direct kernels."""
 MIN_CHANNELS: Final = 16
 """With fewer, the transforms take longer than what they save."""
+_MAX_WEIGHTS: Final = 1 << 17
+"""With more weights, the transformed ones, nearly twice as large, come from memory and not from a cache."""
 _WORKSPACE: Final = 1 << 20
 """Bytes that the transformed patches and the products of a block of tiles should take at most: they stay in a cache."""
 _MIN_TILES: Final = 16
@@ -74,6 +76,7 @@ def applies(weight: Tensor, geometry: Geometry) -> bool:
         and geometry.stride == geometry.dilation == (1, 1)
         and geometry.groups == 1
         and min(weight.shape[:2]) >= MIN_CHANNELS
+        and weight.shape[0] * weight.shape[1] <= _MAX_WEIGHTS
     )
 
 

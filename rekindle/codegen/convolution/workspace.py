@@ -8,6 +8,9 @@ from typing import Final
 import torch
 from torch import Tensor
 
+_MAX_KEPT: Final = 1 << 24
+"""How many bytes a thread keeps at most."""
+
 
 class Workspace(threading.local):
     """Memory of a thread of Python, which kernels write to while they run."""
@@ -16,7 +19,9 @@ class Workspace(threading.local):
         self._memory = torch.empty(0)
 
     def of(self, size: int) -> Tensor:
-        """Return memory of ``size`` bytes at least."""
+        """Return memory of ``size`` bytes at least. What is large is not kept."""
+        if size > _MAX_KEPT:
+            return torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
         if self._memory.numel() * 4 < size:
             self._memory = torch.empty(-(-size // 4), dtype=torch.float32, device="cpu")
         return self._memory
