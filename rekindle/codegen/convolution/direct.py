@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -66,8 +67,11 @@ class Geometry:
         return image[0], weight[0], height, width
 
 
+ONE_BY_ONE: Final = Geometry((1, 1), (0, 0), (1, 1), 1)
+
+
 @dataclass(slots=True)
-class _Part:
+class Part:
     """The channels of one group: words for a call, and where they begin in the image and in the output, in bytes."""
 
     words: Any
@@ -83,7 +87,7 @@ class _Call:
     """What calls with images of one size share."""
 
     function: Function
-    parts: list[_Part]
+    parts: list[Part]
     sizes: tuple[int, int, int, int]
     strides: tuple[int, int, int, int]
     most_threads: int
@@ -100,7 +104,7 @@ class DirectConvolution:
 
     weight: Tensor
     bias: Tensor | None
-    geometry: Geometry
+    geometry: Geometry = ONE_BY_ONE
     activation: Activation = NONE
     target: Target = field(default_factory=host_target)
     _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
@@ -113,7 +117,7 @@ class DirectConvolution:
         """Whether each channel is convolved for itself."""
         return self.weight.shape[1] == 1 and self.weight.shape[0] == self.geometry.groups > 1
 
-    def run(self, image: Tensor, residual: Tensor | None) -> Tensor | None:
+    def run(self, image: Tensor, residual: Tensor | None = None) -> Tensor | None:
         """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
         None for unsupported sizes."""
         known = self._calls
@@ -135,22 +139,34 @@ class DirectConvolution:
 
     # --------------------------------------------------------------------------------------------------------- sizes
 
+    @property
+    def _kind(self) -> str:
+        return "depthwise" if self.is_depthwise else "dense"
+
+    def _output_sizes(self, image: torch.Size) -> tuple[int, int, int, int]:
+        return self.geometry.output_sizes(image, self.weight.shape)
+
+    def _tiled_sizes(self, image: torch.Size) -> tuple[int, int, int]:
+        """Images, rows and columns of positions that a function computes."""
+        images, _, height, width = self._output_sizes(image)
+        return images, height, width
+
     def _prepare(self, image: torch.Size) -> _Call | None:
-        sizes = self.geometry.output_sizes(image, self.weight.shape)
+        sizes = self._output_sizes(image)
         made = self._call_for(image, sizes) if min(sizes) > 0 else None
         latest = list(self._calls.items())[1 - _MAX_SIZES :]
         self._calls = {**dict(latest), image: made}
         return made
 
     def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
-        positions = sizes[0] * sizes[2] * sizes[3]
+        positions = math.prod(self._tiled_sizes(image))
         rows = next(each for each in rows_of(self.target) if each <= positions)
-        function = _function("depthwise" if self.is_depthwise else "dense", rows, self.target)
+        function = _function(self._kind, rows, self.target)
         if function is None:
             return None
         packed = self._packed = self._packed or self._pack()
         tiles = -(-positions // rows)
-        parts = [self._part(packed, number, image, sizes, positions, tiles) for number in range(len(packed))]
+        parts = [self._part(packed, number, image, positions, tiles) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[DirectWord.TASKS])))
@@ -160,11 +176,11 @@ class DirectConvolution:
         packed: list[tuple[Tensor, Tensor]],
         number: int,
         image: torch.Size,
-        sizes: tuple[int, int, int, int],
         positions: int,
         tiles: int,
-    ) -> _Part:
+    ) -> Part:
         weight, geometry = self.weight, self.geometry
+        _, height, width = self._tiled_sizes(image)
         outputs = weight.shape[0] // len(packed)
         inputs = weight.shape[1]
         pixel = image[1] * 4
@@ -180,8 +196,8 @@ class DirectConvolution:
             DirectWord.WEIGHTS: packed[number][0].data_ptr(),
             DirectWord.BIAS: packed[number][1].data_ptr(),
             DirectWord.POSITIONS: positions,
-            DirectWord.WIDTH: sizes[3],
-            DirectWord.HEIGHT: sizes[2],
+            DirectWord.WIDTH: width,
+            DirectWord.HEIGHT: height,
             DirectWord.IMAGE_STEP: (image[2] + 2 * geometry.padding[0]) * line,
             DirectWord.ROW_STEP: geometry.stride[0] * line,
             DirectWord.COLUMN_STEP: geometry.stride[1] * pixel,
@@ -202,7 +218,7 @@ class DirectConvolution:
         }
         for word, value in numbers.items():
             words[word] = int(value)
-        return _Part(words, packed[number], ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
+        return Part(words, packed[number], ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
 
     # ------------------------------------------------------------------------------------------------------- packing
 
@@ -220,9 +236,9 @@ class DirectConvolution:
             rest = outputs % block
             if rest:
                 width = lanes if rest <= lanes else block
-                padded = table.new_zeros(table.shape[0], width)
-                padded[:, :rest] = table[:, outputs - rest :]
-                found.append(padded.reshape(-1))
+                filled = table.new_zeros(table.shape[0], width)
+                filled[:, :rest] = table[:, outputs - rest :]
+                found.append(filled.reshape(-1))
             padded_bias = own_bias.new_zeros(-(-outputs // block) * block)
             padded_bias[:outputs] = own_bias
             made.append((torch.cat(found), padded_bias))

@@ -8,6 +8,9 @@ kernel and each input channel, one vector of weights is multiplied with one numb
     for place:                                          depthwise: each channel is convolved for itself
         for position: tile[position] += image[position][place] * weights[place]
 
+A *scattered* function is a dense one whose positions are not adjacent in the output: a part of a transposed
+convolution.
+
 The bias, the residual and the activation follow. An activation of more than a comparison is applied to the tile after
 it was stored, by a function that goes over its rows. The image is padded, so that every place is inside it. Sizes are
 read at run time: one module serves all convolutions of a process.
@@ -69,13 +72,17 @@ class DirectWord(IntEnum):
     """The number of an :class:`~rekindle.codegen.convolution.activations.Activation`."""
     TASKS = 24
     """Tiles of all blocks, the rest included."""
+    OUTPUT_JUMP = 25
+    """How much more than ``OUTPUT_STEP`` it is from the last position of a row to the first of the next one, in a
+    ``scattered`` function."""
 
 
 WORDS: Final = len(DirectWord)
 
 
 def function_name(kind: str, rows: int) -> str:
-    """Return the name of the function of a kind (``dense``, ``depthwise``) for tiles of so many positions."""
+    """Return the name of the function of a kind (``dense``, ``depthwise``, ``scattered``) for tiles of so many
+    positions."""
     return f"{kind}{rows}"
 
 
@@ -94,6 +101,7 @@ class _FunctionWriter(TaskWriter):
         arguments = (DirectWord.IMAGE, DirectWord.RESIDUAL, DirectWord.OUTPUT)
         super().__init__(module, target, function_name(kind, rows), DirectWord, arguments, DirectWord.TASKS)
         self.is_depthwise = kind == "depthwise"
+        self.is_scattered = kind == "scattered"
         self.rows = rows
 
     def write(self) -> None:
@@ -175,15 +183,22 @@ class _FunctionWriter(TaskWriter):
             offset = f.emit_value(f"add i64 {offset}, {f.emit_value(f'mul i64 {index}, {words[step]}')}")
         place = f.emit_value(f"mul i64 {first}, {words[DirectWord.OUTPUT_STEP]}")
         place = f.emit_value(f"add i64 {place}, {f.emit_value(f'mul i64 {channel}, 4')}")
+        if self.is_scattered:
+            place = self.calculate("add", place, self.calculate("mul", row, words[DirectWord.OUTPUT_JUMP]))
         starts, places = [f.emit_value(f"getelementptr i8, ptr {image}, i64 {offset}")], [place]
         for _ in range(self.rows - 1):
-            column, line, offset = self._following(column, line, offset)
+            column, line, offset, is_end = self._following(column, line, offset)
             starts.append(f.emit_value(f"getelementptr i8, ptr {image}, i64 {offset}"))
-            places.append(f.emit_value(f"add i64 {places[-1]}, {words[DirectWord.OUTPUT_STEP]}"))
+            place = self.calculate("add", places[-1], words[DirectWord.OUTPUT_STEP])
+            if self.is_scattered:
+                jump = f.emit_value(f"select i1 {is_end}, i64 {words[DirectWord.OUTPUT_JUMP]}, i64 0")
+                place = self.calculate("add", place, jump)
+            places.append(place)
         return starts, places
 
-    def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str]:
-        """The column, the line and the offset in the image of the position after this one."""
+    def _following(self, column: str, line: str, offset: str) -> tuple[str, str, str, str]:
+        """The column, the line and the offset in the image of the position after this one, and whether it is the first
+        one of a row."""
         f, words = self.f, self.words
         column = f.emit_value(f"add i64 {column}, 1")
         is_end = f.emit_value(f"icmp eq i64 {column}, {words[DirectWord.WIDTH]}")
@@ -194,7 +209,7 @@ class _FunctionWriter(TaskWriter):
         moved = f.emit_value(f"select i1 {is_end}, i64 {self.to_next_row}, i64 {words[DirectWord.COLUMN_STEP]}")
         more = f.emit_value(f"select i1 {is_last}, i64 {self.to_next_image}, i64 0")
         moved = f.emit_value(f"add i64 {moved}, {more}")
-        return column, line, f.emit_value(f"add i64 {offset}, {moved}")
+        return column, line, f.emit_value(f"add i64 {offset}, {moved}"), is_end
 
     # ----------------------------------------------------------------------------------------------------------- a tile
 
@@ -367,8 +382,11 @@ class _FunctionWriter(TaskWriter):
         is_simple = f.emit_value(f"icmp ule i64 {self.words[DirectWord.ACTIVATION]}, {RELU.number}")
         f.emit(f"br i1 {is_simple}, label %next, label %active.{tag}")
         f.label(f"active.{tag}")
-        start = f.emit_value(f"getelementptr i8, ptr {output}, i64 {places[0]}")
         channels = str(vectors * self.lanes) if masks is None else self.words[DirectWord.REST]
-        words = self.words
-        self.call_activate(start, str(self.rows), words[DirectWord.OUTPUT_STEP], channels, words[DirectWord.ACTIVATION])
+        step, activation = self.words[DirectWord.OUTPUT_STEP], self.words[DirectWord.ACTIVATION]
+        if self.is_scattered:
+            for place in places:
+                self.call_activate(self.at(output, place), "1", step, channels, activation)
+        else:
+            self.call_activate(self.at(output, places[0]), str(self.rows), step, channels, activation)
         f.emit("br label %next")

@@ -19,6 +19,7 @@ from torch import Tensor
 from rekindle.codegen.convolution import winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
+from rekindle.codegen.convolution.transposed import TransposedConvolution
 from rekindle.codegen.convolution.winograd import WinogradConvolution
 from rekindle.codegen.kernel_eligibility import is_plain
 from rekindle.codegen.selection import Candidate, Selection
@@ -155,6 +156,29 @@ def packed_convolution_add(node: Node) -> Operation:
     return _Convolution(node).run
 
 
+@implements_for_node("prim::packed_transposed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
+def packed_transposed_convolution(node: Node) -> Operation:
+    """Run ``conv_transpose2d`` without padding, whose stride is the kernel's size, then an ``activation``, as in
+    :func:`packed_convolution`."""
+    activation = ACTIVATIONS[node.get_string("activation")]
+    selections: list[Selection] = []
+
+    def plain(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        return activation.apply(torch.conv_transpose2d(input, weight, bias, tuple(weight.shape[2:])))
+
+    def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        if not selections and _are_plain_weights(weight, bias):
+            kernel = TransposedConvolution(weight, bias, activation=activation)
+            candidates = {"direct": kernel.run, "PyTorch": lambda input: plain(input, weight, bias)}
+            identity = _identity("transposed convolution", weight, bias, activation.name)
+            selections.append(Selection(candidates, identity))
+        if not selections or not (is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[0]):
+            return plain(input, weight, bias)
+        return selections[0].run(_kind(input), input)
+
+    return run
+
+
 @implements_for_node("prim::image_order(Tensor image) -> int")
 def image_order(node: Node) -> Operation:
     """Return the number of the memory format that PyTorch's convolutions choose for their results of ``image``."""
@@ -170,8 +194,6 @@ def image_order(node: Node) -> Operation:
 
 
 # ---------------------------------------------------------------------------------------------------------- linear maps
-
-_NO_GEOMETRY: Final = Geometry((1, 1), (0, 0), (1, 1), 1)
 
 
 @implements_for_node("prim::packed_linear(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
@@ -192,7 +214,7 @@ def packed_linear(node: Node) -> Operation:
 
 
 def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> dict[str, Candidate]:
-    direct = DirectConvolution(weight[:, :, None, None], bias, _NO_GEOMETRY, activation)
+    direct = DirectConvolution(weight[:, :, None, None], bias, activation=activation)
     outputs, inputs = weight.shape
     packed: list[Tensor] = []
 

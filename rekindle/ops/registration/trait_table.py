@@ -448,6 +448,7 @@ prim::nbytes                             reads_dtype reads_sizes
 prim::packed_convolution                 library any_layout
 prim::packed_convolution_add             library any_layout
 prim::packed_linear                      library
+prim::packed_transposed_convolution      library any_layout
 prim::requires_grad                      reads_requires_grad total
 python::__contains__                     inspects_elements
 python::all                              inspects_elements

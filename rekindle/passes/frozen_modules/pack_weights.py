@@ -46,6 +46,7 @@ from rekindle.rewriting.changes import may_change
 
 CONVOLUTION: Final = "prim::packed_convolution"
 ADDING: Final = "prim::packed_convolution_add"
+TRANSPOSED: Final = "prim::packed_transposed_convolution"
 LINEAR: Final = "prim::packed_linear"
 IMAGE_ORDER: Final = "prim::image_order"
 
@@ -64,6 +65,8 @@ class PackWeights:
         for node in list(graph.all_nodes()):
             if node.kind == "aten::conv2d":
                 changed |= _pack_convolution(node, aliases)
+            elif node.kind == "aten::conv_transpose2d":
+                changed |= _pack_transposed(node, aliases)
             elif node.kind == "aten::linear":
                 changed |= _pack_linear(node, aliases, self.smallest_linear)
         if changed:
@@ -88,6 +91,21 @@ def _pack_convolution(node: Node, aliases: AliasDb) -> bool:
         "groups": groups,
     }
     _replace(node, CONVOLUTION, attributes)
+    return True
+
+
+def _pack_transposed(node: Node, aliases: AliasDb) -> bool:
+    """Pack a transposed convolution whose stride is the kernel's size: each place of a kernel is a linear map."""
+    *_, group_count, dilation = node.inputs
+    if constant_int(group_count) != 1 or not _has_fixed_weights(node, aliases, 4):
+        return False
+    weight = value_of(node.inputs[1].node)
+    assert isinstance(weight, torch.Tensor)
+    stride, padding, output_padding = map(_ints, node.inputs[3:6])
+    is_known = stride == list(weight.shape[2:]) and padding == output_padding == [0, 0] and _ints(dilation) == [1, 1]
+    if not is_known or not may_change("pack the weights of", node):
+        return False
+    _replace(node, TRANSPOSED, {})
     return True
 
 
@@ -214,6 +232,8 @@ def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
 
 # ------------------------------------------------------------------------------------------------- the order in memory
 
+_LAST_ORDER: Final = frozenset({CONVOLUTION, ADDING, TRANSPOSED})
+"""These take images in any order in memory, and their results may be in channels-last order."""
 _IN_PLACE: Final = frozenset(
     f"aten::{name}_"
     for name in ("relu", "hardtanh", "silu", "hardswish", "hardsigmoid", "leaky_relu", "elu", "mish", "sigmoid", "tanh")
@@ -239,7 +259,7 @@ class _Order:
 
     def keep(self) -> None:
         for node in list(self.graph.all_nodes()):
-            if node.kind in (CONVOLUTION, ADDING):
+            if node.kind in _LAST_ORDER:
                 changes_order = not _has_channels_last_weights(node) or self._has_other_order(node)
             else:
                 changes_order = node.has_trait(Trait.ANY_LAYOUT) and self._has_other_order(node)
@@ -279,7 +299,7 @@ class _Order:
         if known is None:
             node = value.node
             first, *_ = node.inputs
-            if node.kind in (CONVOLUTION, ADDING) and _has_channels_last_weights(node):
+            if node.kind in _LAST_ORDER and _has_channels_last_weights(node):
                 with self.graph.inserting_before(node):
                     known = self.orders[value] = self.graph.insert_constant(number_of(torch.channels_last))
                 return known
@@ -299,7 +319,7 @@ def _works_on_own_result(node: Node) -> bool:
     if node.kind not in _IN_PLACE:
         return False
     maker = node.inputs[0].node
-    return maker.kind in (CONVOLUTION, ADDING) or maker.has_trait(Trait.ANY_LAYOUT)
+    return maker.kind in _LAST_ORDER or maker.has_trait(Trait.ANY_LAYOUT)
 
 
 def _has_channels_last_weights(node: Node) -> bool:
@@ -317,7 +337,7 @@ def _does_not_mind(use: Use) -> bool:
     """Return whether the values that the user of a tensor computes do not depend on the tensor's memory order, nor does
     any observable memory order."""
     user = use.user
-    if user.kind in (CONVOLUTION, ADDING):
+    if user.kind in _LAST_ORDER:
         return use.offset in (0, 3)
     if _forgets_order(use):
         return True
