@@ -125,6 +125,7 @@ def test_declared_kinds_without_a_schema_in_torchscript() -> None:
         *("prim::Try", "prim::exception_name", "prim::is_exception"),
         *("prim::NativeRegion", "prim::packed_convolution", "prim::packed_convolution_add", "prim::packed_linear"),
         *("prim::attention", "prim::image_order", "prim::packed_transposed_convolution"),
+        "prim::written_attention",
         *not_yet_in_torchscript(),
     }
 

@@ -1,6 +1,6 @@
-"""Run attention by the fastest implementation on this machine: a kernel of this package, or PyTorch's operator.
+"""Run attention by the fastest implementation on this machine: a kernel of this package, or PyTorch's operators.
 
-:class:`rekindle.passes.frozen_modules.select_attention.SelectAttention` inserts this operator for PyTorch's. The
+:class:`rekindle.passes.frozen_modules.select_attention.SelectAttention` inserts these operators for PyTorch's. The
 first call with arguments of a kind measures both. PyTorch's operator runs where the kernel does not apply: gradients,
 dropout, other devices and dtypes, tensors of other ranks than 4.
 """
@@ -15,7 +15,7 @@ from rekindle.codegen.kernel_eligibility import is_plain
 from rekindle.codegen.selection import Selection
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
-from rekindle.ops.registration.declare import implements_for_node
+from rekindle.ops.registration.declare import implements_for_node, int_attribute
 
 
 @implements_for_node(
@@ -54,11 +54,15 @@ def attention(_: Node) -> Operation:
         is_usual = not dropout and (scale is None or scale > 0)
         if not is_usual or not _applies(query, key, value, mask, is_causal, enable_gqa):
             return _by_pytorch(*arguments)
-        sizes = (query.shape[0] * query.shape[1], query.shape[2], key.shape[2], query.shape[3], value.shape[3])
-        kind = (*(size.bit_length() for size in sizes), mask is None, is_causal)
-        return selection.run(kind, *arguments)
+        return selection.run((*_kind(query, key, value), mask is None, is_causal), *arguments)
 
     return run
+
+
+def _kind(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
+    """The bit lengths of sizes."""
+    sizes = (query.shape[0] * query.shape[1], query.shape[2], key.shape[2], query.shape[3], value.shape[3])
+    return tuple(size.bit_length() for size in sizes)
 
 
 def _by_pytorch(
@@ -91,3 +95,27 @@ def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_
     if any(size not in (1, wanted) for size, wanted in pairs):
         return False
     return is_plain(mask) if mask.dtype is not torch.bool else type(mask) is Tensor and mask.is_cpu
+
+
+@implements_for_node("prim::written_attention(Tensor query, Tensor key, Tensor value, Scalar scale) -> Tensor")
+def written_attention(node: Node) -> Operation:
+    """Run ``softmax(query @ key.transpose(-2, -1) / scale, -1) @ value``, or the same with a multiplication where
+    ``divides`` is 0."""
+    kernel, divides = Attention(), bool(int_attribute(node, "divides"))
+
+    def by_own_kernel(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor | None:
+        return kernel.run(query, key, value, scale=1.0 / scale if divides else scale)
+
+    def by_pytorch(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+        scores = torch.matmul(query, key.transpose(-2, -1))
+        scores = scores / scale if divides else scores * scale
+        return torch.matmul(torch.softmax(scores, -1), value)
+
+    selection = Selection({"own": by_own_kernel, "PyTorch": by_pytorch}, f"written attention {divides}")
+
+    def run(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
+        if not (scale > 0 and _applies(query, key, value, None, False, False) and query.shape[0] == key.shape[0]):
+            return by_pytorch(query, key, value, scale)
+        return selection.run(_kind(query, key, value), query, key, value, scale)
+
+    return run

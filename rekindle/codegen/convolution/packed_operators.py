@@ -169,7 +169,10 @@ def packed_transposed_convolution(node: Node) -> Operation:
     def run(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         if not selections and _are_plain_weights(weight, bias):
             kernel = TransposedConvolution(weight, bias, activation=activation)
-            candidates = {"direct": kernel.run, "PyTorch": lambda input: plain(input, weight, bias)}
+            candidates: dict[str, Candidate] = {
+                "direct": kernel.run,
+                "PyTorch": lambda input: plain(input, weight, bias),
+            }
             identity = _identity("transposed convolution", weight, bias, activation.name)
             selections.append(Selection(candidates, identity))
         if not selections or not (is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[0]):

@@ -450,6 +450,7 @@ prim::packed_convolution_add             library any_layout
 prim::packed_linear                      library
 prim::packed_transposed_convolution      library any_layout
 prim::requires_grad                      reads_requires_grad total
+prim::written_attention                  library
 python::__contains__                     inspects_elements
 python::all                              inspects_elements
 python::any                              inspects_elements

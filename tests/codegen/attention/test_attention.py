@@ -204,3 +204,34 @@ def test_what_the_kernel_cannot_take_pytorchs_operator_runs() -> None:
 
 def test_long_sums_are_split() -> None:
     assert attention_ir.KEYS_AT_A_TIME <= 256
+
+
+class Written(nn.Module):
+    def forward(self, q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        width = q.size(-1) ** 0.5
+        divided = torch.matmul(torch.softmax(torch.matmul(q, k.transpose(-2, -1)) / width, dim=-1), v)
+        multiplied = (q @ k.transpose(2, 3) * 0.25).softmax(dim=-1) @ v
+        return divided, multiplied
+
+
+@pytest.mark.parametrize("name", ["own", "PyTorch"])
+@pytest.mark.parametrize("length", [5, 200])
+def test_attention_that_is_written_out(name: str, length: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Selection, "_choose", lambda self, kind, arguments: self.candidates[name])
+    generator = torch.Generator().manual_seed(8)
+    q, k, v = (heads(2, 4, length, 16, generator, True) for _ in range(3))
+    fast = rekindle.optimize_for_inference(rekindle.script(Written().eval()))
+    assert len(fast.graph.find_nodes("prim::written_attention")) == 2
+    with torch.no_grad():
+        for _ in range(3):
+            torch.testing.assert_close(fast(q, k, v), Written()(q, k, v))
+        torch.testing.assert_close(
+            fast(q, k[:1], v[:1]), Written()(q, k[:1], v[:1]), msg="batches of one are broadcast"
+        )
+        torch.testing.assert_close(
+            fast(q.double(), k.double(), v.double()), Written()(q.double(), k.double(), v.double())
+        )
+    q.requires_grad_()
+    (ours,) = torch.autograd.grad(fast(q, k, v)[0].sum(), q)
+    (theirs,) = torch.autograd.grad(Written()(q, k, v)[0].sum(), q)
+    torch.testing.assert_close(ours, theirs)
