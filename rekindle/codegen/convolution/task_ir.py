@@ -204,16 +204,17 @@ class TaskWriter:
         return self.f.emit_value(f"shufflevector {self.vector} {alone}, {shape}")
 
     def masks(self, rest: str, vectors: int) -> list[str]:
-        """Emit which lanes of the last vectors there are: ``rest`` in all."""
+        """Emit which lanes of the last vectors there are: ``rest`` in all, fewer than 2³¹."""
         f = self.f
-        numbers = f"<{self.lanes} x i64>"
-        spread = f.emit_value(f"insertelement {numbers} poison, i64 {rest}, i64 0")
+        numbers = f"<{self.lanes} x i32>"
+        one = f.emit_value(f"trunc i64 {rest} to i32")
+        spread = f.emit_value(f"insertelement {numbers} poison, i32 {one}, i64 0")
         spread = f.emit_value(
             f"shufflevector {numbers} {spread}, {numbers} poison, <{self.lanes} x i32> zeroinitializer"
         )
         found = []
         for vector in range(vectors):
-            lanes = ", ".join(f"i64 {vector * self.lanes + lane}" for lane in range(self.lanes))
+            lanes = ", ".join(f"i32 {vector * self.lanes + lane}" for lane in range(self.lanes))
             found.append(f.emit_value(f"icmp ult {numbers} <{lanes}>, {spread}"))
         return found
 

@@ -45,6 +45,8 @@ class _Writer:
 
     f: FunctionBuilder
     lanes: int
+    has_avx512: bool = False
+    """Whether vectors of 16 can be multiplied by powers of two in one instruction."""
 
     @property
     def type(self) -> str:
@@ -88,36 +90,50 @@ class _Writer:
         bits = self.of_integers("shl", self.of_integers("add", n, self.integer(127)), self.integer(23))
         return self.f.emit_value(f"bitcast {self.whole} {bits} to {self.type}")
 
-    def reduced_exp(self, x: str) -> tuple[str, str]:
-        """``exp(r)`` and ``n``, so that ``x`` is ``r + n ln 2`` and ``r`` at most ``ln 2 / 2``."""
+    @property
+    def can_scale(self) -> bool:
+        """Whether :meth:`scaled` may be used."""
+        return self.has_avx512 and self.lanes == 16
+
+    def scaled(self, value: str, n: str) -> str:
+        """``value`` times two to the power of ``n``, which is an integer in a float. It is rounded once."""
+        symbol = "llvm.x86.avx512.mask.scalef.ps.512"
+        operands = ((self.type, each) for each in (value, n, "zeroinitializer"))
+        return self.f.call(self.type, symbol, *operands, ("i16", "-1"), ("i32", "4"))
+
+    def reduced_exp(self, x: str) -> tuple[str, str, str]:
+        """``exp(r)``, ``n`` and ``n`` as a float, so that ``x`` is ``r + n ln 2`` and ``r`` at most ``ln 2 / 2``."""
         shifted = self.fma(x, self.number(1 / math.log(2.0)), self.number(_ROUNDING))
         bits = self.f.emit_value(f"bitcast {self.type} {shifted} to {self.whole}")
         n = self.of_integers("sub", bits, self.integer(_ROUNDING_BITS))
         count = self.do("fsub", shifted, self.number(_ROUNDING))
         r = self.fma(count, self.number(-_LN2_LOW), self.fma(count, self.number(-_LN2_HIGH), x))
         rest = self.fma(self.polynomial(r, _EXP), self.do("fmul", r, r), r)
-        return self.do("fadd", rest, self.number(1.0)), n
+        return self.do("fadd", rest, self.number(1.0)), n, count
 
     def small_exp(self, x: str) -> str:
         """``exp(x)`` for ``x`` between -80 and 80."""
-        value, n = self.reduced_exp(x)
-        return self.do("fmul", value, self.power_of_two(n))
+        value, n, count = self.reduced_exp(x)
+        return self.scaled(value, count) if self.can_scale else self.do("fmul", value, self.power_of_two(n))
 
 
-def exp(f: FunctionBuilder, x: str, lanes: int) -> str:
-    """``exp(r) 2^n``; the power in two factors, since either end of the range needs more than one holds."""
-    w = _Writer(f, lanes)
+def exp(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str:
+    """``exp(r) 2^n``; the power in two factors, since either end of the range needs more than one holds. Both ways are
+    exact to the last step, and give the same."""
+    w = _Writer(f, lanes, has_avx512)
     x = w.choose("ogt", x, w.number(89.0), w.number(89.0), x)
     x = w.choose("olt", x, w.number(-104.0), w.number(-104.0), x)
-    value, n = w.reduced_exp(x)
+    value, n, count = w.reduced_exp(x)
+    if w.can_scale:
+        return w.scaled(value, count)
     half = w.of_integers("ashr", n, w.integer(1))
     rest = w.of_integers("sub", n, half)
     return w.do("fmul", w.do("fmul", value, w.power_of_two(half)), w.power_of_two(rest))
 
 
-def tanh(f: FunctionBuilder, x: str, lanes: int) -> str:
+def tanh(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str:
     """``1 - 2 / (exp(2 |x|) + 1)`` with the sign of ``x``; near zero ``x`` and a polynomial."""
-    w = _Writer(f, lanes)
+    w = _Writer(f, lanes, has_avx512)
     size = w.call("llvm.fabs", x)
     size = w.choose("ogt", size, w.number(10.0), w.number(10.0), size)
     power = w.do("fadd", w.small_exp(w.do("fadd", size, size)), w.number(1.0))
@@ -127,9 +143,9 @@ def tanh(f: FunctionBuilder, x: str, lanes: int) -> str:
     return w.call("llvm.copysign", w.choose("ogt", size, w.number(0.62), large, small), x)
 
 
-def erf(f: FunctionBuilder, x: str, lanes: int) -> str:
+def erf(f: FunctionBuilder, x: str, lanes: int, has_avx512: bool = False) -> str:
     """``1 - exp(p(|x|))`` with the sign of ``x``; near zero ``x`` and a polynomial."""
-    w = _Writer(f, lanes)
+    w = _Writer(f, lanes, has_avx512)
     size = w.call("llvm.fabs", x)
     size = w.choose("ogt", size, w.number(4.0), w.number(4.0), size)
     rest = w.small_exp(w.polynomial(size, _LOG_ERFC))
@@ -138,5 +154,5 @@ def erf(f: FunctionBuilder, x: str, lanes: int) -> str:
     return w.choose("ogt", size, w.number(0.925), large, small)
 
 
-INLINE: Final[dict[str, Callable[[FunctionBuilder, str, int], str]]] = {"exp": exp, "tanh": tanh, "erf": erf}
+INLINE: Final[dict[str, Callable[..., str]]] = {"exp": exp, "tanh": tanh, "erf": erf}
 """By name."""

@@ -49,7 +49,7 @@ class HostMachine:
 
     def call(self, f: FunctionBuilder, name: str, scalar: ScalarType, values: Sequence[str], lanes: int) -> str:
         if name in INLINE and scalar is F32 and self.has_fma:
-            return INLINE[name](f, values[0], lanes)
+            return INLINE[name](f, values[0], lanes, self.target.has("avx512f"))
         type = vector(element_type(scalar), lanes)
         function = vector_function(name, element_type(scalar), lanes, self.target)
         f.module.functions[function.symbol] = function
