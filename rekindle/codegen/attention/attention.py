@@ -95,7 +95,7 @@ class Attention:
         if call is None:
             return None
         batch, heads, queries, width = call.sizes
-        output = torch.empty((batch, queries, heads, width), dtype=torch.float32).transpose(1, 2)
+        output = torch.empty((batch, queries, heads, width), dtype=torch.float32, device="cpu").transpose(1, 2)
         threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
         call.function(
             ctypes.addressof(call.words),
@@ -113,7 +113,7 @@ class Attention:
 def _prepared(mask: Tensor, sizes: tuple[int, ...]) -> Tensor:
     """Return a mask of floats, of the sizes of the scores, whose rows have adjacent elements."""
     if mask.dtype is torch.bool:
-        mask = torch.zeros(mask.shape).masked_fill_(mask.logical_not(), -math.inf)
+        mask = torch.zeros(mask.shape, dtype=torch.float32, device="cpu").masked_fill_(mask.logical_not(), -math.inf)
     mask = mask.expand(sizes)
     return mask if mask.stride(-1) == 1 else mask.contiguous()
 

@@ -125,7 +125,7 @@ class DirectConvolution:
         if call is None:
             return None
         image = padded(image, *self.geometry.padding, self.target)
-        output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32)
+        output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32, device="cpu")
         added = 0
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
@@ -226,7 +226,7 @@ class DirectConvolution:
         """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors."""
         parts = 1 if self.is_depthwise else self.geometry.groups
         weights = self.weight.detach().chunk(parts)
-        bias = torch.zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()
+        bias = self.weight.new_zeros(self.weight.shape[0]) if self.bias is None else self.bias.detach()
         block, lanes = VECTORS * lanes_of(self.target), lanes_of(self.target)
         made = []
         for weight, own_bias in zip(weights, bias.chunk(parts), strict=True):

@@ -102,7 +102,7 @@ class WinogradConvolution:
         if call is None:
             return None
         image = image.contiguous(memory_format=_LAST)
-        output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32)
+        output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32, device="cpu")
         added = 0
         if residual is not None:
             residual = residual.contiguous(memory_format=_LAST)
@@ -135,7 +135,7 @@ class WinogradConvolution:
         patch_step, product_step = (block * row + _LINE for row in (patch_row, product_row))
         products = POINTS * patch_step
         unread = products + POINTS * product_step
-        zeros = torch.zeros(patch_row // 4)
+        zeros = self.weight.new_zeros(patch_row // 4)
         words = (ctypes.c_int64 * len(WinogradWord))()
         numbers = {
             WinogradWord.WEIGHTS: packed[0].data_ptr(),
@@ -187,12 +187,12 @@ class WinogradConvolution:
         width = VECTORS * lanes_of(self.target)
         outputs, channels = self.weight.shape[:2]
         blocks = -(-outputs // width)
-        transform = torch.tensor(WEIGHT_TRANSFORM, dtype=torch.float64)
+        transform = torch.tensor(WEIGHT_TRANSFORM, dtype=torch.float64, device="cpu")
         wide = torch.einsum("ai,ocij,bj->abco", transform, self.weight.detach().double(), transform)
-        padded = torch.zeros(POINTS, channels, blocks * width)
+        padded = self.weight.new_zeros(POINTS, channels, blocks * width)
         padded[:, :, :outputs] = wide.reshape(POINTS, channels, outputs)
         weights = padded.view(POINTS, channels, blocks, width).transpose(1, 2).contiguous()
-        bias = torch.zeros(blocks * width)
+        bias = self.weight.new_zeros(blocks * width)
         if self.bias is not None:
             bias[:outputs] = self.bias.detach()
         return weights, bias

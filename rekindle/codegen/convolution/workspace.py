@@ -16,7 +16,7 @@ class Workspace(threading.local):
     """Memory of a thread of Python, which kernels write to while they run."""
 
     def __init__(self) -> None:
-        self._memory = torch.empty(0)
+        self._memory = torch.empty(0, dtype=torch.float32, device="cpu")
 
     def of(self, size: int) -> Tensor:
         """Return memory of ``size`` bytes at least. What is large is not kept."""

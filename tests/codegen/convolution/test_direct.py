@@ -15,6 +15,7 @@ from torch import Tensor
 from rekindle.codegen.convolution import direct
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
+from rekindle.codegen.convolution.workspace import Workspace
 from rekindle.codegen.llvm.target import named_target
 from rekindle.errors import RekindleError
 from tests.codegen.test_bounds import Guarded
@@ -155,15 +156,16 @@ def test_numbers_of_many_magnitudes_and_denormals() -> None:
 
 
 @pytest.mark.parametrize("at_end", [False, True])
+@pytest.mark.parametrize("padding", [0, 2])
 @pytest.mark.parametrize(("channels", "groups"), [(3, 1), (24, 1), (33, 3), (17, 17), (40, 40)])
 def test_nothing_beside_the_tensors_is_touched(
-    channels: int, groups: int, at_end: bool, monkeypatch: pytest.MonkeyPatch
+    channels: int, groups: int, padding: int, at_end: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     generator = torch.Generator().manual_seed(5)
     image = torch.randn(1, channels, 5, 6, generator=generator).contiguous(memory_format=LAST)
     outputs = channels if groups == channels else groups * 13
     weight = torch.randn(outputs, channels // groups, 2, 3, generator=generator)
-    geometry = Geometry((1, 1), (0, 0), (1, 1), groups)
+    geometry = Geometry((1, 1), (padding, padding), (1, 1), groups)
     expected = reference(image, weight, None, geometry, None, False)
     kept = []
 
@@ -175,6 +177,7 @@ def test_nothing_beside_the_tensors_is_touched(
     monkeypatch.setattr(
         direct.torch, "empty_strided", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0))
     )
+    monkeypatch.setattr(Workspace, "of", lambda self, size: guarded(torch.empty(-(-size // 4))))
     convolution = DirectConvolution(weight, None, geometry, ACTIVATIONS["none"])
     found = convolution.run(guarded(image), guarded(expected.float().contiguous(memory_format=LAST)))
     assert found is not None

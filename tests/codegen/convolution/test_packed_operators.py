@@ -99,3 +99,34 @@ def test_no_candidate_hides_nan(forced: int, monkeypatch: pytest.MonkeyPatch) ->
         for result, expected in zip(frozen(x), module(x), strict=True):
             assert expected.isnan().any()
             torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def test_neither_the_default_dtype_nor_the_default_device_matters() -> None:
+    torch.manual_seed(0)
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Conv2d(3, 16, 3, padding=1, bias=False)
+            self.second = nn.Conv2d(16, 16, 3, padding=1, bias=False)
+            self.wider = nn.ConvTranspose2d(16, 8, 2, 2, bias=False)
+
+        def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+            y = self.wider(self.second(self.first(x)))
+            return torch.nn.functional.scaled_dot_product_attention(y, y, y, mask)
+
+    net = Net().eval()
+    x, mask = torch.randn(1, 3, 8, 8), torch.rand(16, 16) > 0.2
+    for forced in (0, 1):
+        with torch.no_grad(), pytest.MonkeyPatch.context() as monkeypatch:
+            force(forced, monkeypatch)
+            fast = rekindle.optimize_for_inference(rekindle.script(net))
+            expected = net(x, mask)
+            torch.set_default_dtype(torch.float64)
+            torch.set_default_device("meta")
+            try:
+                found = fast(x, mask)
+            finally:
+                torch.set_default_dtype(torch.float32)
+                torch.set_default_device(None)
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
