@@ -20,6 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.ir.control_flow import Carried, LoopView
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR, ListType, TupleType
@@ -36,14 +37,20 @@ class SimplifyCarriedValues:
     name: ClassVar[str] = "simplify_carried_values"
 
     def run(self, graph: Graph) -> bool:
-        loops = graph.find_nodes("prim::Loop")
+        loops = [loop for loop in graph.find_nodes("prim::Loop") if may_change("simplify what is carried by", loop)]
         changed = False
         for loop in loops:
-            if may_change("simplify what is carried by", loop):
-                while _carry_elements(loop):
-                    changed = True
-                changed |= _carry_no_lists(loop)
-                changed |= _select_elements(loop)
+            while _carry_elements(loop):
+                changed = True
+            changed |= _carry_no_lists(loop)
+        elements = [node for loop in loops for node in _elements_of_iterations(loop)]
+        if elements:
+            aliases = AliasDb(graph)
+            # PyTorch refuses writes to parts of unbind where gradients are recorded, and not to what select returns.
+            unwritten = [node for node in elements if not aliases.has_writers(node.output)]
+            for node in unwritten:
+                _select_element(node)
+            changed |= bool(unwritten)
         return changed
 
 
@@ -136,7 +143,7 @@ def _append_one(node: Node) -> bool:
 # ------------------------------------------------------------------------------------------------------------- elements
 
 
-def _element_of_iteration(loop: Node) -> list[Node]:
+def _elements_of_iterations(loop: Node) -> list[Node]:
     """The nodes that take the element of the iteration from the parts of a tensor, of which there are as many."""
     view = LoopView(loop)
     length = view.trip_count.node
@@ -152,15 +159,11 @@ def _element_of_iteration(loop: Node) -> list[Node]:
     ]
 
 
-def _select_elements(loop: Node) -> bool:
-    nodes = _element_of_iteration(loop)
-    for node in nodes:
-        tensor, dim = node.inputs[0].node.inputs
-        graph = node.graph
-        with graph.inserting_before(node):
-            select = graph.create("aten::select", [tensor, dim, node.inputs[1]], types=[TENSOR], range=node.range)
-            graph.insert_node(select)
-        select.callstack, select.scope = node.callstack, node.scope
-        node.output.replace_all_uses_with(select.output)
-        node.destroy()
-    return bool(nodes)
+def _select_element(node: Node) -> None:
+    tensor, dim = node.inputs[0].node.inputs
+    graph = node.graph
+    select = graph.create("aten::select", [tensor, dim, node.inputs[1]], types=[TENSOR], range=node.range)
+    select.callstack, select.scope = node.callstack, node.scope
+    select.insert_before(node)
+    node.output.replace_all_uses_with(select.output)
+    node.destroy()

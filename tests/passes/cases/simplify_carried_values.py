@@ -84,4 +84,18 @@ graph(%x : Tensor, %dim : int, %h.1 : Tensor, %m : int):
   %r : (Tensor, Tensor[]) = prim::TupleConstruct(%g, %seen)
   return (%r)
 """,
+    "elements that are written to stay: PyTorch refuses that of parts of unbind": """
+graph(%x : Tensor, %dim : int, %h.1 : Tensor):
+  %true : bool = prim::Constant[value=1]()
+  %one : int = prim::Constant[value=1]()
+  %parts : Tensor[] = aten::unbind(%x, %dim)
+  %n : int = aten::len(%parts)
+  %h : Tensor = prim::Loop(%n, %true, %h.1)
+    block0(%i : int, %h.2 : Tensor):
+      %a : Tensor = aten::__getitem__(%parts, %i)
+      %b : Tensor = aten::add_(%a, %h.2, %one)
+      %h.3 : Tensor = aten::mul(%h.2, %b)
+      -> (%true, %h.3)
+  return (%h)
+""",
 }
