@@ -19,8 +19,8 @@ from rekindle.codegen.cuda.device_functions import (
     strided_vectors,
 )
 from rekindle.codegen.cuda.geometry import THREADS
-from rekindle.codegen.emission.full_reductions import slots_of
-from rekindle.codegen.emission.nests import Known, NestWriter
+from rekindle.codegen.emission.full_reductions import known_results, slots_of
+from rekindle.codegen.emission.nests import NestWriter
 from rekindle.codegen.emission.reductions import SLOT, ReductionWriter
 
 _RESULTS: Final = ", ptr %known, ptr %parts"
@@ -39,7 +39,7 @@ def add_full_reduction(functions: DeviceFunctions) -> None:
 
 def _reduce_chunk(w: NestWriter, index: int) -> None:
     f, phase = w.f, w.nest.phases[index]
-    known, folds = _known(w, index), begin_reductions(w, phase)
+    known, folds = known_results(w, index), begin_reductions(w, phase)
     w.write_what_stays(phase, known, w.bases, "0", None)
     *outer, _ = w.nest.reduction_loops
     thread, threads = thread_index(f, "thread.x"), thread_index(f, "threads.x")
@@ -75,20 +75,9 @@ def _join(w: NestWriter, index: int, is_last: bool) -> None:
     return_unless(w, f.emit_value(f"icmp eq i64 {thread}, 0"))
     _store_results(folds, results, "%known", sum(map(slots_of, w.nest.phases[:index])))
     if is_last and w.nest.last:
-        known = _known(w, index)
+        known = known_results(w, index)
         known.update({fold.reduction.result: result for fold, result in zip(folds, results, strict=True)})
         w.store_last(w.bases, known)
-
-
-def _known(w: NestWriter, before: int) -> Known:
-    """What the phases before that of this index gave."""
-    known, slot = dict(w.fixed), 0
-    for phase in w.nest.phases[:before]:
-        for reduction in phase.reductions:
-            fold = ReductionWriter(w.f, reduction, w.lanes, w.walks.variable, 1)
-            known[reduction.result] = fold.load("%known", slot)
-            slot += fold.slots
-    return known
 
 
 def _store_results(folds: list[ReductionWriter], results: list[str], slots: str, first: int) -> None:

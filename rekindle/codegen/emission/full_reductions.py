@@ -40,25 +40,15 @@ class FullReductionWriter:
             self._phase(index)
             self._join(index)
         writer = self._writer()
-        writer.store_last(writer.bases, self._known(writer, len(self.nest.phases)))
+        writer.store_last(writer.bases, known_results(writer, len(self.nest.phases)))
         writer.define(f"nest{self.number}.last", f"{PARAMETERS}, ptr %known")
 
     def _writer(self) -> NestWriter:
         return NestWriter(self.module, self.kernel, self.nest, self.number, self.first, self.machine, self.lanes)
 
-    def _known(self, writer: NestWriter, before: int) -> Known:
-        """What the phases before that of this index gave."""
-        known, slot = dict(writer.fixed), 0
-        for phase in self.nest.phases[:before]:
-            for reduction in phase.reductions:
-                fold = ReductionWriter(writer.f, reduction, writer.lanes, writer.walks.variable, 1)
-                known[reduction.result] = fold.load("%known", slot)
-                slot += fold.slots
-        return known
-
     def _phase(self, index: int) -> None:
         writer, phase = self._writer(), self.nest.phases[index]
-        known = self._known(writer, index)
+        known = known_results(writer, index)
         folds = writer.folds(phase)
         writer.write_what_stays(phase, known, writer.bases, "0", None)
 
@@ -107,6 +97,17 @@ class FullReductionWriter:
         f.emit("ret void")
         head = f"define internal void @nest{self.number}.join{index}(ptr %parts, i64 %threads, ptr %found) {{"
         self.module.definitions.append("\n".join([head, "entry:", *variables, *f.lines, "}"]))
+
+
+def known_results(writer: NestWriter, before: int) -> Known:
+    """The results of the phases before that of index ``before``, which are in memory at ``%known``."""
+    known, slot = dict(writer.fixed), 0
+    for phase in writer.nest.phases[:before]:
+        for reduction in phase.reductions:
+            fold = ReductionWriter(writer.f, reduction, writer.lanes, writer.walks.variable, 1)
+            known[reduction.result] = fold.load("%known", slot)
+            slot += fold.slots
+    return known
 
 
 def slots_of(phase: Phase) -> int:
