@@ -308,6 +308,44 @@ def test_the_next_process_compiles_nothing(tmp_path: Path) -> None:
     assert texts[1] == "0.31326 []\n"
 
 
+OPERATOR = """
+import os
+
+import torch
+import rekindle
+
+schema, kernel = {
+    "fresh": ("f(Tensor x) -> Tensor", lambda x: x + 1),
+    "in place": ("f(Tensor(a!) x) -> Tensor(a!)", lambda x: x.add_(1)),
+}[os.environ["OPERATOR"]]
+library = torch.library.Library("changing", "DEF")
+library.define(schema)
+library.impl("f", kernel, "CompositeExplicitAutograd")
+
+
+def twice(x: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    torch.ops.changing.f(y)
+    return y + torch.ops.changing.f(y)
+
+
+if __name__ == "__main__":
+    print(rekindle.script(twice)(torch.zeros(())).item(), twice(torch.zeros(())).item())
+"""
+
+
+def test_a_library_changes_the_schema_of_its_operator(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(OPERATOR)
+    environment = {**os.environ, "REKINDLE_CACHE_DIR": str(tmp_path / "cache"), "REKINDLE_VERIFY": "0"}
+    found = []
+    for operator in ("fresh", "fresh", "in place", "in place", "fresh"):
+        run = [sys.executable, str(program)]
+        environment["OPERATOR"] = operator
+        found.append(subprocess.run(run, env=environment, check=True, capture_output=True, text=True).stdout)
+    assert found == ["1.0 1.0\n", "1.0 1.0\n", "4.0 4.0\n", "4.0 4.0\n", "1.0 1.0\n"]
+
+
 def test_watched_passes_see_every_function() -> None:
     assert graph_cache.are_passes_watched()  # as tests are, which verify graphs
     assert stored_functions.StoredFunction.of(F.relu, "relu", functions.records_of) is None

@@ -15,6 +15,7 @@ import torch
 from torch._ops import OpOverload, OpOverloadPacket
 
 from rekindle.ir.bitcode.references import PLAIN, Encoded
+from rekindle.ir.operators.registry import is_foreign
 from rekindle.scripting.annotations import annotations_of
 from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.resolver import ABSENT, closure_of
@@ -95,9 +96,9 @@ def describe(value: Any) -> Encoded:
     if isinstance(value, _NAMED):
         return "builtin", type(value).__name__, str(value.__module__), value.__qualname__
     if isinstance(value, OpOverloadPacket):
-        return "operator", value._qualified_op_name
+        return "operator", value._qualified_op_name, _schemas(value)
     if isinstance(value, OpOverload):
-        return "operator", value.name()
+        return "operator", value.name(), _schemas(value.overloadpacket)
     if isinstance(value, type):
         is_exception = issubclass(value, BaseException)
         if is_exception or value.__module__.partition(".")[0] in _LIBRARIES:
@@ -105,6 +106,13 @@ def describe(value: Any) -> Encoded:
     if type(value).__module__ == "typing":
         return "annotation", repr(value), isinstance(value, typing.TypeVar)
     raise NotKept(f"an object of the class {type(value).__qualname__}")
+
+
+def _schemas(packet: OpOverloadPacket) -> Encoded:
+    """Describe the schemas of an operator, which libraries change. Those of PyTorch follow from its version."""
+    if not is_foreign(packet._qualified_op_name):
+        return ()
+    return tuple([str(getattr(packet, overload)._schema) for overload in packet.overloads()])
 
 
 def described_function(function: types.FunctionType) -> Encoded:
