@@ -54,8 +54,7 @@ class Expected:
 def expect(subject: Subject, kinds: Sequence[Kind]) -> Expected:
     """Call ``subject`` in the reference, once for all ways that are held against it."""
     reference = subject.compiled()
-    if isinstance(reference, torch.nn.Module):  # what operators do with tensors of two devices is not said
-        kinds = [kind for kind in kinds if kind.name != "meta"]
+    kinds = answered(reference, kinds)
     with REFERENCE.entered(), _filled_memory() if subject.filled else nullcontext():
         effects = [call(reference, kind.make()) for kind in kinds]
     for each in effects:
@@ -63,6 +62,12 @@ def expect(subject: Subject, kinds: Sequence[Kind]) -> Expected:
             if error is not None:
                 error.__traceback__ = None  # it holds all that was in the frames
     return Expected(kinds, effects, _state(reference))
+
+
+def answered(compiled: Any, kinds: Sequence[Kind]) -> Sequence[Kind]:
+    """Return the kinds of arguments for which PyTorch has an answer: what operators do with tensors of two devices is
+    not said."""
+    return [kind for kind in kinds if kind.name != "meta" or not isinstance(compiled, torch.nn.Module)]
 
 
 def check(subject: Subject, way: Way, expected: Expected) -> int:
