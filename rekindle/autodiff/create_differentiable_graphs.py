@@ -67,7 +67,7 @@ class CreateDifferentiableGraphs:
         return _SubgraphPartitioner(graph, self).run() or moved
 
     def _may_make_one(self, graph: Graph) -> bool:
-        """Return whether enough operators count for a group or a loop, wherever they stand: a test that costs little
+        """Return whether enough operators count for a group or a loop, wherever they are: a test that costs little
         for the many graphs of few operators."""
         found = 0
         for node in graph.all_nodes():
@@ -299,7 +299,7 @@ class _SubgraphPartitioner:
         """The nodes of a group that become one, those that stay in front of them, and those that stay behind.
 
         Those stay that no gradient needs to be in it for: behind, what nothing in it uses; in front, what picks one of
-        several parts of a tensor. In that the turns of a loop that was unrolled differ; what is left is alike. On both
+        several parts of a tensor. In that the iterations of an unrolled loop differ; what is left is alike. On both
         sides stays what does not count: PyTorch's own derivative of it costs less.
         """
         members = set(group.nodes)
@@ -395,7 +395,7 @@ class _Outliner:
     """Makes one node of several that stand together."""
 
     def __init__(self, nodes: list[Node], is_copied: Callable[[Value], bool]) -> None:
-        """Values that are ``is_copied`` are made again in the group."""
+        """Values that are ``is_copied`` are recomputed in the group."""
         self.nodes = nodes
         self.is_copied = is_copied
         self.members = set(nodes)

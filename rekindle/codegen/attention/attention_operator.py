@@ -81,7 +81,7 @@ def _by_pytorch(
 
 
 def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, enable_gqa: bool) -> bool:
-    """Return whether the kernel supports the arguments, as far as sizes do not tell."""
+    """Return whether the kernel supports the arguments, apart from its limits on sizes."""
     if not (is_plain(query) and is_plain(key) and is_plain(value)):
         return False
     if not query.dim() == key.dim() == value.dim() == 4 or not (enable_gqa or query.shape[1] == key.shape[1]):

@@ -26,7 +26,7 @@ class Activation:
     """What is done to a result last.
 
     ``apply`` runs PyTorch's operator; it may write to the result. ``formula`` makes the expression that kernels
-    compute. ``number`` is what kernels are told.
+    compute. ``number`` is what kernels take.
     """
 
     name: str

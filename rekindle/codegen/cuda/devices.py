@@ -30,7 +30,7 @@ DEVICE_TYPE: Final = 1
 _OF_DRIVER: Final = ("cuLaunchKernel", "cuCtxGetCurrent", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2")
 _STREAM: Final = "aoti_torch_get_current_cuda_stream"
 _COMPUTE_CAPABILITY: Final = (75, 76)
-"""The numbers of the attributes that tell a device's compute capability."""
+"""The numbers of the attributes that hold a device's compute capability."""
 _JIT_INPUT_PTX: Final = 1
 _JIT_ERROR_LOG_BUFFER, _JIT_ERROR_LOG_SIZE = 5, 6
 _LOG_BYTES: Final = 8192
