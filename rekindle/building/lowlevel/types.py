@@ -1,0 +1,116 @@
+"""The types and built-in functions of the low-level language, as mypy sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, TypeVar
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Callable[..., Any])
+
+
+class Address:
+    """An address of no particular type."""
+
+
+class Struct(Address):
+    """A structure in memory; the annotations of a subclass are its fields."""
+
+
+if TYPE_CHECKING:
+    Byte: TypeAlias = int
+    Int8: TypeAlias = int
+    Int16: TypeAlias = int
+    Int32: TypeAlias = int
+    Float32: TypeAlias = float
+else:
+
+    class Byte(int):
+        """An element of 8 bits, read without a sign."""
+
+    class Int8(int):
+        """An element of 8 bits, read with its sign."""
+
+    class Int16(int):
+        """An element of 16 bits, read with its sign."""
+
+    class Int32(int):
+        """An element, a parameter or a result of 32 bits, read with its sign."""
+
+    class Float32(float):
+        """An element of 32 bits."""
+
+
+class Array(Address, Generic[T]):
+    """Elements in memory, one after the other."""
+
+    def __getitem__(self, index: int) -> T:
+        not_python()
+
+    def __setitem__(self, index: int, value: T) -> None:
+        not_python()
+
+
+NULL: Final[Any] = None
+"""The null pointer, of any type."""
+
+FUNCTIONS: Final[dict[str, list[Callable[..., Any]]]] = {}
+"""The functions of each Python module, in the order of their definitions."""
+
+
+def native(function: P) -> P:
+    """Mark a function as one of the low-level language."""
+    FUNCTIONS.setdefault(function.__module__, []).append(function)
+    function.__native__ = True  # type: ignore[attr-defined]
+    return function
+
+
+def extern(function: P) -> P:
+    """Declare a C function of the same name; ``*arguments`` makes it variadic."""
+    function.__extern__ = True  # type: ignore[attr-defined]
+    return function
+
+
+def not_python() -> NoReturn:
+    """Raise the error of a built-in that Python runs."""
+    raise TypeError("a function of the low-level language has to be compiled")
+
+
+def offset(address: Address, bytes: int) -> Address:
+    """Return the address ``bytes`` after ``address``."""
+    not_python()
+
+
+def size_of(struct: type[Struct]) -> int:
+    """Return the size of a structure in bytes."""
+    not_python()
+
+
+def view(type: type[T], word: int) -> T:
+    """Return the pointer that an integer holds."""
+    not_python()
+
+
+def stack(bytes: int) -> Address:
+    """Return memory of a constant size that lives until the function returns."""
+    not_python()
+
+
+def bits_of(value: float | Address | None) -> int:
+    """Return the 64 bits of a float or of a pointer."""
+    not_python()
+
+
+def float_of(bits: int) -> float:
+    """Return the float with these 64 bits."""
+    not_python()
+
+
+def c(text: str) -> Array[Byte]:
+    """Return the address of a constant, which ends with a zero byte."""
+    not_python()
+
+
+def exchange(array: Array[int], index: int, value: int) -> int:
+    """Write an element atomically, and return what it was."""
+    not_python()

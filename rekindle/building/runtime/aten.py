@@ -1,0 +1,305 @@
+"""Calls of PyTorch's operators through its stable C ABI (``torch/csrc/stable/c/shim.h``).
+
+An argument is a word of 64 bits, a ``StableIValue``: a number, or a handle that the callee takes over. A value of an
+optional type is null, or the address of such a word.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rekindle.building.lowlevel import NULL, Address, Array, Byte, Int32, bits_of, c, extern, native, stack, view
+from rekindle.building.lowlevel.types import not_python
+from rekindle.building.runtime.c_library import memcpy, snprintf
+from rekindle.building.runtime.descriptors import TENSOR
+from rekindle.building.runtime.lists import append, list_of
+from rekindle.building.runtime.memory import Owner
+from rekindle.building.runtime.objects import (
+    MESSAGE_BYTES,
+    Context,
+    ErrorCode,
+    Kind,
+    List,
+    Object,
+    Storage,
+    Tensor,
+    Text,
+    object_of,
+    retain,
+    word_of,
+)
+from rekindle.building.runtime.tensors import new_storage, new_view, sizes_of, strides_of
+from rekindle.building.runtime.texts import data_of
+
+
+@extern
+def torch_call_dispatcher(name: Array[Byte], overload: Array[Byte], words: Array[int], version: int) -> Int32:
+    not_python()
+
+
+@extern
+def torch_exception_get_what_without_backtrace() -> Array[Byte]:
+    not_python()
+
+
+@extern
+def torch_new_list_reserve_size(size: int, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def torch_list_push_back(handle: Address, word: int) -> Int32:
+    not_python()
+
+
+@extern
+def torch_list_size(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def torch_list_get_item(handle: Address, index: int, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def torch_delete_list(handle: Address) -> Int32:
+    not_python()
+
+
+@extern
+def torch_new_string_handle(data: Array[Byte], length: int, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def torch_new_stable_ivalue(out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_create_tensor_from_blob_v2(
+    data: Address,
+    rank: int,
+    sizes: Array[int],
+    strides: Array[int],
+    start: int,
+    dtype: Int32,
+    device: Int32,
+    index: Int32,
+    out: Array[int],
+    layout: Int32,
+    metadata: Address,
+    size: int,
+) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_new_tensor_handle(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_delete_tensor_object(handle: Address) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_get_data_ptr(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_get_storage_size(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_get_dim(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_get_sizes(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_get_strides(handle: Address, out: Array[int]) -> Int32:
+    not_python()
+
+
+@extern
+def aoti_torch_get_dtype(handle: Address, out: Array[Int32]) -> Int32:
+    not_python()
+
+
+@native
+def note_error(context: Context) -> None:
+    """Note the error that PyTorch raised last."""
+    context.code = ErrorCode.RUNTIME_ERROR
+    snprintf(context.message, MESSAGE_BYTES, c("%s"), torch_exception_get_what_without_backtrace())
+
+
+@native
+def handle_of(context: Context, tensor: Tensor) -> Address | None:
+    """Return a tensor as one of PyTorch, which the tensor keeps."""
+    if tensor.handle is None:
+        out = cast("Array[int]", stack(8))
+        failed = aoti_torch_create_tensor_from_blob_v2(
+            tensor.data,
+            tensor.rank,
+            sizes_of(tensor),
+            strides_of(tensor),
+            0,
+            tensor.dtype,
+            0,
+            -1,
+            out,
+            0,
+            NULL,
+            0,
+        )
+        if failed != 0:
+            note_error(context)
+            return None
+        tensor.handle = view(Address, out[0])
+    return tensor.handle
+
+
+@native
+def tensor_argument(context: Context, tensor: Tensor) -> int:
+    """Return a tensor as a word for the dispatcher, which takes it over; 0 and an error if there is none."""
+    handle = handle_of(context, tensor)
+    if handle is None:
+        return 0
+    out = cast("Array[int]", stack(8))
+    if aoti_torch_new_tensor_handle(handle, out) != 0:
+        note_error(context)
+        return 0
+    return out[0]
+
+
+@native
+def some(word: int) -> int:
+    """Return a word as one of an optional type."""
+    out = cast("Array[int]", stack(8))
+    torch_new_stable_ivalue(out)
+    cast("Array[int]", view(Address, out[0]))[0] = word
+    return out[0]
+
+
+@native
+def optional_tensor_argument(context: Context, tensor: Tensor | None) -> int:
+    return 0 if tensor is None else some(tensor_argument(context, tensor))
+
+
+@native
+def list_argument(context: Context, items: List, holds_optional: bool) -> int:
+    """Return a list of numbers or of tensors as a word for the dispatcher."""
+    out = cast("Array[int]", stack(8))
+    torch_new_list_reserve_size(items.length, out)
+    handle = view(Address, out[0])
+    for i in range(items.length):
+        word = items.items[i]
+        if holds_optional:
+            word = optional_tensor_argument(context, view(Tensor, word))
+        elif items.element[0] == TENSOR:
+            word = tensor_argument(context, view(Tensor, word))
+        torch_list_push_back(handle, word)
+    return out[0]
+
+
+@native
+def text_argument(text: Text) -> int:
+    out = cast("Array[int]", stack(8))
+    torch_new_string_handle(data_of(text), text.bytes, out)
+    return out[0]
+
+
+@native
+def call_operator(context: Context, name: Array[Byte], overload: Array[Byte], words: Array[int], version: int) -> bool:
+    """Call an operator, whose results replace its arguments in ``words``; note an error if there is one."""
+    if context.code != 0:
+        return False
+    if torch_call_dispatcher(name, overload, words, version) != 0:
+        note_error(context)
+        return False
+    return True
+
+
+@native
+def storage_with(data: int, given: Object | None) -> Storage | None:
+    """Return the storage of an argument that an address lies in: of a tensor, or of one in a list."""
+    if given is None:
+        return None
+    if given.kind == Kind.TENSOR:
+        storage = cast("Tensor", given).storage
+        start = bits_of(storage.address)
+        return storage if start <= data and data < start + storage.bytes else None
+    if given.kind == Kind.LIST:
+        items = cast("List", given)
+        if items.element[0] != TENSOR:
+            return None
+        for i in range(items.length):
+            found = storage_with(data, object_of(items.items[i]))
+            if found is not None:
+                return found
+    return None
+
+
+@native
+def tensor_result(context: Context, word: int, given: Array[int], count: int) -> Tensor | None:
+    """Return a result of the dispatcher as a tensor. If it is a view of one of the ``given`` arguments, it shares the
+    storage of that."""
+    handle = view(Address, word)
+    if handle is None:
+        return None
+    out = cast("Array[int]", stack(8))
+    aoti_torch_get_dim(handle, out)
+    rank = out[0]
+    out[0] = 0
+    aoti_torch_get_dtype(handle, out)
+    dtype = out[0] & 255
+    if aoti_torch_get_data_ptr(handle, out) != 0:
+        note_error(context)
+        aoti_torch_delete_tensor_object(handle)
+        return None
+    data = out[0]
+    found = cast("Storage", NULL)
+    for i in range(count):
+        if found is None:
+            found = cast("Storage", storage_with(data, object_of(given[i])))
+    owner = NULL
+    if found is None:
+        aoti_torch_new_tensor_handle(handle, out)
+        owner = view(Address, out[0])
+        aoti_torch_get_storage_size(handle, out)
+        found = new_storage(view(Address, data), out[0], Owner.TORCH, owner)
+    else:
+        retain(found)
+    tensor = new_view(found, view(Address, data), dtype, rank)
+    tensor.handle = handle
+    aoti_torch_get_sizes(handle, out)
+    memcpy(sizes_of(tensor), view(Address, out[0]), 8 * rank)
+    aoti_torch_get_strides(handle, out)
+    memcpy(strides_of(tensor), view(Address, out[0]), 8 * rank)
+    return tensor
+
+
+@native
+def list_result(context: Context, word: int, given: Array[int], count: int) -> List:
+    """Return a list of tensors that the dispatcher returned."""
+    handle = view(Address, word)
+    out = cast("Array[int]", stack(8))
+    torch_list_size(handle, out)
+    length = out[0]
+    items = list_of(c("t"), length)
+    for i in range(length):
+        torch_list_get_item(handle, i, out)
+        tensor = tensor_result(context, out[0], given, count)
+        if tensor is not None:
+            append(items, word_of(tensor))
+    torch_delete_list(handle)
+    return items

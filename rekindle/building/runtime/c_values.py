@@ -1,0 +1,386 @@
+"""The values that C programs hand in and get back.
+
+A value is three words: its kind, its payload, and how many there are. Tensors are those of DLPack: a ``DLTensor *`` that
+is borrowed for the time of a call, a ``DLManagedTensor *`` in results::
+
+    typedef struct value { int64_t kind; union { int64_t i; double f; const char *s; DLTensor *t; struct value *items; };
+                           int64_t count; } value;
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import cast
+
+from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, native, offset, view
+from rekindle.building.runtime import descriptors, tensors
+from rekindle.building.runtime.c_library import calloc, free, malloc, memcpy
+from rekindle.building.runtime.descriptors import CLOSE, advance, after, descriptor_of_kind, is_plain
+from rekindle.building.runtime.dicts import dict_of, dict_set, new_record
+from rekindle.building.runtime.lists import append, list_of
+from rekindle.building.runtime.memory import Owner, fields_of_record, release
+from rekindle.building.runtime.objects import (
+    Box,
+    Context,
+    Dict,
+    ErrorCode,
+    Kind,
+    List,
+    Object,
+    Record,
+    Tensor,
+    Text,
+    abort_if_null,
+    fail,
+    fail_number,
+    new_box,
+    object_of,
+    retain,
+    word_of,
+)
+from rekindle.building.runtime.tensors import (
+    contiguous_copy,
+    element_bytes,
+    element_count,
+    extent,
+    new_storage,
+    new_view,
+    sizes_of,
+    strides_of,
+    write_contiguous,
+)
+from rekindle.building.runtime.texts import data_of, text_of
+
+
+class CKind(IntEnum):
+    """The kinds of values in C."""
+
+    NONE = 0
+    INT = 1
+    FLOAT = 2
+    BOOL = 3
+    STRING = 4
+    TENSOR = 5
+    LIST = 6
+    TUPLE = 7
+    DICT = 8
+    """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
+
+
+class CValue(Struct):
+    kind: int
+    payload: int
+    count: int
+
+
+class DLTensor(Struct):
+    """``shape_and_dtype`` holds ``ndim`` in its lower half, then the code, the bits and the lanes of the dtype."""
+
+    data: Address | None
+    device: int
+    rank_and_dtype: int
+    shape: Array[int] | None
+    strides: Array[int] | None
+    byte_offset: int
+
+
+class DLManagedTensor(DLTensor):
+    manager_context: Object
+    deleter: Address
+
+
+@native
+def item_of(items: int, index: int) -> CValue:
+    return cast("CValue", offset(view(Address, items), 24 * index))
+
+
+@native
+def dtype_of_dlpack(word: int) -> int:
+    """Return PyTorch's number of a dtype; -1 if there is none."""
+    code = (word >> 32) & 255
+    bits = (word >> 40) & 255
+    if ((word >> 48) & 65535) != 1:
+        return -1
+    if code == 2:
+        return tensors.FLOAT if bits == 32 else tensors.DOUBLE if bits == 64 else tensors.HALF if bits == 16 else -1
+    if code == 0:
+        if bits == 64:
+            return tensors.INT64
+        return tensors.INT32 if bits == 32 else tensors.INT16 if bits == 16 else tensors.INT8 if bits == 8 else -1
+    if code == 1:
+        return tensors.UINT8 if bits == 8 else -1
+    if code == 4:
+        return tensors.BFLOAT16 if bits == 16 else -1
+    return tensors.BOOL if code == 6 and bits == 8 else -1
+
+
+@native
+def dlpack_of_dtype(dtype: int) -> int:
+    """Return the code, the bits and the lanes of a dtype, as they follow ``ndim``."""
+    code = 0
+    if tensors.is_floating(dtype):
+        code = 4 if dtype == tensors.BFLOAT16 else 2
+    if dtype == tensors.UINT8:
+        code = 1
+    if dtype == tensors.BOOL:
+        code = 6
+    if dtype == 9 or dtype == 10:
+        code = 5
+    return (code | ((8 * element_bytes(dtype)) << 8) | (1 << 16)) << 32
+
+
+@native
+def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
+    """Return a tensor that uses the memory of the caller."""
+    if given is None:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor is a null pointer"))
+        return None
+    rank = given.rank_and_dtype & 4294967295
+    dtype = dtype_of_dlpack(given.rank_and_dtype)
+    if dtype < 0 or rank > 32:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has a dtype or a rank that is not known"))
+        return None
+    if (given.device & 4294967295) != 1:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor is not in the memory of the CPU"))
+        return None
+    shape = given.shape
+    if shape is None:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has no sizes"))
+        return None
+    for i in range(rank):
+        if shape[i] < 0:
+            fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has a negative size"))
+            return None
+    memory = given.data
+    if memory is None:
+        if element_count(rank, shape) > 0:
+            fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has no memory"))
+            return None
+        memory = cast("Address", shape)
+    data = offset(memory, given.byte_offset)
+    tensor = new_view(new_storage(data, 0, Owner.CALLER, NULL), data, dtype, rank)
+    memcpy(sizes_of(tensor), shape, 8 * rank)
+    strides = given.strides
+    if strides is None:
+        write_contiguous(rank, shape, strides_of(tensor))
+    else:
+        memcpy(strides_of(tensor), strides, 8 * rank)
+    tensor.storage.bytes = extent(rank, sizes_of(tensor), strides_of(tensor)) * element_bytes(dtype)
+    return tensor
+
+
+@native
+def delete_managed(managed: DLManagedTensor) -> None:
+    """The deleter of tensors in results."""
+    if managed is not None:
+        release(managed.manager_context)
+        free(managed)
+
+
+@native
+def lend_tensor(context: Context, tensor: Tensor) -> DLManagedTensor | None:
+    """Return a tensor for the caller. What is not the library's own memory is copied."""
+    owner = tensor.storage.owner
+    kept = tensor
+    if owner == Owner.CALLER or owner == Owner.INSTANCE:
+        copy = contiguous_copy(context, tensor)
+        if copy is None:
+            return None
+        kept = copy
+    else:
+        retain(tensor)
+    managed = cast("DLManagedTensor", abort_if_null(calloc(1, 64)))
+    managed.data = kept.data
+    managed.device = 1
+    managed.rank_and_dtype = kept.rank | dlpack_of_dtype(kept.dtype)
+    managed.shape = sizes_of(kept)
+    managed.strides = strides_of(kept)
+    managed.manager_context = kept
+    managed.deleter = cast("Address", delete_managed)
+    return managed
+
+
+# ----------------------------------------------------------------------------------------------------------- arguments
+
+
+@native
+def wrong_kind(context: Context, value: CValue, wanted: int) -> int:
+    fail_number(
+        context, ErrorCode.ARGUMENT_ERROR, c("an argument is of kind %lld, which is not that of its type"), value.kind
+    )
+    return wanted
+
+
+@native
+def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int:
+    """Return an argument as a word with a reference of its own; ``context`` has the error if there is one."""
+    first = descriptor[0]
+    kind = value.kind
+    if first == descriptors.OPTIONAL:
+        if kind == CKind.NONE:
+            return 0
+        word = word_from_c(context, advance(descriptor, 1), value)
+        return boxed(advance(descriptor, 1), word)
+    if first == descriptors.INT and kind == CKind.INT:
+        return value.payload
+    if first == descriptors.FLOAT and kind == CKind.FLOAT:
+        return value.payload
+    if first == descriptors.FLOAT and kind == CKind.INT:
+        return bits_of(float(value.payload))
+    if first == descriptors.BOOL and kind == CKind.BOOL:
+        return int(value.payload != 0)
+    if first == descriptors.TEXT and kind == CKind.STRING and value.payload != 0:
+        return word_of(text_of(cast("Array[Byte]", view(Address, value.payload)), value.count))
+    if first == descriptors.TENSOR and kind == CKind.TENSOR:
+        return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
+    if first == descriptors.NONE and kind == CKind.NONE:
+        return 0
+    if value.count > 0 and value.payload == 0:
+        fail(context, ErrorCode.ARGUMENT_ERROR, c("an argument has items, and no pointer to them"))
+        return 0
+    if first == descriptors.LIST and kind == CKind.LIST:
+        return word_of(list_from_c(context, advance(descriptor, 1), value))
+    if first == descriptors.DICT and kind == CKind.DICT:
+        return word_of(dict_from_c(context, advance(descriptor, 1), value))
+    if first == descriptors.OPEN and kind == CKind.TUPLE:
+        return record_from_c(context, descriptor, value)
+    return wrong_kind(context, value, 0)
+
+
+@native
+def boxed(descriptor: Array[Byte], word: int) -> int:
+    """Box a number, where the type does not tell that it is one."""
+    first = descriptor[0]
+    if first == descriptors.INT:
+        return word_of(new_box(Kind.INT, word))
+    if first == descriptors.FLOAT:
+        return word_of(new_box(Kind.FLOAT, word))
+    if first == descriptors.BOOL:
+        return word_of(new_box(Kind.BOOL, word))
+    return word
+
+
+@native
+def list_from_c(context: Context, element: Array[Byte], value: CValue) -> List:
+    items = list_of(element, value.count)
+    for i in range(value.count):
+        word = word_from_c(context, element, item_of(value.payload, i))
+        if context.code != 0:
+            break
+        append(items, word)
+    return items
+
+
+@native
+def dict_from_c(context: Context, key: Array[Byte], value: CValue) -> Dict:
+    found = dict_of(key, after(key))
+    for i in range(value.count):
+        first = word_from_c(context, key, item_of(value.payload, 2 * i))
+        if context.code != 0:
+            break
+        second = word_from_c(context, after(key), item_of(value.payload, 2 * i + 1))
+        dict_set(found, first, second)
+        if context.code != 0:
+            break
+    return found
+
+
+@native
+def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
+    record = new_record(fields, value.count)
+    descriptor = advance(fields, 1)
+    i = 0
+    while descriptor[0] != CLOSE:
+        if i == value.count:
+            return wrong_kind(context, value, 0)
+        fields_of_record(record)[i] = word_from_c(context, descriptor, item_of(value.payload, i))
+        if context.code != 0:
+            break
+        descriptor = after(descriptor)
+        i += 1
+    return word_of(record)
+
+
+# ------------------------------------------------------------------------------------------------------------- results
+
+
+@native
+def word_to_c(context: Context, descriptor: Array[Byte], word: int, value: CValue) -> None:
+    """Write a result; ``context`` has the error if there is one."""
+    value.kind = CKind.NONE
+    value.payload = word
+    value.count = 1
+    if is_plain(descriptor):
+        first = descriptor[0]
+        value.kind = (
+            CKind.INT if first == descriptors.INT else CKind.FLOAT if first == descriptors.FLOAT else CKind.BOOL
+        )
+        return
+    each = object_of(word)
+    value.payload = 0
+    value.count = 0
+    if each is None:
+        return
+    if each.kind <= Kind.BOOL:
+        word_to_c(context, descriptor_of_kind(each.kind), cast("Box", each).word, value)
+    elif each.kind == Kind.TEXT:
+        text = cast("Text", each)
+        copy = abort_if_null(malloc(text.bytes + 1))
+        memcpy(copy, data_of(text), text.bytes + 1)
+        value.kind = CKind.STRING
+        value.payload = bits_of(copy)
+        value.count = text.bytes
+    elif each.kind == Kind.TENSOR:
+        lent = lend_tensor(context, cast("Tensor", each))
+        value.payload = bits_of(lent)
+        value.kind = CKind.NONE if lent is None else CKind.TENSOR
+    elif each.kind == Kind.LIST:
+        items = cast("List", each)
+        begin_items(value, CKind.LIST, items.length, items.length)
+        for i in range(items.length):
+            word_to_c(context, items.element, items.items[i], item_of(value.payload, i))
+    elif each.kind == Kind.DICT:
+        pairs = cast("Dict", each)
+        begin_items(value, CKind.DICT, pairs.length, 2 * pairs.length)
+        k = 0
+        for i in range(pairs.used):
+            if pairs.entries[3 * i] != 0:
+                word_to_c(context, pairs.key, pairs.entries[3 * i + 1], item_of(value.payload, k))
+                word_to_c(context, pairs.value, pairs.entries[3 * i + 2], item_of(value.payload, k + 1))
+                k += 2
+    else:
+        record_to_c(context, cast("Record", each), value)
+
+
+@native
+def record_to_c(context: Context, record: Record, value: CValue) -> None:
+    begin_items(value, CKind.TUPLE, record.count, record.count)
+    descriptor = advance(record.fields, 1)
+    for i in range(record.count):
+        word_to_c(context, descriptor, fields_of_record(record)[i], item_of(value.payload, i))
+        descriptor = after(descriptor)
+
+
+@native
+def begin_items(value: CValue, kind: int, count: int, items: int) -> None:
+    value.kind = kind
+    value.count = count
+    value.payload = bits_of(abort_if_null(calloc(items + 1, 24)))
+
+
+@native
+def free_c_value(value: CValue) -> None:
+    """Free what a result holds."""
+    kind = value.kind
+    if kind == CKind.STRING:
+        free(view(Address, value.payload))
+    elif kind == CKind.TENSOR:
+        delete_managed(view(DLManagedTensor, value.payload))
+    elif kind >= CKind.LIST:
+        count = 2 * value.count if kind == CKind.DICT else value.count
+        for i in range(count):
+            free_c_value(item_of(value.payload, i))
+        free(view(Address, value.payload))
+    value.kind = CKind.NONE
+    value.payload = 0
+    value.count = 0

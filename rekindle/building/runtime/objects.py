@@ -1,0 +1,194 @@
+"""Objects, references to them, and errors."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Final, cast
+
+from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, native, view, c
+from rekindle.building.runtime.c_library import abort, calloc, malloc, snprintf
+
+
+class Kind(IntEnum):
+    """The kinds of objects."""
+
+    INT = 1
+    """A boxed int, where the type does not tell that it is one; so are ``FLOAT`` and ``BOOL``."""
+    FLOAT = 2
+    BOOL = 3
+    TEXT = 4
+    LIST = 5
+    DICT = 6
+    RECORD = 7
+    """A tuple, or an instance of a class."""
+    TENSOR = 8
+    STORAGE = 9
+
+
+class ErrorCode(IntEnum):
+    """What a function of a library returns: 0, or the class of an error."""
+
+    NONE = 0
+    RUNTIME_ERROR = 1
+    INDEX_ERROR = 2
+    KEY_ERROR = 3
+    VALUE_ERROR = 4
+    TYPE_ERROR = 5
+    ZERO_DIVISION_ERROR = 6
+    OVERFLOW_ERROR = 7
+    ASSERTION_ERROR = 8
+    MEMORY_ERROR = 9
+    ARGUMENT_ERROR = 10
+    """The library was called wrongly: a null pointer, another dtype or rank than it was built for."""
+    NOT_BUILT = 11
+    """The library has no code for such sizes."""
+    BUSY = 12
+    """Another call of the instance is running."""
+
+
+IMMORTAL: Final = 1 << 62
+"""The reference count of objects that are constants of the library."""
+MESSAGE_BYTES: Final = 2048
+"""The size of the buffer of error messages, the zero byte included."""
+
+
+class Object(Struct):
+    refs: int
+    kind: int
+
+
+class Box(Object):
+    word: int
+
+
+class Text(Object):
+    """A string: its bytes in UTF-8 follow the fields, and a zero byte follows them."""
+
+    bytes: int
+    characters: int
+
+
+class List(Object):
+    """A list. A word of ``items`` is one element."""
+
+    length: int
+    capacity: int
+    items: Array[int]
+    element: Array[Byte]
+    """The descriptor of an element."""
+
+
+class Dict(Object):
+    """A dict in the order of insertion. An entry is three words: whether it is there, the key, the value."""
+
+    length: int
+    used: int
+    """How many entries there are, with those that were deleted."""
+    capacity: int
+    """The number of entries for which there is memory."""
+    entries: Array[int]
+    table: Array[int]
+    """Twice as many slots as entries: 1 + the number of an entry, or 0."""
+    key: Array[Byte]
+    value: Array[Byte]
+
+
+class Record(Object):
+    """A tuple, or an instance of a class: one word for each field, after these."""
+
+    fields: Array[Byte]
+    """The descriptor of the record."""
+    count: int
+
+
+class Storage(Object):
+    """Memory of tensors. It is freed by what ``owner`` says."""
+
+    address: Address
+    bytes: int
+    owner: int
+    handle: Address
+
+
+class Tensor(Object):
+    """A strided view of a storage. The sizes, and then the strides in elements, follow the fields."""
+
+    data: Address
+    storage: Storage
+    dtype: int
+    rank: int
+    handle: Address
+    """The same tensor as an object of PyTorch, once there was a need of one."""
+
+
+class Context(Struct):
+    """What an instance of a library keeps of the last error; ``place`` says where in the program it was raised."""
+
+    code: int
+    message: Array[Byte]
+    place: Array[Byte]
+
+
+@native
+def abort_if_null(memory: Address) -> Address:
+    """Abort the process if it has no memory left, as Python does where it cannot raise."""
+    if memory is None:
+        abort()
+    return memory
+
+
+@native
+def allocate(bytes: int) -> Address:
+    """Return memory for an object."""
+    return abort_if_null(malloc(bytes))
+
+
+@native
+def allocate_zeroed(bytes: int) -> Address:
+    """Return memory that is all zero."""
+    return abort_if_null(calloc(1, bytes))
+
+
+@native
+def retain(each: Object | None) -> None:
+    """Count one more reference."""
+    if each is not None:
+        each.refs += 1
+
+
+@native
+def new_box(kind: int, word: int) -> Box:
+    box = cast("Box", allocate(24))
+    box.refs = 1
+    box.kind = kind
+    box.word = word
+    return box
+
+
+@native
+def fail(context: Context, code: int, message: Array[Byte]) -> None:
+    """Note an error."""
+    context.code = code
+    snprintf(context.message, MESSAGE_BYTES, c("%s"), message)
+
+
+@native
+def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> None:
+    """Note an error whose message holds a number, in place of ``%lld``."""
+    context.code = code
+    snprintf(context.message, MESSAGE_BYTES, form, number)
+
+
+@native
+def word_of(each: Object) -> int:
+    return bits_of(each)
+
+
+@native
+def object_of(word: int) -> Object:
+    return view(Object, word)
+
+
+@native
+def nothing() -> Object:
+    return cast("Object", NULL)

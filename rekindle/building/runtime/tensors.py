@@ -1,0 +1,526 @@
+"""Tensors: strided views of storages."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rekindle.building.lowlevel import (
+    NULL,
+    Address,
+    Array,
+    Byte,
+    Float32,
+    Int8,
+    Int16,
+    Int32,
+    bits_of,
+    c,
+    float_of,
+    native,
+    offset,
+    size_of,
+    stack,
+    view,
+)
+from rekindle.building.runtime.c_library import aligned_alloc, memcpy, memset
+from rekindle.building.runtime.lists import append, list_of, list_of_words
+from rekindle.building.runtime.memory import Owner, release
+from rekindle.building.runtime.objects import (
+    Context,
+    ErrorCode,
+    Kind,
+    List,
+    Storage,
+    Tensor,
+    allocate,
+    fail,
+    fail_number,
+    retain,
+    word_of,
+)
+
+UINT8, INT8, INT16, INT32, INT64, HALF, FLOAT, DOUBLE = 0, 1, 2, 3, 4, 5, 6, 7
+BOOL, BFLOAT16 = 11, 15
+"""The numbers of PyTorch's dtypes (``c10::ScalarType``)."""
+
+
+@native
+def element_bytes(dtype: int) -> int:
+    """Return the size of an element; 0 of a dtype that the library does not know."""
+    if dtype == FLOAT or dtype == INT32:
+        return 4
+    if dtype == INT64 or dtype == DOUBLE or dtype == 9:
+        return 8
+    if dtype == UINT8 or dtype == INT8 or dtype == BOOL:
+        return 1
+    if dtype == HALF or dtype == BFLOAT16 or dtype == INT16:
+        return 2
+    return 16 if dtype == 10 else 0
+
+
+@native
+def sizes_of(tensor: Tensor) -> Array[int]:
+    return cast("Array[int]", offset(tensor, size_of(Tensor)))
+
+
+@native
+def strides_of(tensor: Tensor) -> Array[int]:
+    return cast("Array[int]", offset(tensor, size_of(Tensor) + 8 * tensor.rank))
+
+
+@native
+def new_storage(address: Address, bytes: int, owner: int, handle: Address) -> Storage:
+    storage = cast("Storage", allocate(size_of(Storage)))
+    storage.refs = 1
+    storage.kind = Kind.STORAGE
+    storage.address = address
+    storage.bytes = bytes
+    storage.owner = owner
+    storage.handle = handle
+    return storage
+
+
+@native
+def new_view(storage: Storage, data: Address, dtype: int, rank: int) -> Tensor:
+    """Return a tensor whose sizes and strides are to be written yet. It takes over the reference to the storage."""
+    tensor = cast("Tensor", allocate(size_of(Tensor) + 16 * rank))
+    tensor.refs = 1
+    tensor.kind = Kind.TENSOR
+    tensor.data = data
+    tensor.storage = storage
+    tensor.dtype = dtype
+    tensor.rank = rank
+    tensor.handle = NULL
+    return tensor
+
+
+@native
+def another_view(tensor: Tensor, rank: int) -> Tensor:
+    """Return a view of the storage of a tensor, whose sizes and strides are to be written yet."""
+    retain(tensor.storage)
+    return new_view(tensor.storage, tensor.data, tensor.dtype, rank)
+
+
+@native
+def element_count(rank: int, sizes: Array[int]) -> int:
+    count = 1
+    for i in range(rank):
+        count = count * sizes[i]
+    return count
+
+
+@native
+def numel(tensor: Tensor) -> int:
+    return element_count(tensor.rank, sizes_of(tensor))
+
+
+@native
+def extent(rank: int, sizes: Array[int], strides: Array[int]) -> int:
+    """Return how many elements of memory a tensor spans."""
+    last = 0
+    for i in range(rank):
+        if sizes[i] == 0:
+            return 0
+        last += (sizes[i] - 1) * strides[i]
+    return last + 1
+
+
+@native
+def empty_strided(context: Context, dtype: int, rank: int, sizes: Array[int], strides: Array[int]) -> Tensor | None:
+    """Return a tensor with memory of its own, aligned to 64 bytes."""
+    for i in range(rank):
+        if sizes[i] < 0:
+            fail_number(context, ErrorCode.RUNTIME_ERROR, c("a tensor cannot have the size %lld"), sizes[i])
+            return None
+    bytes = extent(rank, sizes, strides) * element_bytes(dtype)
+    memory = aligned_alloc(64, ((bytes + 63) // 64) * 64 + 64)
+    if memory is None:
+        fail_number(context, ErrorCode.MEMORY_ERROR, c("there is no memory for a tensor of %lld bytes"), bytes)
+        return None
+    tensor = new_view(new_storage(memory, bytes, Owner.LIBRARY, NULL), memory, dtype, rank)
+    memcpy(sizes_of(tensor), sizes, 8 * rank)
+    memcpy(strides_of(tensor), strides, 8 * rank)
+    return tensor
+
+
+@native
+def write_contiguous(rank: int, sizes: Array[int], strides: Array[int]) -> None:
+    """Write the strides of a contiguous tensor."""
+    step = 1
+    i = rank - 1
+    while i >= 0:
+        strides[i] = step
+        if sizes[i] > 1:
+            step = step * sizes[i]
+        i -= 1
+
+
+@native
+def empty(context: Context, dtype: int, rank: int, sizes: Array[int]) -> Tensor | None:
+    strides = cast("Array[int]", stack(8 * 64))
+    write_contiguous(rank, sizes, strides)
+    return empty_strided(context, dtype, rank, sizes, strides)
+
+
+@native
+def is_contiguous(tensor: Tensor) -> bool:
+    step = 1
+    i = tensor.rank - 1
+    while i >= 0:
+        size = sizes_of(tensor)[i]
+        if size == 0:
+            return True
+        if size != 1 and strides_of(tensor)[i] != step:
+            return False
+        step = step * size
+        i -= 1
+    return True
+
+
+# ------------------------------------------------------------------------------------------------------------ elements
+
+
+@native
+def copy_element(to: Address, source: Address, bytes: int) -> None:
+    if bytes == 4:
+        cast("Array[Int32]", to)[0] = cast("Array[Int32]", source)[0]
+    elif bytes == 8:
+        cast("Array[int]", to)[0] = cast("Array[int]", source)[0]
+    elif bytes == 1:
+        cast("Array[Byte]", to)[0] = cast("Array[Byte]", source)[0]
+    else:
+        memcpy(to, source, bytes)
+
+
+@native
+def copy_elements(to: Tensor, source: Tensor) -> None:
+    """Copy the elements of a tensor to another one of its sizes and dtype."""
+    bytes = element_bytes(to.dtype)
+    count = numel(to)
+    if count == 0:
+        return
+    if is_contiguous(to) and is_contiguous(source):
+        memcpy(to.data, source.data, count * bytes)
+        return
+    copy_strided(to.data, strides_of(to), source.data, strides_of(source), sizes_of(to), to.rank, bytes)
+
+
+@native
+def copy_strided(
+    to: Address, to_strides: Array[int], source: Address, strides: Array[int], sizes: Array[int], rank: int, bytes: int
+) -> None:
+    """Copy elements dimension by dimension, as rows where the last dimension has no gaps."""
+    if rank == 0:
+        copy_element(to, source, bytes)
+        return
+    last = rank - 1
+    row = sizes[last]
+    places = cast("Array[int]", stack(8 * 64))
+    memset(places, 0, 8 * rank)
+    is_dense = to_strides[last] == 1 and strides[last] == 1
+    while True:
+        to_at = 0
+        at = 0
+        for i in range(last):
+            to_at += places[i] * to_strides[i]
+            at += places[i] * strides[i]
+        target = offset(to, to_at * bytes)
+        origin = offset(source, at * bytes)
+        if is_dense:
+            memcpy(target, origin, row * bytes)
+        else:
+            for j in range(row):
+                copy_element(
+                    offset(target, j * to_strides[last] * bytes), offset(origin, j * strides[last] * bytes), bytes
+                )
+        k = last - 1
+        while k >= 0:
+            places[k] = places[k] + 1
+            if places[k] < sizes[k]:
+                break
+            places[k] = 0
+            k -= 1
+        if k < 0:
+            return
+
+
+@native
+def contiguous_copy(context: Context, tensor: Tensor) -> Tensor | None:
+    copy = empty(context, tensor.dtype, tensor.rank, sizes_of(tensor))
+    if copy is not None:
+        copy_elements(copy, tensor)
+    return copy
+
+
+@native
+def contiguous(context: Context, tensor: Tensor) -> Tensor | None:
+    """Return the tensor, or a contiguous copy if it is not contiguous."""
+    if is_contiguous(tensor):
+        retain(tensor)
+        return tensor
+    return contiguous_copy(context, tensor)
+
+
+@native
+def clone(context: Context, tensor: Tensor) -> Tensor | None:
+    """Return a copy with the same strides where the tensor has no gaps or overlaps, else a contiguous one."""
+    if is_dense(tensor):
+        copy = empty_strided(context, tensor.dtype, tensor.rank, sizes_of(tensor), strides_of(tensor))
+        if copy is not None:
+            copy_elements(copy, tensor)
+        return copy
+    return contiguous_copy(context, tensor)
+
+
+@native
+def is_dense(tensor: Tensor) -> bool:
+    """Return whether the elements fill memory without gaps and without overlaps, in any order of dimensions."""
+    seen = 0
+    step = 1
+    for _i in range(tensor.rank):
+        found = -1
+        for j in range(tensor.rank):
+            size = sizes_of(tensor)[j]
+            if size == 0:
+                return True
+            if size > 1 and strides_of(tensor)[j] == step and (seen & (1 << j)) == 0:
+                found = j
+        if found < 0:
+            break
+        seen = seen | (1 << found)
+        step = step * sizes_of(tensor)[found]
+    return step == numel(tensor)
+
+
+@native
+def int_at(dtype: int, place: Address) -> int:
+    """Read an element of an integral dtype or a bool."""
+    if dtype == INT64:
+        return cast("Array[int]", place)[0]
+    if dtype == INT32:
+        return cast("Array[Int32]", place)[0]
+    if dtype == INT16:
+        return cast("Array[Int16]", place)[0]
+    if dtype == INT8:
+        return cast("Array[Int8]", place)[0]
+    return cast("Array[Byte]", place)[0]
+
+
+@native
+def float_at(dtype: int, place: Address) -> float:
+    """Read an element of a floating dtype as a double."""
+    if dtype == DOUBLE:
+        return cast("Array[float]", place)[0]
+    if dtype == FLOAT:
+        return cast("Array[Float32]", place)[0]
+    bits = cast("Array[Int16]", place)[0] & 65535
+    if dtype == BFLOAT16:
+        word = cast("Array[int]", stack(8))
+        word[0] = bits << 16
+        return cast("Array[Float32]", word)[0]
+    return half_value(bits)
+
+
+@native
+def half_value(bits: int) -> float:
+    """Return the number that the bits of an IEEE half float stand for."""
+    sign = (bits >> 15) & 1
+    exponent = (bits >> 10) & 31
+    fraction = bits & 1023
+    magnitude = float(fraction) * 5.960464477539063e-08
+    if exponent == 31:
+        magnitude = float_of(9218868437227405312 | (fraction << 42))
+    elif exponent > 0:
+        magnitude = float_of(((exponent + 1008) << 52) | (fraction << 42))
+    return -magnitude if sign == 1 else magnitude
+
+
+@native
+def is_floating(dtype: int) -> bool:
+    return dtype == FLOAT or dtype == DOUBLE or dtype == HALF or dtype == BFLOAT16
+
+
+@native
+def check_single(context: Context, tensor: Tensor) -> bool:
+    """Return whether a tensor has one element; note an error if not."""
+    count = numel(tensor)
+    if count != 1:
+        fail_number(
+            context,
+            ErrorCode.RUNTIME_ERROR,
+            c("a Tensor with %lld elements cannot be converted to Scalar"),
+            count,
+        )
+    return count == 1
+
+
+@native
+def item_as_int(tensor: Tensor) -> int:
+    """Return the only element as an int; a float is cut off."""
+    if is_floating(tensor.dtype):
+        return int(float_at(tensor.dtype, tensor.data))
+    return int_at(tensor.dtype, tensor.data)
+
+
+@native
+def item_as_float(tensor: Tensor) -> float:
+    if is_floating(tensor.dtype):
+        return float_at(tensor.dtype, tensor.data)
+    return float(int_at(tensor.dtype, tensor.data))
+
+
+@native
+def item_as_bool(tensor: Tensor) -> bool:
+    if is_floating(tensor.dtype):
+        return float_at(tensor.dtype, tensor.data) != 0.0
+    return int_at(tensor.dtype, tensor.data) != 0
+
+
+@native
+def tensor_of_int(context: Context, number: int) -> Tensor | None:
+    tensor = empty(context, INT64, 0, NULL)
+    if tensor is not None:
+        cast("Array[int]", tensor.data)[0] = number
+    return tensor
+
+
+@native
+def tensor_of_float(context: Context, number: float, dtype: int) -> Tensor | None:
+    """Return a tensor of one element of float32 or float64."""
+    tensor = empty(context, dtype, 0, NULL)
+    if tensor is not None:
+        if dtype == DOUBLE:
+            cast("Array[float]", tensor.data)[0] = number
+        else:
+            cast("Array[Float32]", tensor.data)[0] = number
+    return tensor
+
+
+@native
+def tensor_of_bool(context: Context, flag: bool) -> Tensor | None:
+    tensor = empty(context, BOOL, 0, NULL)
+    if tensor is not None:
+        cast("Array[Byte]", tensor.data)[0] = int(flag)
+    return tensor
+
+
+@native
+def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int) -> Tensor | None:
+    """Fill a new contiguous tensor with an int, or with a float whose bits are ``word``."""
+    if tensor is None:
+        return None
+    count = numel(tensor)
+    kind = tensor.dtype
+    if not is_floating(kind):
+        number = int(float_of(word)) if is_float else word
+        if kind == BOOL:
+            number = int(float_of(word) != 0.0) if is_float else int(word != 0)
+        bytes = element_bytes(kind)
+        for i in range(count):
+            if bytes == 8:
+                cast("Array[int]", tensor.data)[i] = number
+            elif bytes == 4:
+                cast("Array[Int32]", tensor.data)[i] = number
+            elif bytes == 2:
+                cast("Array[Int16]", tensor.data)[i] = number
+            else:
+                cast("Array[Byte]", tensor.data)[i] = number
+        return tensor
+    value = float_of(word) if is_float else float(word)
+    for j in range(count):
+        if kind == DOUBLE:
+            cast("Array[float]", tensor.data)[j] = value
+        elif kind == FLOAT:
+            cast("Array[Float32]", tensor.data)[j] = value
+        elif value == 0.0:
+            cast("Array[Int16]", tensor.data)[j] = 0
+        else:
+            fail(context, ErrorCode.NOT_BUILT, c("half floats can only be filled with zero"))
+            release(tensor)
+            return None
+    return tensor
+
+
+@native
+def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor | None:
+    """``arange`` of ints."""
+    if step == 0:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("step must be nonzero"))
+        return None
+    count = (end - start + step - 1) // step if step > 0 else (start - end - step - 1) // (-step)
+    if count < 0:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("upper bound and lower bound inconsistent with step sign"))
+        return None
+    sizes = cast("Array[int]", stack(8))
+    sizes[0] = count
+    tensor = empty(context, INT64, 1, sizes)
+    if tensor is not None:
+        for i in range(count):
+            cast("Array[int]", tensor.data)[i] = start + i * step
+    return tensor
+
+
+@native
+def list_of_sizes(tensor: Tensor) -> List:
+    return list_of_words(c("i"), sizes_of(tensor), tensor.rank)
+
+
+@native
+def list_of_strides(tensor: Tensor) -> List:
+    return list_of_words(c("i"), strides_of(tensor), tensor.rank)
+
+
+@native
+def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor | None:
+    """``cat`` or ``stack`` of tensors of one dtype."""
+    if parts.length == 0:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("expected a non-empty list of Tensors"))
+        return None
+    first = tensor_in(parts, 0)
+    rank = first.rank + int(stacks)
+    at = dim + rank if dim < 0 else dim
+    if at < 0 or at >= rank:
+        fail_number(context, ErrorCode.INDEX_ERROR, c("Dimension out of range (got %lld)"), dim)
+        return None
+    sizes = cast("Array[int]", stack(8 * 64))
+    total = 0
+    for i in range(parts.length):
+        each = tensor_in(parts, i)
+        if each.dtype != first.dtype or each.rank != first.rank:
+            fail(context, ErrorCode.NOT_BUILT, c("tensors that are joined have to be of one dtype and one rank"))
+            return None
+        k = 0
+        for j in range(rank):
+            if j == at:
+                total += 1 if stacks else sizes_of(each)[k]
+                k += int(not stacks)
+            else:
+                if sizes_of(each)[k] != sizes_of(first)[k]:
+                    fail(context, ErrorCode.RUNTIME_ERROR, c("tensors that are joined have to be of the same sizes"))
+                    return None
+                sizes[j] = sizes_of(first)[k]
+                k += 1
+    sizes[at] = total
+    result = empty(context, first.dtype, rank, sizes)
+    if result is None:
+        return None
+    place = 0
+    bytes = element_bytes(result.dtype)
+    strides = cast("Array[int]", stack(8 * 64))
+    for i in range(parts.length):
+        each = tensor_in(parts, i)
+        k = 0
+        for j in range(rank):
+            if not (stacks and j == at):
+                strides[k] = strides_of(result)[j]
+                k += 1
+        to = offset(result.data, place * strides_of(result)[at] * bytes)
+        if numel(each) > 0:
+            copy_strided(to, strides, each.data, strides_of(each), sizes_of(each), each.rank, bytes)
+        place += 1 if stacks else sizes_of(each)[at]
+    return result
+
+
+@native
+def tensor_in(items: List, index: int) -> Tensor:
+    return view(Tensor, items.items[index])

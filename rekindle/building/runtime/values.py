@@ -1,0 +1,220 @@
+"""Compare, hash and print values by their descriptors."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rekindle.building.lowlevel import Array, Byte, float_of, native, c
+from rekindle.building.runtime.descriptors import (
+    ANY,
+    BOOL,
+    CLOSE,
+    FLOAT,
+    INT,
+    NONE,
+    OPTIONAL,
+    TEXT,
+    advance,
+    after,
+    descriptor_of_kind,
+    is_plain,
+)
+from rekindle.building.runtime.lists import append, list_of
+from rekindle.building.runtime.memory import fields_of_record, release
+from rekindle.building.runtime.objects import Box, Dict, Kind, List, Object, Record, Text, object_of, word_of
+from rekindle.building.runtime.texts import (
+    data_of,
+    has_byte,
+    text_concat,
+    text_equal,
+    text_join,
+    text_of,
+    text_of_bool,
+    text_of_float,
+    text_of_int,
+)
+
+
+@native
+def words_equal(descriptor: Array[Byte], a: int, b: int) -> bool:
+    """Compare two values of a type as Python's ``==`` does."""
+    if descriptor[0] == FLOAT:
+        return float_of(a) == float_of(b)
+    if is_plain(descriptor):
+        return a == b
+    if descriptor[0] == NONE:
+        return True
+    return objects_equal(object_of(a), object_of(b))
+
+
+@native
+def objects_equal(a: Object | None, b: Object | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    if a.kind != b.kind:
+        return False
+    if a.kind <= Kind.BOOL:
+        return words_equal(descriptor_of_kind(a.kind), cast("Box", a).word, cast("Box", b).word)
+    if a.kind == Kind.TEXT:
+        return text_equal(cast("Text", a), cast("Text", b))
+    if a.kind == Kind.LIST:
+        return lists_equal(cast("List", a), cast("List", b))
+    if a.kind == Kind.RECORD:
+        return records_equal(cast("Record", a), cast("Record", b))
+    return a is b
+
+
+@native
+def lists_equal(a: List, b: List) -> bool:
+    if a.length != b.length:
+        return False
+    for i in range(a.length):
+        if not words_equal(a.element, a.items[i], b.items[i]):
+            return False
+    return True
+
+
+@native
+def records_equal(a: Record, b: Record) -> bool:
+    descriptor = advance(a.fields, 1)
+    i = 0
+    while descriptor[0] != CLOSE:
+        if not words_equal(descriptor, fields_of_record(a)[i], fields_of_record(b)[i]):
+            return False
+        descriptor = after(descriptor)
+        i += 1
+    return True
+
+
+@native
+def list_contains(items: List, word: int) -> bool:
+    for i in range(items.length):
+        if words_equal(items.element, items.items[i], word):
+            return True
+    return False
+
+
+@native
+def list_index(items: List, word: int) -> int:
+    """Return the first place of a value; -1 if there is none."""
+    for i in range(items.length):
+        if words_equal(items.element, items.items[i], word):
+            return i
+    return -1
+
+
+@native
+def list_count(items: List, word: int) -> int:
+    found = 0
+    for i in range(items.length):
+        found += int(words_equal(items.element, items.items[i], word))
+    return found
+
+
+# -------------------------------------------------------------------------------------------------------------- texts
+
+
+@native
+def joined(a: Text, b: Text) -> Text:
+    """Concatenate two strings, and release them."""
+    result = text_concat(a, b)
+    release(a)
+    release(b)
+    return result
+
+
+@native
+def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
+    """Return what Python's ``str`` returns, or ``repr`` where it is ``quoted``."""
+    first = descriptor[0]
+    if first == INT:
+        return text_of_int(word)
+    if first == FLOAT:
+        return text_of_float(float_of(word))
+    if first == BOOL:
+        return text_of_bool(word != 0)
+    each = object_of(word)
+    if each is None:
+        return text_of(c("None"), 4)
+    if each.kind <= Kind.BOOL:
+        return text_of_word(descriptor_of_kind(each.kind), cast("Box", each).word, quoted)
+    if each.kind == Kind.TEXT:
+        return (
+            quoted_text(cast("Text", each))
+            if quoted
+            else text_of(data_of(cast("Text", each)), cast("Text", each).bytes)
+        )
+    if each.kind == Kind.LIST:
+        return text_of_list(cast("List", each))
+    if each.kind == Kind.DICT:
+        return text_of_dict(cast("Dict", each))
+    if each.kind == Kind.RECORD:
+        return text_of_record(cast("Record", each))
+    return text_of(c("<tensor>"), 8)
+
+
+@native
+def quoted_text(text: Text) -> Text:
+    """Return a string in quotes, with the escapes that Python writes for ASCII."""
+    quote = text_of(c('"'), 1) if has_byte(text, ord("'")) and not has_byte(text, ord('"')) else text_of(c("'"), 1)
+    mark = data_of(quote)[0]
+    data = data_of(text)
+    pieces = list_of(c("s"), text.bytes)
+    for i in range(text.bytes):
+        byte = data[i]
+        if byte == ord("\\") or byte == mark:
+            append(pieces, word_of(text_of(c("\\"), 1)))
+        if byte == 10:
+            append(pieces, word_of(text_of(c("\\n"), 2)))
+        elif byte == 9:
+            append(pieces, word_of(text_of(c("\\t"), 2)))
+        elif byte == 13:
+            append(pieces, word_of(text_of(c("\\r"), 2)))
+        else:
+            append(pieces, word_of(text_of(advance(data, i), 1)))
+    empty = text_of(c(""), 0)
+    body = text_join(empty, pieces)
+    release(pieces)
+    release(empty)
+    opened = text_concat(quote, body)
+    release(body)
+    return joined(opened, quote)
+
+
+@native
+def text_of_list(items: List) -> Text:
+    result = text_of(c("["), 1)
+    for i in range(items.length):
+        if i > 0:
+            result = joined(result, text_of(c(", "), 2))
+        result = joined(result, text_of_word(items.element, items.items[i], True))
+    return joined(result, text_of(c("]"), 1))
+
+
+@native
+def text_of_dict(each: Dict) -> Text:
+    result = text_of(c("{"), 1)
+    seen = 0
+    for i in range(each.used):
+        if each.entries[3 * i] != 0:
+            if seen > 0:
+                result = joined(result, text_of(c(", "), 2))
+            result = joined(result, text_of_word(each.key, each.entries[3 * i + 1], True))
+            result = joined(result, text_of(c(": "), 2))
+            result = joined(result, text_of_word(each.value, each.entries[3 * i + 2], True))
+            seen += 1
+    return joined(result, text_of(c("}"), 1))
+
+
+@native
+def text_of_record(each: Record) -> Text:
+    result = text_of(c("("), 1)
+    descriptor = advance(each.fields, 1)
+    i = 0
+    while descriptor[0] != CLOSE:
+        if i > 0:
+            result = joined(result, text_of(c(", "), 2))
+        result = joined(result, text_of_word(descriptor, fields_of_record(each)[i], True))
+        descriptor = after(descriptor)
+        i += 1
+    return joined(result, text_of(c(",)"), 2) if i == 1 else text_of(c(")"), 1))
