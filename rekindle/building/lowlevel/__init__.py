@@ -36,6 +36,7 @@ from rekindle.building.lowlevel.types import (
     exchange as exchange,
     extern as extern,
     float_of as float_of,
+    invoke as invoke,
     native as native,
     offset as offset,
     size_of as size_of,

@@ -19,6 +19,7 @@ import struct
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 from rekindle.building.lowlevel import types
@@ -99,6 +100,13 @@ def _signature(function: Callable[..., Any]) -> _Signature:
     )
 
 
+@cache
+def parameter_types(function: Callable[..., Any]) -> tuple[tuple[str, ...], str]:
+    """Return the LLVM types of the parameters and of the result of a function."""
+    signature = _signature(function)
+    return tuple(map(register_type, signature.parameters)), register_type(signature.result)
+
+
 @dataclass(slots=True)
 class LowLevelModule:
     """Functions that are being translated, with the constants and declarations that they need."""
@@ -116,6 +124,13 @@ class LowLevelModule:
         self.definitions[name] = ""
         compiler = _FunctionCompiler(self, function)
         self.definitions[name] = compiler.text()
+
+    def add_extern(self, function: Callable[..., Any]) -> None:
+        """Declare a C function."""
+        signature = _signature(function)
+        listed = ", ".join([*map(parameter_type, signature.parameters), *(["..."] if signature.is_variadic else [])])
+        result = parameter_type(signature.result)
+        self.declarations[function.__name__] = f"declare {result} @{function.__name__}({listed}) nonlazybind"
 
     def constant(self, text: str) -> str:
         """Return the name of a constant string."""
@@ -535,7 +550,7 @@ class _FunctionCompiler:
         if hasattr(function, "__extern__"):
             kinds = [parameter_type(each) for each in signature.parameters]
             listed = ", ".join([*kinds, *(["..."] if signature.is_variadic else [])])
-            self.module.declarations[name] = f"declare {result_type} @{name}({listed}) nonlazybind"
+            self.module.add_extern(function)
             callee = f"{result_type} ({listed})" if signature.is_variadic else result_type
         else:
             self.module.add(function)
@@ -596,10 +611,26 @@ class _FunctionCompiler:
         (given,) = map(self.expression, node.args)
         return Operand(self.value(f"sitofp i64 {given.text} to double"), float)
 
+    def _built_in_invoke(self, node: ast.Call) -> Operand:
+        function, *given = map(self.expression, node.args)
+        text = ", ".join(f"ptr {each.text}" for each in given)
+        return Operand(self.value(f"sext i32 {self.value(f'call i32 {function.text}({text})')} to i64"), int)
+
     def _built_in_exchange(self, node: ast.Call) -> Operand:
         array, index, value = map(self.expression, node.args)
         place = self.value(f"getelementptr i64, ptr {array.text}, i64 {index.text}")
         return Operand(self.value(f"atomicrmw xchg ptr {place}, i64 {value.text} acq_rel"), int)
+
+    def _built_in_min(self, node: ast.Call) -> Operand:
+        return self._extremum("smin", node)
+
+    def _built_in_max(self, node: ast.Call) -> Operand:
+        return self._extremum("smax", node)
+
+    def _extremum(self, intrinsic: str, node: ast.Call) -> Operand:
+        a, b = map(self.expression, node.args)
+        self.module.declarations[intrinsic] = f"declare i64 @llvm.{intrinsic}.i64(i64, i64)"
+        return Operand(self.value(f"call i64 @llvm.{intrinsic}.i64(i64 {a.text}, i64 {b.text})"), int)
 
     def _built_in_c(self, node: ast.Call) -> Operand:
         return Operand(self.module.constant(ast.literal_eval(node.args[0])), Array[Byte])

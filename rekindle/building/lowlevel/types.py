@@ -114,3 +114,8 @@ def c(text: str) -> Array[Byte]:
 def exchange(array: Array[int], index: int, value: int) -> int:
     """Write an element atomically, and return what it was."""
     not_python()
+
+
+def invoke(function: Address, first: Address, second: Address, third: Address) -> int:
+    """Call a function of three addresses that returns 32 bits."""
+    not_python()

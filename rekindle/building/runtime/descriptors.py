@@ -9,6 +9,7 @@
 ``(X…)``    a tuple, or an instance of a class with these fields
 ``?X``      an ``X`` or None; a number is boxed
 ``a``       anything; a number is boxed
+``o``       an instance of a class
 ==========  ==============================================================
 """
 
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, native, offset, c
+from rekindle.building.lowlevel import Array, Byte, c, native, offset
 from rekindle.building.runtime.objects import Kind
 
 INT = ord("i")

@@ -114,19 +114,11 @@ def close_instance(instance: Instance | None) -> None:
 
 @native
 def checksum(words: Array[int], count: int) -> int:
-    """Return a checksum of 64-bit words: four sums side by side, so that it is as fast as memory."""
-    a = 1
-    b = 2
-    third = 3
-    fourth = 4
-    i = 0
-    while i + 4 <= count:
-        a = (a ^ words[i]) * 1099511628211
-        b = (b ^ words[i + 1]) * 1099511628211
-        third = (third ^ words[i + 2]) * 1099511628211
-        fourth = (fourth ^ words[i + 3]) * 1099511628211
-        i += 4
-    return a ^ (b << 1) ^ (third << 2) ^ (fourth << 3)
+    """Return a checksum of 64-bit words that knows their order: their sum, each multiplied with an odd number."""
+    found = 0
+    for i in range(count):
+        found += words[i] * (2 * i + 1)
+    return found
 
 
 @native

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, native, offset, c
+from rekindle.building.lowlevel import Array, Byte, c, native, offset
 from rekindle.building.runtime.c_library import memcpy, memmove, realloc
 from rekindle.building.runtime.descriptors import is_plain
 from rekindle.building.runtime.memory import release
@@ -147,7 +147,7 @@ def list_concat(a: List, b: List) -> List:
 
 @native
 def list_repeat(items: List, times: int) -> List:
-    count = times if times > 0 else 0
+    count = max(0, times)
     result = list_of(items.element, items.length * count)
     for _i in range(count):
         list_extend(result, items)
@@ -188,7 +188,7 @@ def bound(index: int, length: int, step: int) -> int:
     most = length if step > 0 else length - 1
     if at < least:
         return least
-    return most if at > most else at
+    return min(at, most)
 
 
 @native

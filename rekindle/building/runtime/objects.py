@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final, cast
 
-from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, native, view, c
+from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, native, view
 from rekindle.building.runtime.c_library import abort, calloc, malloc, snprintf
 
 

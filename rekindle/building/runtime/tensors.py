@@ -23,9 +23,10 @@ from rekindle.building.lowlevel import (
     view,
 )
 from rekindle.building.runtime.c_library import aligned_alloc, memcpy, memset
-from rekindle.building.runtime.lists import append, list_of, list_of_words
+from rekindle.building.runtime.lists import list_of_words
 from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
+    Box,
     Context,
     ErrorCode,
     Kind,
@@ -35,8 +36,8 @@ from rekindle.building.runtime.objects import (
     allocate,
     fail,
     fail_number,
+    new_box,
     retain,
-    word_of,
 )
 
 UINT8, INT8, INT16, INT32, INT64, HALF, FLOAT, DOUBLE = 0, 1, 2, 3, 4, 5, 6, 7
@@ -524,3 +525,17 @@ def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor 
 @native
 def tensor_in(items: List, index: int) -> Tensor:
     return view(Tensor, items.items[index])
+
+
+@native
+def empty_of_list(context: Context, dtype: int, sizes: List) -> Tensor | None:
+    return empty(context, dtype, sizes.length, sizes.items)
+
+
+@native
+def boxed_item(tensor: Tensor) -> Box:
+    """Return the only element as a boxed number."""
+    if is_floating(tensor.dtype):
+        return new_box(Kind.FLOAT, bits_of(float_at(tensor.dtype, tensor.data)))
+    kind = Kind.BOOL if tensor.dtype == BOOL else Kind.INT
+    return new_box(kind, int_at(tensor.dtype, tensor.data))

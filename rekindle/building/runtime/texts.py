@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import NULL, Array, Byte, native, offset, size_of, stack, c
+from rekindle.building.lowlevel import NULL, Array, Byte, bits_of, c, native, offset, size_of, stack
 from rekindle.building.runtime.c_library import memcmp, memcpy, snprintf, strlen, strtod
 from rekindle.building.runtime.lists import append, list_of
 from rekindle.building.runtime.memory import release
@@ -64,7 +64,7 @@ def text_concat(a: Text, b: Text) -> Text:
 
 @native
 def text_repeat(a: Text, count: int) -> Text:
-    times = count if count > 0 else 0
+    times = max(0, count)
     text = new_text(a.bytes * times, a.characters * times)
     for i in range(times):
         memcpy(offset(data_of(text), i * a.bytes), data_of(a), a.bytes)
@@ -79,7 +79,7 @@ def text_equal(a: Text, b: Text) -> bool:
 @native
 def text_compare(a: Text, b: Text) -> int:
     """Return a number below, at or above 0. The order of UTF-8 is that of its characters."""
-    least = a.bytes if a.bytes < b.bytes else b.bytes
+    least = min(b.bytes, a.bytes)
     found = memcmp(data_of(a), data_of(b), least)
     return found if found != 0 else a.bytes - b.bytes
 
@@ -126,7 +126,7 @@ def clamped(index: int, length: int) -> int:
     at = index + length if index < 0 else index
     if at < 0:
         return 0
-    return length if at > length else at
+    return min(at, length)
 
 
 @native
@@ -241,7 +241,7 @@ def text_replace(text: Text, old: Text, new: Text) -> Text | None:
 @native
 def is_space(byte: int) -> bool:
     """Whether Python's ``isspace`` holds for a character of ASCII."""
-    return byte == 32 or (9 <= byte and byte <= 13) or (28 <= byte and byte <= 31)
+    return byte == 32 or (byte >= 9 and byte <= 13) or (byte >= 28 and byte <= 31)
 
 
 @native
@@ -395,8 +395,8 @@ def text_of_float(number: float) -> Text:
         digits += 1
         length = snprintf(buffer, 40, c("%.*e"), digits, number)
     exponent = exponent_in(buffer, length)
-    if -4 <= exponent and exponent < 16:
-        places = digits - exponent if digits - exponent > 1 else 1
+    if exponent >= -4 and exponent < 16:
+        places = max(1, digits - exponent)
         length = snprintf(buffer, 40, c("%.*f"), places, number)
     return text_of(buffer, length)
 
@@ -412,3 +412,92 @@ def exponent_in(text: Array[Byte], length: int) -> int:
         unit = unit * 10
         at -= 1
     return -found if text[at] == ord("-") else found
+
+
+@native
+def text_with_case(text: Text, upper: bool) -> Text:
+    """``upper`` or ``lower`` of a text of ASCII."""
+    result = part(text, 0, text.bytes)
+    data = data_of(result)
+    for i in range(text.bytes):
+        if upper and ord("a") <= data[i] and data[i] <= ord("z"):
+            data[i] = data[i] - 32
+        elif not upper and ord("A") <= data[i] and data[i] <= ord("Z"):
+            data[i] = data[i] + 32
+    return result
+
+
+@native
+def text_is_of(text: Text, wanted: int) -> bool:
+    """Test the characters of a text of ASCII: 1 ``isdigit``, 2 ``isalpha``, 3 ``isalnum``, 4 ``isupper``, 5 ``islower``,
+    6 ``isspace``."""
+    data = data_of(text)
+    cased = False
+    for i in range(text.bytes):
+        byte = data[i]
+        digit = ord("0") <= byte and byte <= ord("9")
+        upper = ord("A") <= byte and byte <= ord("Z")
+        lower = ord("a") <= byte and byte <= ord("z")
+        if wanted == 1 and not digit:
+            return False
+        if wanted == 2 and not (upper or lower):
+            return False
+        if wanted == 3 and not (upper or lower or digit):
+            return False
+        if (wanted == 4 and lower) or (wanted == 5 and upper):
+            return False
+        if wanted == 6 and not is_space(byte):
+            return False
+        cased = cased or upper or lower
+    return cased if wanted == 4 or wanted == 5 else text.bytes > 0
+
+
+@native
+def parse_int(context: Context, text: Text, out: Array[int]) -> bool:
+    """Write the int that a text in decimal is; return whether it is one of 64 bits."""
+    data = data_of(text)
+    at = 0
+    last = text.bytes
+    while at < last and is_space(data[at]):
+        at += 1
+    while last > at and is_space(data[last - 1]):
+        last -= 1
+    negative = at < last and data[at] == ord("-")
+    if negative or (at < last and data[at] == ord("+")):
+        at += 1
+    found = 0
+    good = at < last
+    while at < last and good:
+        digit = data[at] - ord("0")
+        good = digit >= 0 and digit <= 9 and found <= 922337203685477579
+        found = found * 10 + digit
+        at += 1
+    if not good:
+        fail(context, ErrorCode.VALUE_ERROR, c("invalid literal for int() with base 10"))
+        return False
+    out[0] = -found if negative else found
+    return True
+
+
+@native
+def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
+    """Write the bits of the float that a text is; return whether it is one."""
+    first = 0
+    last = text.bytes
+    data = data_of(text)
+    while first < last and is_space(data[first]):
+        first += 1
+    while last > first and is_space(data[last - 1]):
+        last -= 1
+    good = last > first
+    for i in range(first, last):
+        byte = data[i]
+        # strtod reads hexadecimal floats, and Python does not.
+        good = good and byte != ord("x") and byte != ord("X") and byte != ord("(") and byte != ord("_")
+    end = cast("Array[int]", stack(8))
+    number = strtod(cast("Array[Byte]", offset(data, first)), end)
+    if not good or end[0] != bits_of(offset(data, last)):
+        fail(context, ErrorCode.VALUE_ERROR, c("could not convert string to float"))
+        return False
+    out[0] = bits_of(number)
+    return True

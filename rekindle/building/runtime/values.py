@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, float_of, native, c
+from rekindle.building.lowlevel import Array, Byte, c, float_of, native
 from rekindle.building.runtime.descriptors import (
-    ANY,
     BOOL,
     CLOSE,
     FLOAT,
     INT,
     NONE,
-    OPTIONAL,
-    TEXT,
     advance,
     after,
     descriptor_of_kind,

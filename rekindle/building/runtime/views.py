@@ -6,7 +6,8 @@ from typing import cast
 
 from rekindle.building.lowlevel import Array, c, native, offset, stack
 from rekindle.building.runtime.c_library import memcpy
-from rekindle.building.runtime.lists import append, list_of
+from rekindle.building.runtime.lists import append, list_get, list_of
+from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import Context, ErrorCode, List, Tensor, fail, fail_number, word_of
 from rekindle.building.runtime.tensors import (
     another_view,
@@ -17,7 +18,6 @@ from rekindle.building.runtime.tensors import (
     sizes_of,
     strides_of,
 )
-from rekindle.building.runtime.memory import release
 
 
 @native
@@ -103,7 +103,7 @@ def within(index: int, size: int) -> int:
     at = index + size if index < 0 else index
     if at < 0:
         return 0
-    return size if at > size else at
+    return min(at, size)
 
 
 @native
@@ -372,7 +372,7 @@ def split(context: Context, tensor: Tensor, size: int, dim: int) -> List | None:
     parts = list_of(c("t"), 4)
     start = 0
     while start < total or start == 0:
-        end = start + size if start + size < total else total
+        end = min(total, start + size)
         part = slice_view(context, tensor, at, start, end, 1)
         if part is None:
             release(parts)
@@ -398,3 +398,19 @@ def chunk(context: Context, tensor: Tensor, chunks: int, dim: int) -> List | Non
         fail(context, ErrorCode.NOT_BUILT, c("a dimension of size 0 cannot be cut into chunks here"))
         return None
     return split(context, tensor, (size + chunks - 1) // chunks, dim)
+
+
+@native
+def parts_of_chunk(context: Context, tensor: Tensor, chunks: int, dim: int, out: Array[int], count: int) -> bool:
+    """Write the parts of a tensor to ``out``; note an error if there are not ``count`` of them."""
+    parts = chunk(context, tensor, chunks, dim)
+    if parts is None:
+        return False
+    if parts.length != count:
+        fail_number(context, ErrorCode.RUNTIME_ERROR, c("expected another number of chunks than %lld"), parts.length)
+        release(parts)
+        return False
+    for i in range(count):
+        out[i] = list_get(parts, i)
+    release(parts)
+    return True

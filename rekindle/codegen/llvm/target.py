@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
@@ -32,6 +32,12 @@ class Target:
 
     cpu: str
     features: str
+    has_libraries: bool = True
+    """Whether code may call the functions of PyTorch's libraries, SLEEF's among them."""
+
+    def without_libraries(self) -> Target:
+        """Return the same processor, for code that calls none of them."""
+        return replace(self, has_libraries=False)
 
     def has(self, feature: str) -> bool:
         """Whether it has the feature that LLVM calls so: ``fma``, ``avx512f``, ``neon`` …"""

@@ -101,7 +101,7 @@ def _define(symbol: str, element: str, lanes: int, arguments: int, body: Iterabl
 
 def _sleef_width(name: str, element: str, target: Target) -> tuple[int, str] | None:
     """How many elements SLEEF's widest function for ``target`` takes, and its symbol."""
-    if name not in ACCURACY:
+    if name not in ACCURACY or not target.has_libraries:
         return None
     letter, size = ("f", 32) if element == "float" else ("d", 64)
     builds = []

@@ -1,0 +1,109 @@
+"""Write the C header of a library."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rekindle.building.runtime.objects import ErrorCode
+
+_TEXT = """\
+/* {name}: built by rekindle. Include this header in C or C++, and link with lib{name}.so.
+
+   A function returns {NAME}_OK or an error code; {name}_error says more. An instance may be used by one thread at a
+   time; instances are independent of each other. Tensors among the arguments are borrowed for the time of the call.
+   Results belong to the caller: {name}_free frees what a value holds. */
+
+#ifndef {NAME}_H
+#define {NAME}_H
+
+#include <stdint.h>
+
+#ifndef DLPACK_DLPACK_H_
+/* What the library uses of DLPack (https://github.com/dmlc/dlpack). Include dlpack.h first to have all of it. */
+typedef struct {{ int32_t device_type; int32_t device_id; }} DLDevice; /* 1: the CPU */
+typedef struct {{ uint8_t code; uint8_t bits; uint16_t lanes; }} DLDataType; /* codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+typedef struct {{
+  void *data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t *shape;
+  int64_t *strides; /* in elements; NULL: contiguous */
+  uint64_t byte_offset;
+}} DLTensor;
+#endif
+
+#ifdef __cplusplus
+extern "C" {{
+#endif
+
+typedef struct {name}_instance {name}_instance;
+
+typedef enum {{
+{codes}
+}} {name}_code;
+
+typedef enum {{
+  {NAME}_NONE, {NAME}_INT, {NAME}_FLOAT, {NAME}_BOOL, {NAME}_STRING, {NAME}_TENSOR, {NAME}_LIST, {NAME}_TUPLE, {NAME}_DICT
+}} {name}_kind;
+
+typedef struct {name}_value {{
+  int64_t kind; /* a {name}_kind */
+  union {{
+    int64_t i; /* an int, a bool */
+    double f;
+    const char *s; /* UTF-8 */
+    DLTensor *t;
+    struct {name}_value *items; /* of a dict: a key, its value, the next key, ... */
+  }};
+  int64_t count; /* the bytes of a string, the items of a list or a tuple, the pairs of a dict */
+}} {name}_value;
+
+/* Open an instance; `weights` is the path of {name}.weights. *instance is set even if the code is not {NAME}_OK, so that
+   {name}_error can be asked; it is NULL only if there is no memory. */
+int32_t {name}_open(const char *weights, {name}_instance **instance);
+void {name}_close({name}_instance *instance);
+/* What the last error of an instance was, with its place in the program. */
+const char *{name}_error(const {name}_instance *instance);
+void {name}_free({name}_value *value);
+
+{methods}
+
+static inline {name}_value {name}_int(int64_t i) {{ {name}_value v = {{{NAME}_INT, {{0}}, 1}}; v.i = i; return v; }}
+static inline {name}_value {name}_float(double f) {{ {name}_value v = {{{NAME}_FLOAT, {{0}}, 1}}; v.f = f; return v; }}
+static inline {name}_value {name}_bool(int b) {{ {name}_value v = {{{NAME}_BOOL, {{0}}, 1}}; v.i = b != 0; return v; }}
+static inline {name}_value {name}_tensor(DLTensor *t) {{ {name}_value v = {{{NAME}_TENSOR, {{0}}, 1}}; v.t = t; return v; }}
+static inline {name}_value {name}_string(const char *s, int64_t bytes) {{
+  {name}_value v = {{{NAME}_STRING, {{0}}, 0}}; v.s = s; v.count = bytes; return v;
+}}
+static inline {name}_value {name}_list({name}_value *items, int64_t count) {{
+  {name}_value v = {{{NAME}_LIST, {{0}}, 0}}; v.items = items; v.count = count; return v;
+}}
+static inline {name}_value {name}_none(void) {{ {name}_value v = {{{NAME}_NONE, {{0}}, 0}}; return v; }}
+
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+class Method(NamedTuple):
+    """A method of a library: its name, and its signature in Python."""
+
+    name: str
+    signature: str
+
+
+def header_text(name: str, methods: Sequence[Method]) -> str:
+    """Return the header of the library ``name``."""
+    upper = name.upper()
+    codes = ",\n".join(f"  {upper}_{'OK' if each == 0 else each.name} = {int(each)}" for each in ErrorCode)
+    declared = "\n\n".join(
+        f"/* {method.signature} */\n"
+        f"int32_t {name}_{method.name}({name}_instance *instance, const {name}_value *arguments, int64_t count,\n"
+        f"    {name}_value *result);"
+        for method in methods
+    )
+    return _TEXT.format(name=name, NAME=upper, codes=codes, methods=declared)

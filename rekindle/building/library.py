@@ -1,0 +1,346 @@
+"""Build native libraries: shared libraries with a C header, which run programs without Python."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+
+import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
+from rekindle.building.header import Method, header_text
+from rekindle.building.lowering.emitters import EMITTERS, qualified_name
+from rekindle.building.lowering.initial_values import write_initializer
+from rekindle.building.lowering.parts import LibraryParts, ModuleValue
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of
+from rekindle.building.lowering.tensors import checks_of
+from rekindle.building.lowering.torch_calls import call_torch
+from rekindle.building.lowering.writer import Emitter, ProgramWriter
+from rekindle.building.preparation import prepare
+from rekindle.building.runtime import aten, entry, instances
+from rekindle.building.runtime.c_values import free_c_value
+from rekindle.building.shared_library import SERIAL_THREADS, shared_library
+from rekindle.building.weights import Weights
+from rekindle.codegen.llvm.target import Target, host_target, named_target
+from rekindle.codegen.native.arithmetic import DECLARATIONS
+from rekindle.errors import RekindleError
+from rekindle.ir.graph import Graph, Node
+from rekindle.ir.graph_function import GraphFunction
+from rekindle.program.function import Function, Method as BoundMethod
+from rekindle.program.modules.module import ScriptModule
+
+Program = ScriptModule | Function
+Examples = Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[Any]]]
+
+_LIBRARIES: Final = ("libm.so.6", "libc.so.6")
+_TORCH: Final = ("libtorch_cpu.so", "libc10.so")
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A library that was built: the folder that it is in, its name and its methods. ``torch_operators`` are the
+    operators that are left to PyTorch; a library without any needs the C library alone."""
+
+    folder: Path
+    name: str
+    methods: tuple[str, ...]
+    torch_operators: tuple[str, ...]
+
+    @property
+    def library(self) -> Path:
+        return self.folder / f"lib{self.name}.so"
+
+    @property
+    def header(self) -> Path:
+        return self.folder / f"{self.name}.h"
+
+    @property
+    def weights(self) -> Path:
+        return self.folder / f"{self.name}.weights"
+
+    @property
+    def is_freestanding(self) -> bool:
+        """Whether the library runs without PyTorch."""
+        return not self.torch_operators
+
+
+def build(
+    program: Program,
+    path: str | Path,
+    examples: Examples = (),
+    *,
+    name: str = "net",
+    cpu: str = "native",
+    freestanding: bool = False,
+) -> Build:
+    """Build a shared library that runs ``program`` without Python, and a C header for it, in the folder ``path``.
+
+    ``examples`` are arguments that the program is run on, each a tuple: they tell the dtypes and ranks of tensors, and
+    which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods to theirs.
+    Sizes may differ from those of the examples; where a kernel does not hold for others, the library returns an error.
+
+    The folder gets ``lib<name>.so``, ``<name>.h``, ``<name>.weights`` and ``manifest.json``. ``cpu`` is the processor
+    that the code is for: ``native``, or a level of x86-64 such as ``x86-64-v3``. With ``freestanding``, a program that
+    needs PyTorch is refused.
+
+    Raises:
+        NotBuildable: the program uses something that libraries do not have; the error names the place.
+        RekindleError: ``cpu`` is unknown, or this machine cannot run code for it.
+    """
+    if not name.isidentifier():
+        raise RekindleError(f"the name of a library is an identifier of C, and '{name}' is none")
+    folder = Path(path)
+    records = _methods(program, examples)
+    target = _target(cpu)
+    graphs = {method: prepare(record, _own(program), _bound(program, record, given)) for method, record, given in records}
+    parts = _written(program, graphs, target)
+    if not parts.uses_torch:
+        # SLEEF's functions are PyTorch's: kernels of a library without it have others.
+        parts = _written(program, graphs, target.without_libraries())
+    elif freestanding:
+        raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
+    weights = Weights()
+    write_initializer(parts, weights, "initialize")
+    text = _module_text(parts, weights, name, {method: (record, graphs[method]) for method, record, _ in records})
+    identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
+    text = text.replace("IDENTITY", str(identity))
+    exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
+    modules = [text, SERIAL_THREADS, *parts.kernels.modules.values()]
+    needed = (*(_TORCH if parts.uses_torch else ()), *_LIBRARIES)
+    runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
+    image = shared_library(modules, exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath)
+    result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
+    signatures = [Method(method, _signature(method, record)) for method, record, _ in records]
+    _write(result, image, header_text(name, signatures), weights.content(identity), parts.target, signatures)
+    return result
+
+
+def _target(cpu: str) -> Target:
+    return host_target() if cpu == "native" else named_target(cpu)
+
+
+def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunction, Sequence[Sequence[Any]]]]:
+    """Return the methods to build: name, function and examples."""
+    if isinstance(program, ScriptModule):
+        by_method = examples if isinstance(examples, Mapping) else {"forward": examples}
+        found = []
+        for method, given in by_method.items():
+            bound = getattr(program, method, None)
+            if not isinstance(bound, BoundMethod):
+                raise RekindleError(f"the module has no compiled method '{method}'")
+            found.append((method, bound._record, given))
+        return found
+    if isinstance(examples, Mapping):
+        raise RekindleError("the examples of a function are a sequence of tuples; those of methods are a dict")
+    return [("call", program._record, examples)]
+
+
+def _own(program: Program) -> list[Any]:
+    """Return what a method takes before its arguments."""
+    return [program] if isinstance(program, ScriptModule) else []
+
+
+def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return examples with the module in front, and with the defaults of what they leave out."""
+    found = []
+    own = _own(program)
+    for example in examples:
+        if not isinstance(example, tuple | list):
+            raise RekindleError(f"an example is a tuple of arguments, not a {type(example).__name__}")
+        given = [*own, *example]
+        for argument in record.schema.arguments[len(given) :]:
+            if not argument.has_default:
+                raise RekindleError(f"an example of '{record.basename}' lacks the argument '{argument.name}'")
+            given.append(argument.default)
+        if len(given) > len(record.schema.arguments):
+            raise RekindleError(f"an example of '{record.basename}' has {len(given)} arguments, which are too many")
+        found.append(given)
+    return found
+
+
+def _signature(method: str, record: GraphFunction) -> str:
+    arguments = [each for each in record.schema.arguments if each.name != "self"]
+    parameters = ", ".join(f"{each.name}: {each.type.annotation}" for each in arguments)
+    returns = record.schema.returns[0].type.annotation if record.schema.returns else "None"
+    return f"{method}({parameters}) -> {returns}"
+
+
+def _emitter(node: Node) -> Emitter:
+    """Find how a node is translated."""
+    return EMITTERS.get(qualified_name(node)) or EMITTERS.get(node.kind) or call_torch
+
+
+def _written(program: Program, graphs: Mapping[str, Graph], target: Target) -> LibraryParts:
+    """Write the functions of all methods."""
+    parts = LibraryParts(target)
+    for method, graph in graphs.items():
+        w = ProgramWriter(parts, _emitter)
+        skipped = 0
+        if isinstance(program, ScriptModule):
+            skipped = 1
+            w.modules[graph.inputs[0]] = ModuleValue(program, "")
+        w.write(graph, f"method.{method}", skipped)
+    return parts
+
+
+_ENTRY: Final = """
+define i32 @{name}_{method}(ptr %instance, ptr %arguments, i64 %count, ptr %result) {{
+  %code = call i64 @call_method(ptr %instance, ptr @method.{method}, ptr {parameters}, ptr {checks}, ptr {returns}, ptr %arguments, i64 %count, ptr %result)
+  %short = trunc i64 %code to i32
+  ret i32 %short
+}}
+"""
+
+_OPEN: Final = """
+define i32 @{name}_open(ptr %weights, ptr %out) {{
+start:
+  %nowhere = icmp eq ptr %out, null
+  br i1 %nowhere, label %wrong, label %make
+wrong:
+  ret i32 10
+make:
+  %instance = call ptr @new_instance(ptr {descriptors}, i64 {count})
+  store ptr %instance, ptr %out
+  %none = icmp eq ptr %instance, null
+  br i1 %none, label %memory, label %map
+memory:
+  ret i32 9
+map:
+  %mapped = call i1 @map_weights(ptr %instance, ptr %weights, i64 IDENTITY, i64 {bytes})
+  br i1 %mapped, label %fill, label %failed
+fill:
+  call void @initialize(ptr %instance)
+  ret i32 0
+failed:
+  %code = load i64, ptr %instance
+  %short = trunc i64 %code to i32
+  ret i32 %short
+}}
+
+define void @{name}_close(ptr %instance) {{
+  call void @close_instance(ptr %instance)
+  ret void
+}}
+
+define ptr @{name}_error(ptr %instance) {{
+  %none = icmp eq ptr %instance, null
+  br i1 %none, label %null, label %message
+null:
+  ret ptr {null_message}
+message:
+  %at = getelementptr i64, ptr %instance, i64 1
+  %text = load ptr, ptr %at
+  ret ptr %text
+}}
+
+define void @{name}_free(ptr %value) {{
+  %none = icmp eq ptr %value, null
+  br i1 %none, label %done, label %free
+free:
+  call void @free_c_value(ptr %value)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+_RELEASE_HANDLE: Final = """
+define internal void @release_handle(ptr %handle) {{
+  {body}
+  ret void
+}}
+"""
+
+
+def _module_text(
+    parts: LibraryParts, weights: Weights, name: str, methods: Mapping[str, tuple[GraphFunction, Graph]]
+) -> str:
+    """Return the LLVM module of everything but the kernels."""
+    for function in (entry.call_method, instances.new_instance, instances.map_weights, instances.close_instance):
+        parts.runtime.add(function)
+    parts.runtime.add(free_c_value)
+    exported = []
+    for method, (record, graph) in methods.items():
+        inputs = [value for value in graph.inputs if not _is_module(value)]
+        parameters = "".join(descriptor_of(value.type) for value in inputs)
+        checks = [number for value in inputs for number in checks_of(value.type)]
+        returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
+        exported.append(
+            _ENTRY.format(
+                name=name,
+                method=method,
+                parameters=parts.constants.bytes(f"({parameters})".encode()),
+                checks=parts.constants.words(checks or [0]),
+                returns=parts.constants.bytes(returns.encode()),
+            )
+        )
+    known = parts.attributes.known
+    each = ", ".join(f"ptr {parts.constants.descriptor(slot.type)}" for slot in known)
+    descriptors = "@descriptors" if known else "null"
+    if known:
+        exported.append(f"@descriptors = internal constant [{len(known)} x ptr] [{each}]\n")
+    exported.append(
+        _OPEN.format(
+            name=name,
+            descriptors=descriptors,
+            count=len(known),
+            bytes=weights.size,
+            null_message=parts.constants.bytes(b"the instance is a null pointer"),
+        )
+    )
+    if parts.uses_torch:
+        parts.runtime.add_extern(aten.aoti_torch_delete_tensor_object)
+        body = "call i32 @aoti_torch_delete_tensor_object(ptr %handle)"
+    else:
+        body = ""
+    parts.runtime.declarations.pop("release_handle", None)
+    exported.append(_RELEASE_HANDLE.format(body=body))
+    own = [line for line in DECLARATIONS.splitlines() if _declared(line) not in parts.runtime.declarations]
+    return "\n".join(
+        [
+            *own,
+            str(parts.runtime),
+            *parts.constants.definitions,
+            *parts.definitions,
+            *exported,
+            '!0 = !{!"branch_weights", i32 1000, i32 1}',
+            '!1 = !{!"branch_weights", i32 1, i32 1000}',
+        ]
+    )
+
+
+def _declared(line: str) -> str:
+    """Return the name that a line declares."""
+    return line.partition("@")[2].partition("(")[0]
+
+
+def _is_module(value: Any) -> bool:
+    return getattr(value.type, "is_module", False)
+
+
+def _write(
+    result: Build, image: bytes, header: str, weights: bytes, target: Target, signatures: Sequence[Method]
+) -> None:
+    """Write the files of a library."""
+    result.folder.mkdir(parents=True, exist_ok=True)
+    result.library.write_bytes(image)
+    result.library.chmod(0o755)
+    result.header.write_text(header)
+    result.weights.write_bytes(weights)
+    manifest = {
+        "format": 1,
+        "name": result.name,
+        "methods": {each.name: each.signature for each in signatures},
+        "cpu": target.cpu,
+        "torch": torch.__version__ if result.torch_operators else None,
+        "torch_operators": list(result.torch_operators),
+        "files": {
+            path.name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            for path, data in ((result.library, image), (result.header, header.encode()), (result.weights, weights))
+        },
+    }
+    (result.folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")

@@ -1,0 +1,333 @@
+"""Lists and dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from rekindle.building.lowering.emitters import emits
+from rekindle.building.lowering.representation import NotBuildable, is_object
+from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime import dicts, lists, values
+from rekindle.building.runtime.objects import ErrorCode
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import DictType, ListType, TupleType, Type
+
+
+def element_of(value: Value) -> Type:
+    """Return the type of the elements of a list."""
+    assert isinstance(value.type, ListType)
+    return value.type.element
+
+
+def same(w: ProgramWriter, node: Node) -> None:
+    """Define the result of an operator that returns what it writes to."""
+    if node.outputs:
+        w.define_borrowed(node.output, w.name(node.inputs[0]))
+
+
+@emits("prim::ListConstruct")
+def construct(w: ProgramWriter, node: Node) -> None:
+    element = element_of(node.output)
+    made = w.call(lists.list_of, w.parts.constants.descriptor(element), str(len(node.inputs)))
+    for value in node.inputs:
+        w.call(lists.append, made, w.owned_word(value, element))
+    w.define(node.output, made)
+
+
+@emits("prim::ListUnpack")
+def unpack(w: ProgramWriter, node: Node) -> None:
+    given = w.name(node.input)
+    length = length_of(w, given)
+    w.fail_if(
+        w.emit(f"icmp ne i64 {length}, {len(node.outputs)}"),
+        ErrorCode.RUNTIME_ERROR,
+        f"expected {len(node.outputs)} elements in a list to unpack, but found another number",
+    )
+    for index, value in enumerate(node.outputs):
+        word = w.call(lists.list_get, given, str(index))
+        w.define(value, w.of_word(word, value.type))
+
+
+def length_of(w: ProgramWriter, register: str) -> str:
+    """Return the length of a list, a dict, or the number of bytes of a string."""
+    return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}")
+
+
+@emits("aten::len.t", "aten::len.Dict_str", "aten::len.Dict_int", "aten::len.Dict_float", "aten::len.Dict_bool")
+def length(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, length_of(w, w.name(node.input)))
+
+
+@emits("aten::append.t")
+def append(w: ProgramWriter, node: Node) -> None:
+    items, value = node.inputs
+    w.call(lists.append, w.name(items), w.owned_word(value, element_of(items)))
+    same(w, node)
+
+
+@emits("aten::__getitem__.t", "aten::select.t")
+def get(w: ProgramWriter, node: Node) -> None:
+    items, index = (w.name(value) for value in node.inputs)
+    at = w.call_or_fail_below_zero(lists.place_in, "%context", items, index)
+    w.define(node.output, w.of_word(w.call(lists.list_get, items, at), node.output.type))
+
+
+@emits("aten::_set_item.t")
+def put(w: ProgramWriter, node: Node) -> None:
+    items, index, value = node.inputs
+    at = w.call_or_fail_below_zero(lists.place_in, "%context", w.name(items), w.name(index))
+    w.call(lists.list_set, w.name(items), at, w.owned_word(value, element_of(items)))
+    same(w, node)
+
+
+@emits("aten::pop.t")
+def pop(w: ProgramWriter, node: Node) -> None:
+    items, index = (w.name(value) for value in node.inputs)
+    at = w.call_or_fail_below_zero(lists.list_pop, "%context", items, index)
+    w.define(node.output, w.of_word(w.call(lists.list_remove, items, at), node.output.type))
+
+
+@emits("aten::Delete.t")
+def delete(w: ProgramWriter, node: Node) -> None:
+    items, index = node.inputs
+    at = w.call_or_fail_below_zero(lists.place_in, "%context", w.name(items), w.name(index))
+    word = w.call(lists.list_remove, w.name(items), at)
+    w.call(lists.release_word, w.parts.constants.descriptor(element_of(items)), word)
+
+
+@emits("aten::insert.t")
+def insert(w: ProgramWriter, node: Node) -> None:
+    items, index, value = node.inputs
+    w.call(lists.list_insert, w.name(items), w.name(index), w.owned_word(value, element_of(items)))
+
+
+@emits("aten::clear.t", "aten::reverse.t", "aten::extend.t")
+def change(w: ProgramWriter, node: Node) -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "aten::clear": lists.list_clear,
+        "aten::reverse": lists.list_reverse,
+        "aten::extend": lists.list_extend,
+    }
+    w.call(functions[node.kind], *(w.name(value) for value in node.inputs))
+    same(w, node)
+
+
+@emits("aten::list.t", "aten::copy.t", "aten::add.t", "aten::mul.left_t")
+def make(w: ProgramWriter, node: Node) -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "aten::list": lists.list_copy,
+        "aten::copy": lists.list_copy,
+        "aten::add": lists.list_concat,
+        "aten::mul": lists.list_repeat,
+    }
+    w.define(node.output, w.call(functions[node.kind], *(w.name(value) for value in node.inputs)))
+
+
+@emits("aten::mul.right_")
+def repeat_right(w: ProgramWriter, node: Node) -> None:
+    count, items = (w.name(value) for value in node.inputs)
+    w.define(node.output, w.call(lists.list_repeat, items, count))
+
+
+@emits("aten::add_.t")
+def extend_in_place(w: ProgramWriter, node: Node) -> None:
+    w.call(lists.list_extend, *(w.name(value) for value in node.inputs))
+    same(w, node)
+
+
+@emits("aten::slice.t")
+def slice_list(w: ProgramWriter, node: Node) -> None:
+    items, start, end, step = node.inputs
+    low, high = bounds(w, node, start, end)
+    result = w.call_or_fail(lists.list_slice, "%context", w.name(items), low, high, w.name(step))
+    w.define(node.output, result)
+
+
+_END: Final = str(2**63 - 1)
+
+
+def bounds(w: ProgramWriter, node: Node, start: Value, end: Value) -> tuple[str, str]:
+    """Return the bounds of a slice, of which each may be None.
+
+    Raises:
+        NotBuildable: whether one is None is known only at run time.
+    """
+    found = []
+    for value, missing in ((start, "0"), (end, _END)):
+        if not is_object(value.type):
+            found.append(w.name(value))
+        elif value.node.kind == "prim::Constant" and value.to_python() is None:
+            found.append(missing)
+        elif value.node.kind == "prim::Constant":
+            found.append(str(value.to_python()))
+        else:
+            raise NotBuildable("a bound of a slice that may be None", node.range)
+    return found[0], found[1]
+
+
+@emits(*(f"aten::__contains__.{kind}_list" for kind in ("int", "float", "bool", "str")))
+def contains(w: ProgramWriter, node: Node) -> None:
+    items, value = node.inputs
+    register = w.converted(w.name(value), value.type, element_of(items))
+    w.define(node.output, w.call(values.list_contains, w.name(items), w.word_of(register, element_of(items))))
+
+
+@emits("aten::index.list_int", "aten::index.list_float", "aten::index.list_bool", "aten::index.list_str")
+def index_of(w: ProgramWriter, node: Node) -> None:
+    items, value = node.inputs
+    at = w.call(values.list_index, w.name(items), w.word_of(w.name(value), value.type))
+    w.fail_if(w.emit(f"icmp slt i64 {at}, 0"), ErrorCode.VALUE_ERROR, "the value is not in the list")
+    w.define(node.output, at)
+
+
+@emits("aten::count.int", "aten::count.float", "aten::count.bool", "aten::count.str")
+def count(w: ProgramWriter, node: Node) -> None:
+    items, value = node.inputs
+    if not isinstance(items.type, ListType):
+        raise NotBuildable(f"'{node.kind}' of a {items.type}", node.range)
+    w.define(node.output, w.call(values.list_count, w.name(items), w.word_of(w.name(value), value.type)))
+
+
+@emits("aten::remove.int", "aten::remove.float", "aten::remove.bool", "aten::remove.str")
+def remove(w: ProgramWriter, node: Node) -> None:
+    items, value = node.inputs
+    at = w.call(values.list_index, w.name(items), w.word_of(w.name(value), value.type))
+    w.fail_if(w.emit(f"icmp slt i64 {at}, 0"), ErrorCode.VALUE_ERROR, "list.remove(x): x not in list")
+    word = w.call(lists.list_remove, w.name(items), at)
+    w.call(lists.release_word, w.parts.constants.descriptor(element_of(items)), word)
+
+
+@emits(
+    *("aten::eq.int_list", "aten::eq.float_list", "aten::eq.bool_list", "aten::eq.str_list"),
+    *("aten::ne.int_list", "aten::ne.float_list", "aten::ne.bool_list", "aten::ne.str_list"),
+)
+def lists_equal(w: ProgramWriter, node: Node) -> None:
+    found = w.call(values.objects_equal, *(w.name(value) for value in node.inputs))
+    w.define(node.output, found if node.kind == "aten::eq" else w.emit(f"xor i1 {found}, true"))
+
+
+# --------------------------------------------------------------------------------------------------------------- dicts
+
+_KEYS: Final = ("str", "int", "float", "bool")
+
+
+def _dicts(*names: str) -> tuple[str, ...]:
+    return tuple(f"{name}{key}" for name in names for key in _KEYS)
+
+
+def dict_type(value: Value) -> DictType:
+    assert isinstance(value.type, DictType)
+    return value.type
+
+
+@emits("prim::DictConstruct")
+def construct_dict(w: ProgramWriter, node: Node) -> None:
+    type = dict_type(node.output)
+    made = w.call(dicts.dict_of, w.parts.constants.descriptor(type.key), w.parts.constants.descriptor(type.value))
+    for key, value in zip(node.inputs[::2], node.inputs[1::2], strict=True):
+        w.call(dicts.dict_set, made, w.owned_word(key, type.key), w.owned_word(value, type.value))
+    w.define(node.output, made)
+
+
+def _entry(w: ProgramWriter, node: Node) -> str:
+    """Return the number of the entry of a key; -1 if there is none."""
+    given, key = node.inputs[:2]
+    return w.call(dicts.dict_find, w.name(given), w.word_of(w.name(key), key.type))
+
+
+@emits(*_dicts("aten::__getitem__.Dict_"))
+def get_entry(w: ProgramWriter, node: Node) -> None:
+    entry = _entry(w, node)
+    w.fail_if(w.emit(f"icmp slt i64 {entry}, 0"), ErrorCode.KEY_ERROR, "the dict has no such key")
+    w.define(node.output, w.of_word(w.call(dicts.dict_get, w.name(node.inputs[0]), entry), node.output.type))
+
+
+@emits(*_dicts("aten::__contains__."))
+def contains_key(w: ProgramWriter, node: Node) -> None:
+    if isinstance(node.inputs[0].type, ListType):
+        contains(w, node)
+        return
+    w.define(node.output, w.emit(f"icmp sge i64 {_entry(w, node)}, 0"))
+
+
+@emits(*_dicts("aten::_set_item."))
+def put_entry(w: ProgramWriter, node: Node) -> None:
+    given, key, value = node.inputs
+    type = dict_type(given)
+    w.call(dicts.dict_set, w.name(given), w.owned_word(key, type.key), w.owned_word(value, type.value))
+
+
+@emits(*_dicts("aten::Delete.Dict_"))
+def delete_entry(w: ProgramWriter, node: Node) -> None:
+    entry = _entry(w, node)
+    w.fail_if(w.emit(f"icmp slt i64 {entry}, 0"), ErrorCode.KEY_ERROR, "the dict has no such key")
+    word = w.call(dicts.dict_remove, w.name(node.inputs[0]), entry)
+    w.call(lists.release_word, w.parts.constants.descriptor(dict_type(node.inputs[0]).value), word)
+
+
+@emits(*_dicts("aten::pop.Dict_"))
+def pop_entry(w: ProgramWriter, node: Node) -> None:
+    entry = _entry(w, node)
+    w.fail_if(w.emit(f"icmp slt i64 {entry}, 0"), ErrorCode.KEY_ERROR, "the dict has no such key")
+    w.define(node.output, w.of_word(w.call(dicts.dict_remove, w.name(node.inputs[0]), entry), node.output.type))
+
+
+@emits(
+    *_dicts("aten::get."),
+    *_dicts("aten::get.default_"),
+    *_dicts("aten::setdefault."),
+    *_dicts("aten::pop.Dict_default_"),
+)
+def get_or_default(w: ProgramWriter, node: Node) -> None:
+    """``get``, ``setdefault`` and ``pop`` with a default."""
+    given, key = node.inputs[:2]
+    value_type = dict_type(given).value
+    entry = _entry(w, node)
+    missing, found, joined = w.fresh("missing"), w.fresh("found"), w.fresh("joined")
+    w.line(f"br i1 {w.emit(f'icmp slt i64 {entry}, 0')}, label %{missing}, label %{found}")
+    w.start_block(missing)
+    if len(node.inputs) > 2:
+        default = w.owned_as(node.inputs[2], node.output.type)
+        if node.kind == "aten::setdefault":
+            word = w.owned_word(node.inputs[2], value_type)
+            w.call(dicts.dict_set, w.name(given), w.owned_word(key, dict_type(given).key), word)
+    else:
+        default = "null"
+    ends = [(default, w.block)]
+    w.line(f"br label %{joined}")
+    w.start_block(found)
+    take = dicts.dict_remove if node.kind == "aten::pop" else dicts.dict_get
+    word = w.call(take, w.name(given), entry)
+    ends.append((w.converted(w.of_word(word, value_type), value_type, node.output.type), w.block))
+    w.line(f"br label %{joined}")
+    w.start_block(joined)
+    w.define_phi(node.output, ", ".join(f"[{register}, %{label}]" for register, label in ends))
+
+
+@emits(*_dicts("aten::keys."), *_dicts("aten::values."), *_dicts("aten::copy.Dict_"), *_dicts("aten::dict.Dict_"))
+def read_dict(w: ProgramWriter, node: Node) -> None:
+    functions = {
+        "aten::keys": dicts.dict_keys,
+        "aten::values": dicts.dict_values,
+        "aten::copy": dicts.dict_copy,
+        "aten::dict": dicts.dict_copy,
+    }
+    w.define(node.output, w.call(functions[node.kind], w.name(node.input)))
+
+
+@emits(*_dicts("aten::items."))
+def items(w: ProgramWriter, node: Node) -> None:
+    element = element_of(node.output)
+    assert isinstance(element, TupleType)
+    w.define(node.output, w.call(dicts.dict_items, w.name(node.input), w.parts.constants.descriptor(element)))
+
+
+@emits(*_dicts("aten::clear."))
+def clear_dict(w: ProgramWriter, node: Node) -> None:
+    w.call(dicts.dict_clear, w.name(node.input))
+
+
+@emits(*_dicts("aten::update."))
+def update_dict(w: ProgramWriter, node: Node) -> None:
+    w.call(dicts.dict_update, *(w.name(value) for value in node.inputs))

@@ -1,0 +1,197 @@
+"""Errors, None, casts and tuples."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Final
+
+from rekindle.analysis.constants import is_constant
+from rekindle.building.lowering.emitters import emits
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.writer import ProgramWriter, empty_register
+from rekindle.building.runtime.dicts import new_record
+from rekindle.building.runtime.memory import fields_of_record
+from rekindle.building.runtime.objects import ErrorCode, Kind, fail, retain
+from rekindle.building.runtime.texts import data_of
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, NoneType, OptionalType, TensorType, Type
+
+_CODES: Final = (
+    (AssertionError, ErrorCode.ASSERTION_ERROR),
+    (IndexError, ErrorCode.INDEX_ERROR),
+    (KeyError, ErrorCode.KEY_ERROR),
+    (ZeroDivisionError, ErrorCode.ZERO_DIVISION_ERROR),
+    (OverflowError, ErrorCode.OVERFLOW_ERROR),
+    (ValueError, ErrorCode.VALUE_ERROR),
+    (TypeError, ErrorCode.TYPE_ERROR),
+    (MemoryError, ErrorCode.MEMORY_ERROR),
+)
+
+
+def error_code(name: str) -> ErrorCode:
+    """Return the code of an exception class, ``builtins.ValueError``, or of the class that it derives from."""
+    found = getattr(builtins, name.rpartition(".")[2], None)
+    if isinstance(found, type):
+        for cls, code in _CODES:
+            if issubclass(found, cls):
+                return code
+    return ErrorCode.RUNTIME_ERROR
+
+
+@emits("prim::RaiseException", "prim::RaiseException.arguments")
+def raise_exception(w: ProgramWriter, node: Node) -> None:
+    message, cls = node.inputs[:2]
+    name = cls.to_python() if is_constant(cls) else None
+    constant = message.to_python() if is_constant(message) else ""
+    if not isinstance(name, str):
+        head = constant.partition(":")[0] if isinstance(constant, str) else ""
+        name = head if head.isidentifier() else "RuntimeError"
+    text = w.call(data_of, w.name(message))
+    w.call(fail, "%context", str(int(error_code(name))), text)
+    w.unwind()
+
+
+@emits("prim::Uninitialized")
+def uninitialized(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, empty_register(node.output.type))
+
+
+@emits("prim::unchecked_cast", "prim::unchecked_unwrap_optional", "aten::_unwrap_optional")
+def cast(w: ProgramWriter, node: Node) -> None:
+    given, result = node.input, node.output
+    register = w.name(given)
+    if node.kind == "aten::_unwrap_optional":
+        w.fail_if(is_none(w, given), ErrorCode.RUNTIME_ERROR, "Unwrapping null optional")
+    w.define(result, _unboxed(w, register, given.type, result.type))
+    if is_object(result.type):
+        w.call(retain, w.names[result])
+
+
+def _unboxed(w: ProgramWriter, register: str, given: Type, wanted: Type) -> str:
+    """Return a value as one of a narrower type."""
+    have, want = descriptor_of(given), descriptor_of(wanted)
+    if have[0] in "ifb" or want[0] not in "ifb":
+        return w.converted(register, given, wanted)
+    return w.of_word(word_in_box(w, register), wanted)
+
+
+def word_in_box(w: ProgramWriter, register: str) -> str:
+    """Return the word of a boxed number."""
+    return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}")
+
+
+def kind_of(w: ProgramWriter, register: str) -> str:
+    """Return the kind of an object."""
+    return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 1')}")
+
+
+def is_none(w: ProgramWriter, value: Value) -> str:
+    """Return whether a value is None."""
+    if not is_object(value.type):
+        return "false"
+    return w.emit(f"icmp eq ptr {w.name(value)}, null")
+
+
+@emits("aten::__is__", "aten::__isnot__")
+def is_same(w: ProgramWriter, node: Node) -> None:
+    a, b = node.inputs
+    if isinstance(b.type, NoneType) or isinstance(a.type, NoneType):
+        found = is_none(w, a if isinstance(b.type, NoneType) else b)
+    elif is_object(a.type) and is_object(b.type):
+        found = w.emit(f"icmp eq ptr {w.name(a)}, {w.name(b)}")
+    else:
+        raise NotBuildable("'is' compares objects in native libraries, and this compares numbers", node.range)
+    w.define(node.output, found if node.kind == "aten::__is__" else w.emit(f"xor i1 {found}, true"))
+
+
+_KINDS: Final[tuple[tuple[Type, Kind], ...]] = (
+    (INT, Kind.INT),
+    (FLOAT, Kind.FLOAT),
+    (BOOL, Kind.BOOL),
+    (STRING, Kind.TEXT),
+)
+
+
+@emits("prim::isinstance")
+def is_instance(w: ProgramWriter, node: Node) -> None:
+    value = node.input
+    types = node["types"]
+    assert isinstance(types, list)
+    wanted = [each for each in types if isinstance(each, Type)]
+    if not is_object(value.type):
+        raise NotBuildable(f"whether a {value.type} is an instance is known to the compiler alone", node.range)
+    register = w.name(value)
+    none = w.emit(f"icmp eq ptr {register}, null")
+    takes_none = any(isinstance(each, NoneType | OptionalType) for each in wanted)
+    result = w.alloca("i1")
+    w.line(f"store i1 {'true' if takes_none else 'false'}, ptr {result}")
+    check, after = w.fresh("check"), w.fresh("after")
+    w.line(f"br i1 {none}, label %{after}, label %{check}")
+    w.start_block(check)
+    kind = kind_of(w, register)
+    found = "false"
+    for each in wanted:
+        number = _kind_number(each, value.type, node)
+        if number is not None:
+            found = w.emit(f"or i1 {found}, {w.emit(f'icmp eq i64 {kind}, {int(number)}')}")
+    w.line(f"store i1 {found}, ptr {result}")
+    w.line(f"br label %{after}")
+    w.start_block(after)
+    w.define(node.output, w.emit(f"load i1, ptr {result}"))
+
+
+def _kind_number(type: Type, given: Type, node: Node) -> Kind | None:
+    """Return the kind of the objects of a type, which tells it from the other types of a value."""
+    if isinstance(type, OptionalType):
+        return _kind_number(type.element, given, node)
+    if isinstance(type, NoneType):
+        return None
+    for known, kind in _KINDS:
+        if type == known:
+            return kind
+    if isinstance(type, TensorType):
+        return Kind.TENSOR
+    lists = [each for each in given.contained if isinstance(each, ListType)]
+    if isinstance(type, ListType) and len(lists) == 1:
+        return Kind.LIST
+    raise NotBuildable(f"native libraries cannot tell whether a value is a {type}", node.range)
+
+
+# -------------------------------------------------------------------------------------------------------------- tuples
+
+
+@emits("prim::TupleConstruct")
+def construct_tuple(w: ProgramWriter, node: Node) -> None:
+    type = node.output.type
+    record = w.call(new_record, w.parts.constants.descriptor(type), str(len(node.inputs)))
+    fields = w.call(fields_of_record, record)
+    for index, (value, part) in enumerate(zip(node.inputs, type.contained, strict=True)):
+        place = w.emit(f"getelementptr i64, ptr {fields}, i64 {index}")
+        w.line(f"store i64 {w.owned_word(value, part)}, ptr {place}")
+    w.define(node.output, record)
+
+
+def _field(w: ProgramWriter, record: str, index: int, value: Value) -> None:
+    """Define a value as a field of a record."""
+    fields = w.call(fields_of_record, record)
+    word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {fields}, i64 {index}')}")
+    w.define_borrowed(value, w.of_word(word, value.type))
+
+
+@emits("prim::TupleUnpack")
+def unpack_tuple(w: ProgramWriter, node: Node) -> None:
+    record = w.name(node.input)
+    for index, value in enumerate(node.outputs):
+        _field(w, record, index, value)
+
+
+@emits("prim::TupleIndex")
+def index_tuple(w: ProgramWriter, node: Node) -> None:
+    given, index = node.inputs
+    number = index.to_python() if is_constant(index) else None
+    if not isinstance(number, int):
+        raise NotBuildable("a tuple is indexed by a constant in native libraries", node.range)
+    count = len(given.type.contained)
+    if not -count <= number < count:
+        w.fail_if("true", ErrorCode.INDEX_ERROR, "tuple index out of range")
+    _field(w, w.name(given), number % count, node.output)

@@ -1,0 +1,39 @@
+"""The table of operators, and how a node finds its emitter.
+
+An emitter writes one operator. In order: an emitter of the qualified name, one of the kind, the arithmetic of numbers
+(:mod:`rekindle.codegen.native.arithmetic`), and for what is left a call of PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rekindle.building.lowering.writer import Emitter, ProgramWriter
+from rekindle.ir.graph import Node
+
+EMITTERS: Final[dict[str, Emitter]] = {}
+"""By the qualified name of an operator, or by the kind of a node."""
+
+
+def emits(*names: str) -> Callable[[Emitter], Emitter]:
+    """Register the emitter of some operators."""
+
+    def register(emitter: Emitter) -> Emitter:
+        for name in names:
+            assert name not in EMITTERS, f"{name} has two emitters"
+            EMITTERS[name] = emitter
+        return emitter
+
+    return register
+
+
+def qualified_name(node: Node) -> str:
+    """Return ``aten::add.int``, or the kind of a node without a schema."""
+    schema = node.schema
+    return node.kind if schema is None else schema.qualified_name
+
+
+def arguments(w: ProgramWriter, node: Node) -> list[str]:
+    """Return the registers of the inputs of a node."""
+    return [w.name(value) for value in node.inputs]

@@ -1,0 +1,103 @@
+"""Write the function that gives the attributes of a new instance their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from rekindle.building.lowering.constants import scalar_type
+from rekindle.building.lowering.modules import word_place
+from rekindle.building.lowering.parts import LibraryParts
+from rekindle.building.lowering.representation import NotBuildable, is_object
+from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime import dicts, instances, lists
+from rekindle.building.runtime.memory import fields_of_record
+from rekindle.building.runtime.objects import retain
+from rekindle.building.weights import Weights
+from rekindle.ir.graph import Node
+from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
+
+
+def write_initializer(parts: LibraryParts, weights: Weights, name: str) -> None:
+    """Write the function ``void @name(ptr %context)``, and lay out the weights."""
+    w = ProgramWriter(parts, _no_operators)
+    w.start_block("start")
+    storage = w.emit("getelementptr i64, ptr %context, i64 7")
+    storage = w.emit(f"load ptr, ptr {storage}")
+    shared: dict[tuple[Any, ...], str] = {}
+    for index, slot in enumerate(parts.attributes.known):
+        register = _value(w, weights, storage, shared, slot.value, slot.type, slot.path)
+        w.line(f"store i64 {w.word_of(register, slot.type)}, ptr {word_place(w, index)}")
+    w.line("ret void")
+    body = "\n".join(w.lines)
+    parts.definitions.append(f"define internal void @{name}(ptr %context) {{\n{body}\n}}\n")
+
+
+def _no_operators(node: Node) -> Any:
+    raise AssertionError("initial values hold no operators")
+
+
+def _value(
+    w: ProgramWriter,
+    weights: Weights,
+    storage: str,
+    shared: dict[tuple[Any, ...], str],
+    value: Any,
+    type: Type,
+    path: str,
+) -> str:
+    """Return a value of Python as a register with a reference of its own."""
+
+    def inner(each: Any, part: Type) -> str:
+        return w.word_of(_value(w, weights, storage, shared, each, part, path), part)
+
+    if isinstance(type, OptionalType):
+        if value is None:
+            return "null"
+        if is_object(type.element):
+            return _value(w, weights, storage, shared, value, type.element, path)
+    match type:
+        case TensorType():
+            return _tensor(w, weights, storage, shared, value, path)
+        case ListType():
+            made = w.call(lists.list_of, w.parts.constants.descriptor(type.element), str(len(value)))
+            for each in value:
+                w.call(lists.append, made, inner(each, type.element))
+            return made
+        case DictType():
+            made = w.call(
+                dicts.dict_of, w.parts.constants.descriptor(type.key), w.parts.constants.descriptor(type.value)
+            )
+            for key, each in value.items():
+                w.call(dicts.dict_set, made, inner(key, type.key), inner(each, type.value))
+            return made
+        case TupleType():
+            made = w.call(dicts.new_record, w.parts.constants.descriptor(type), str(len(value)))
+            fields = w.call(fields_of_record, made)
+            for index, (each, part) in enumerate(zip(value, type.contained, strict=True)):
+                w.line(f"store i64 {inner(each, part)}, ptr {w.emit(f'getelementptr i64, ptr {fields}, i64 {index}')}")
+            return made
+        case _:
+            if isinstance(value, Tensor):
+                raise NotBuildable(f"the attribute '{path}' is a Tensor, and its type {type} is another")
+            return w.of_word(w.parts.constants.word(value, type), type)
+
+
+def _tensor(
+    w: ProgramWriter, weights: Weights, storage: str, shared: dict[tuple[Any, ...], str], value: Any, path: str
+) -> str:
+    if not isinstance(value, Tensor):
+        raise NotBuildable(f"the attribute '{path}' is no Tensor, but a {type(value).__name__}")
+    key = (value.data_ptr(), value.dtype, tuple(value.shape), value.stride())
+    if key in shared and value.numel():
+        w.call(retain, shared[key])
+        return shared[key]
+    if value.is_conj() or value.is_neg():
+        value = value.resolve_conj().resolve_neg()
+    start = weights.add(value.detach())
+    layout = w.parts.constants.words([*value.shape, *value.stride()])
+    shared[key] = w.call(
+        instances.weight, "%context", storage, str(start), str(scalar_type(value.dtype)), str(value.dim()), layout
+    )
+    return shared[key]

@@ -1,0 +1,155 @@
+"""Fused groups: kernels with the checks of sizes that they hold for.
+
+A group was run on the examples, and has a recipe for each kind of sizes that it met
+(:class:`rekindle.codegen.compiled_kernels.GuardedKernel`). Its formula becomes straight code: it checks the sizes and
+strides of the inputs, and computes the parameters of the kernel and the sizes of the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+
+from rekindle.building.lowering.constants import scalar_type
+from rekindle.building.lowering.control import kind_of, word_in_box
+from rekindle.building.lowering.emitters import emits
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime.objects import ErrorCode, Kind
+from rekindle.building.runtime.tensors import empty_strided, sizes_of, strides_of
+from rekindle.codegen.compiled_kernels import GuardedKernel
+from rekindle.codegen.fusion_executor import group_of
+from rekindle.codegen.symbolic_sizes import ShapeOp, ShapeProgram
+from rekindle.ir.graph import Node, Value
+
+
+@emits("prim::FusionGroup")
+def fused_group(w: ProgramWriter, node: Node) -> None:
+    group = group_of(node.get_graph("Subgraph"))
+    recipes = [] if group is None else group.recipes
+    if not recipes:
+        reason = "; ".join(group.failures[:1]) if group is not None and group.failures else "no example reached it"
+        raise NotBuildable(f"there is no kernel for these operators: {reason}", node.range)
+    results = [w.owned_slot() for _ in node.outputs]
+    done = w.fresh("launched")
+    for recipe in recipes:
+        following = w.fresh("another")
+        _launch(w, node.inputs, recipe, results, following)
+        w.line(f"br label %{done}")
+        w.start_block(following)
+    w.fail_if("true", ErrorCode.NOT_BUILT, _NOT_BUILT)
+    w.line(f"br label %{done}")
+    w.start_block(done)
+    for value, slot in zip(node.outputs, results, strict=True):
+        w.define(value, w.take(slot))
+
+
+_NOT_BUILT = "the library has no kernel for such sizes or dtypes: build it with an example that has them"
+
+
+def _launch(
+    w: ProgramWriter, inputs: Sequence[Value], recipe: GuardedKernel, results: Sequence[str], other: str
+) -> None:
+    """Run a kernel if its recipe holds for the inputs; else branch to ``other``."""
+    if recipe.default_dtype is not None and recipe.default_dtype is not torch.get_default_dtype():
+        raise NotBuildable("a kernel depends on the default dtype, which is another now")
+    require = partial(_require, w, other)
+    given: list[str] = []
+    pointers: list[str] = []
+    numbers: list[str] = []
+    for value, wanted in zip(inputs, recipe.inputs, strict=True):
+        if isinstance(wanted, type):
+            numbers.append(_number(w, value, wanted, other))
+            continue
+        register, (dtype, rank) = w.name(value), wanted
+        for index, number in ((4, scalar_type(dtype)), (5, rank)):
+            have = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 {index}')}")
+            require(w.emit(f"icmp eq i64 {have}, {number}"))
+        for function in (sizes_of, strides_of):
+            base = w.call(function, register)
+            for dim in range(rank):
+                given.append(w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {base}, i64 {dim}')}"))
+        pointers.append(w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 2')}"))
+    found = _computed(w, recipe.formula, given, other)
+    at = recipe.parameters
+    for (dtype, rank), slot in zip(recipe.outputs, results, strict=True):
+        sizes, strides = found[at : at + rank], found[at + rank : at + 2 * rank]
+        at += 2 * rank
+        made = w.call_or_fail(
+            empty_strided, "%context", str(scalar_type(dtype)), str(rank), _array(w, sizes), _array(w, strides)
+        )
+        w.line(f"store ptr {made}, ptr {slot}")
+        pointers.append(w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {made}, i64 2')}"))
+    symbol = w.parts.kernels.symbol(recipe.kernel.text, recipe.kernel.kernel, w.parts.target)
+    w.parts.runtime.declarations[symbol] = f"declare i64 @{symbol}(ptr, ptr, ptr)"
+    words = [w.emit(f"ptrtoint ptr {each} to i64") for each in pointers]
+    parameters = _array(w, found[: recipe.parameters])
+    call = f"call i64 @{symbol}(ptr {_array(w, words)}, ptr {parameters}, ptr {_array(w, numbers)})"
+    status = w.emit(call)
+    if recipe.kernel.kernel.has_gathers:
+        failed = w.emit(f"icmp ne i64 {status}, 0")
+        w.fail_if(failed, ErrorCode.INDEX_ERROR, "index out of range in self")
+
+
+def _require(w: ProgramWriter, other: str, condition: str) -> None:
+    label = w.fresh("holds")
+    w.line(f"br i1 {condition}, label %{label}, label %{other}")
+    w.start_block(label)
+
+
+def _number(w: ProgramWriter, value: Value, wanted: type, other: str) -> str:
+    """Return an argument of a kernel as a word."""
+    kinds = {int: ("i", Kind.INT), float: ("f", Kind.FLOAT), bool: ("b", Kind.BOOL)}
+    letter, kind = kinds[wanted]
+    have = descriptor_of(value.type)
+    if is_object(value.type):
+        register = w.name(value)
+        _require(w, other, w.emit(f"icmp eq i64 {kind_of(w, register)}, {int(kind)}"))
+        word = word_in_box(w, register)
+    elif have == letter:
+        word = w.word_of(w.name(value), value.type)
+    else:
+        _require(w, other, "false")
+        return "0"
+    if wanted is float:
+        _require(w, other, _is_float32(w, w.emit(f"bitcast i64 {word} to double")))
+    return word
+
+
+def _is_float32(w: ProgramWriter, number: str) -> str:
+    """Return whether PyTorch converts a float to float32: one that is finite has to stay so."""
+    size = w.emit(f"call double @llvm.fabs.f64(double {number})")
+    w.parts.runtime.declarations["llvm.fabs.f64"] = "declare double @llvm.fabs.f64(double)"
+    fits = w.emit(f"fcmp ole double {size}, 0x47EFFFFFE0000000")
+    other = w.emit(f"fcmp ueq double {size}, 0x7FF0000000000000")
+    return w.emit(f"or i1 {fits}, {other}")
+
+
+_INSTRUCTIONS = {ShapeOp.ADD: "add", ShapeOp.SUBTRACT: "sub", ShapeOp.MULTIPLY: "mul"}
+_PREDICATES = {ShapeOp.EQUAL: "eq", ShapeOp.DIFFERENT: "ne", ShapeOp.LESS: "slt", ShapeOp.NOT_LESS: "sge"}
+
+
+def _computed(w: ProgramWriter, formula: ShapeProgram, given: Sequence[str], other: str) -> list[str]:
+    """Return the results of a formula; branch to ``other`` where it does not hold."""
+    words = [*given, *map(str, formula.constants)]
+    for step, a, b in formula.steps:
+        if step in _PREDICATES:
+            _require(w, other, w.emit(f"icmp {_PREDICATES[step]} i64 {words[a]}, {words[b]}"))
+        elif step is ShapeOp.DIVIDE:
+            quotient = w.emit(f"sdiv i64 {words[a]}, {words[b]}")
+            rest = w.emit(f"srem i64 {words[a]}, {words[b]}")
+            below = w.emit(f"sext i1 {w.emit(f'icmp slt i64 {rest}, 0')} to i64")
+            words.append(w.emit(f"add i64 {quotient}, {below}"))
+        else:
+            words.append(w.emit(f"{_INSTRUCTIONS[step]} i64 {words[a]}, {words[b]}"))
+    return [words[index] for index in formula.results]
+
+
+def _array(w: ProgramWriter, words: Sequence[str]) -> str:
+    """Return the address of an array in the frame that holds words."""
+    slot = w.alloca(f"[{max(len(words), 1)} x i64]")
+    for index, word in enumerate(words):
+        w.line(f"store i64 {word}, ptr {w.emit(f'getelementptr i64, ptr {slot}, i64 {index}')}")
+    return slot

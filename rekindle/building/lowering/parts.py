@@ -1,0 +1,93 @@
+"""What the functions of a library share: the runtime that they call, constants, attributes and kernels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from rekindle.building.lowering.constants import Constants
+from rekindle.building.lowlevel.compiler import LowLevelModule
+from rekindle.codegen.emission.kernels import kernel_module
+from rekindle.codegen.emission.matmul import product_module, product_name
+from rekindle.codegen.llvm.target import Target
+from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
+from rekindle.ir.types import Type
+
+
+@dataclass(slots=True)
+class AttributeSlot:
+    """An attribute of a module: its type, and its value when the library is built."""
+
+    path: str
+    type: Type
+    value: Any
+
+
+@dataclass(slots=True)
+class Attributes:
+    """The attributes that the methods of a library use, in the order of their words in an instance."""
+
+    slots: dict[tuple[int, str], int] = field(default_factory=dict)
+    known: list[AttributeSlot] = field(default_factory=list)
+    kept: list[torch.nn.Module] = field(default_factory=list)
+
+    def index(self, module: torch.nn.Module, path: str, name: str, type: Type, value: Any) -> int:
+        """Return the word of an attribute."""
+        key = (id(module), name)
+        if key not in self.slots:
+            self.slots[key] = len(self.known)
+            self.known.append(AttributeSlot(f"{path}.{name}".lstrip("."), type, value))
+            self.kept.append(module)
+        return self.slots[key]
+
+    def constant(self, value: torch.Tensor, type: Type) -> int:
+        """Return the word of a tensor that is a constant of a graph."""
+        key = (id(value), "")
+        if key not in self.slots:
+            self.slots[key] = len(self.known)
+            self.known.append(AttributeSlot(f"constant.{len(self.known)}", type, value))
+        return self.slots[key]
+
+
+@dataclass(slots=True)
+class ModuleValue:
+    """A module that a value of a graph is, and the names that lead to it."""
+
+    module: torch.nn.Module
+    path: str
+
+
+@dataclass(slots=True)
+class KernelLibrary:
+    """The kernels of a library, each of which becomes an object of its own. ``modules`` are their LLVM texts."""
+
+    modules: dict[str, str] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    """The symbols of kernels, by their texts."""
+
+    def symbol(self, text: str, kernel: Kernel, target: Target) -> str:
+        """Return the symbol of a kernel."""
+        if text not in self.names:
+            name = self.names[text] = f"kernel.{len(self.names)}"
+            self.modules[name] = kernel_module(kernel, target).replace("@kernel(", f"@{name}(")
+            for nest in kernel.nests:
+                if isinstance(nest, MatmulNest):
+                    self.modules.setdefault(product_name(nest), product_module(nest, target))
+        return self.names[text]
+
+
+@dataclass(slots=True)
+class LibraryParts:
+    """The parts of a library that is being written for ``target``."""
+
+    target: Target
+    runtime: LowLevelModule = field(default_factory=LowLevelModule)
+    constants: Constants = field(default_factory=Constants)
+    attributes: Attributes = field(default_factory=Attributes)
+    kernels: KernelLibrary = field(default_factory=KernelLibrary)
+    definitions: list[str] = field(default_factory=list)
+    """The functions that are written so far."""
+    uses_torch: set[str] = field(default_factory=set)
+    """The operators that are left to PyTorch."""

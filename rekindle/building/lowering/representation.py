@@ -1,0 +1,98 @@
+"""How values are held in machine code: the register and the descriptor of each type.
+
+An int, a float and a bool are registers of their own; every other value is a pointer to an object of the runtime
+(:mod:`rekindle.building.runtime.objects`), or null for None.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Final
+
+from rekindle.errors import RekindleError, SourceRange
+from rekindle.ir.types import (
+    ANY,
+    BOOL,
+    DEVICE,
+    DTYPE,
+    FLOAT,
+    INT,
+    LAYOUT,
+    MEMORY_FORMAT,
+    NONE,
+    NUMBER,
+    STRING,
+    ClassType,
+    DictType,
+    ListType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+    UnionType,
+)
+
+
+class NotBuildable(RekindleError):
+    """A program uses something that native libraries do not have."""
+
+    def __init__(self, reason: str, range: SourceRange | None = None) -> None:
+        place = "" if range is None or not range.is_known else f"\n{range.highlight()}"
+        super().__init__(f"{reason}{place}")
+        self.reason = reason
+
+
+_PLAIN: Final[dict[Type, str]] = {
+    INT: "i",
+    BOOL: "b",
+    FLOAT: "f",
+    DTYPE: "i",
+    LAYOUT: "i",
+    MEMORY_FORMAT: "i",
+    DEVICE: "i",
+}
+_OTHERS: Final[dict[Type, str]] = {STRING: "s", NONE: "n", NUMBER: "a", ANY: "a"}
+
+
+@cache
+def descriptor_of(type: Type) -> str:
+    """Return the descriptor of the values of a type (:mod:`rekindle.building.runtime.descriptors`).
+
+    Raises:
+        NotBuildable: native libraries have no values of the type.
+    """
+    found = _PLAIN.get(type) or _OTHERS.get(type)
+    if found is not None:
+        return found
+    match type:
+        case TensorType():
+            return "t"
+        case ListType():
+            return "[" + descriptor_of(type.element)
+        case DictType() if not type.python:
+            return "{" + descriptor_of(type.key) + descriptor_of(type.value)
+        case TupleType():
+            return f"({''.join(map(descriptor_of, type.contained))})"
+        case OptionalType():
+            inner = descriptor_of(type.element)
+            return inner if inner[0] in "?a" else "?" + inner
+        case UnionType():
+            return "a"
+        case ClassType() if not type.is_module:
+            return "o"
+        case _:
+            raise NotBuildable(f"native libraries have no values of type {type}")
+
+
+def register_of(type: Type) -> str:
+    """Return the LLVM type of the register of a value."""
+    return {"i": "i64", "f": "double", "b": "i1"}.get(descriptor_of(type), "ptr")
+
+
+def is_object(type: Type) -> bool:
+    """Return whether values are objects, whose references are counted."""
+    return descriptor_of(type)[0] not in "ifb"
+
+
+EMPTY: Final = {"i64": "0", "double": "0.0", "i1": "false", "ptr": "null"}
+"""The register of a value that no path defines."""

@@ -1,0 +1,293 @@
+"""Operators of tensors that the runtime has: sizes, views, single elements, new tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+from rekindle.analysis.constants import is_constant
+from rekindle.building.lowering.constants import int_word, scalar_type
+from rekindle.building.lowering.containers import bounds
+from rekindle.building.lowering.emitters import emits, qualified_name
+from rekindle.building.lowering.representation import descriptor_of, is_object
+from rekindle.building.lowering.torch_calls import call_torch
+from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime import tensors, views
+from rekindle.building.runtime.views import parts_of_chunk
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import INT, TensorType, Type
+
+_RANK, _DTYPE = 5, 4
+"""The fields of a tensor."""
+
+
+def field(w: ProgramWriter, register: str, index: int) -> str:
+    """Return a field of an object."""
+    return w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {register}, i64 {index}')}")
+
+
+@emits("aten::dim")
+def rank(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, field(w, w.name(node.input), _RANK))
+
+
+@emits("aten::numel")
+def numel(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(tensors.numel, w.name(node.input)))
+
+
+@emits("aten::size", "aten::stride")
+def sizes(w: ProgramWriter, node: Node) -> None:
+    function = tensors.list_of_sizes if node.kind == "aten::size" else tensors.list_of_strides
+    w.define(node.output, w.call(function, w.name(node.input)))
+
+
+@emits("aten::size.int")
+def size(w: ProgramWriter, node: Node) -> None:
+    tensor, dim = (w.name(value) for value in node.inputs)
+    w.define(node.output, w.call_or_fail_below_zero(views.size_at, "%context", tensor, dim))
+
+
+@emits("aten::len.Tensor")
+def length(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call_or_fail_below_zero(views.size_at, "%context", w.name(node.input), "0"))
+
+
+@emits("aten::is_floating_point")
+def is_floating_point(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(tensors.is_floating, field(w, w.name(node.input), _DTYPE)))
+
+
+@emits(
+    "prim::requires_grad",
+    "prim::is_nested",
+    "aten::is_grad_enabled",
+    "prim::is_cuda",
+    "prim::is_meta",
+    "aten::is_autocast_enabled",
+)
+def never(w: ProgramWriter, node: Node) -> None:
+    """Nothing records gradients in a library, and its tensors are dense ones of the CPU."""
+    w.define(node.output, "false")
+
+
+# --------------------------------------------------------------------------------------------------------------- views
+
+_VIEWS: Final[dict[str, Callable[..., Any]]] = {
+    "aten::select.int": views.select,
+    "aten::transpose.int": views.transpose,
+    "aten::t": views.transpose_matrix,
+    "aten::permute": views.permute,
+    "aten::unsqueeze": views.unsqueeze,
+    "aten::squeeze.dim": views.squeeze_at,
+    "aten::flatten.using_ints": views.flatten,
+    "aten::unbind.int": views.unbind,
+    "aten::split.Tensor": views.split,
+    "aten::chunk": views.chunk,
+}
+
+
+@emits(*_VIEWS)
+def view(w: ProgramWriter, node: Node) -> None:
+    w.define(
+        node.output, w.call_or_fail(_VIEWS[qualified_name(node)], "%context", *(w.name(value) for value in node.inputs))
+    )
+
+
+@emits("aten::squeeze")
+def squeeze(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(views.squeeze, w.name(node.input)))
+
+
+@emits("aten::detach", "aten::alias")
+def same_view(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, w.call(views.same_view, w.name(node.input)))
+
+
+@emits("aten::view", "aten::reshape")
+def reshape(w: ProgramWriter, node: Node) -> None:
+    tensor, wanted = (w.name(value) for value in node.inputs)
+    copies = "true" if node.kind == "aten::reshape" else "false"
+    w.define(node.output, w.call_or_fail(views.view_or_copy, "%context", tensor, wanted, copies))
+
+
+@emits("aten::expand")
+def expand(w: ProgramWriter, node: Node) -> None:
+    tensor, wanted, _ = node.inputs
+    w.define(node.output, w.call_or_fail(views.expand, "%context", w.name(tensor), w.name(wanted)))
+
+
+@emits("aten::slice.Tensor")
+def slice_tensor(w: ProgramWriter, node: Node) -> None:
+    tensor, dim, start, end, step = node.inputs
+    low, high = bounds(w, node, start, end)
+    found = w.call_or_fail(views.slice_view, "%context", w.name(tensor), w.name(dim), low, high, w.name(step))
+    w.define(node.output, found)
+
+
+@emits("prim::ConstantChunk")
+def constant_chunk(w: ProgramWriter, node: Node) -> None:
+    chunks, dim = node["chunks"], node["dim"]
+    slots = w.alloca(f"[{len(node.outputs)} x ptr]")
+    w.call_or_fail(parts_of_chunk, "%context", w.name(node.input), str(chunks), str(dim), slots, str(len(node.outputs)))
+    for index, value in enumerate(node.outputs):
+        w.define(value, w.emit(f"load ptr, ptr {w.emit(f'getelementptr ptr, ptr {slots}, i64 {index}')}"))
+
+
+def is_default(value: Value, *allowed: object) -> bool:
+    """Return whether an argument is a constant that changes nothing: None, or one of those ``allowed``."""
+    if not is_constant(value):
+        return False
+    constant = value.to_python()
+    return constant is None or any(constant is each or constant == each for each in allowed)
+
+
+@emits("aten::contiguous")
+def contiguous(w: ProgramWriter, node: Node) -> None:
+    tensor, form = node.inputs
+    if not is_default(form, torch.contiguous_format):
+        call_torch(w, node)
+        return
+    w.define(node.output, w.call_or_fail(tensors.contiguous, "%context", w.name(tensor)))
+
+
+@emits("aten::clone")
+def clone(w: ProgramWriter, node: Node) -> None:
+    tensor, form = node.inputs
+    if not is_default(form, torch.preserve_format):
+        call_torch(w, node)
+        return
+    w.define(node.output, w.call_or_fail(tensors.clone, "%context", w.name(tensor)))
+
+
+@emits("aten::dropout", "aten::dropout_")
+def dropout(w: ProgramWriter, node: Node) -> None:
+    tensor, _, training = node.inputs
+    if not is_default(training, False):
+        call_torch(w, node)
+        return
+    w.define_borrowed(node.output, w.name(tensor))
+
+
+@emits("aten::cat", "aten::stack")
+def join(w: ProgramWriter, node: Node) -> None:
+    parts, dim = node.inputs
+    stacks = "true" if node.kind == "aten::stack" else "false"
+    w.define(node.output, w.call_or_fail(tensors.join_parts, "%context", w.name(parts), w.name(dim), stacks))
+
+
+# ----------------------------------------------------------------------------------------------------- single elements
+
+
+@emits("aten::Int.Tensor", "aten::Float.Tensor", "aten::Bool.Tensor")
+def element(w: ProgramWriter, node: Node) -> None:
+    functions: dict[str, Callable[..., Any]] = {
+        "aten::Int": tensors.item_as_int,
+        "aten::Float": tensors.item_as_float,
+        "aten::Bool": tensors.item_as_bool,
+    }
+    register = w.name(node.input)
+    w.call_or_fail(tensors.check_single, "%context", register)
+    w.define(node.output, w.call(functions[node.kind], register))
+
+
+@emits("aten::item")
+def item(w: ProgramWriter, node: Node) -> None:
+    register = w.name(node.input)
+    w.call_or_fail(tensors.check_single, "%context", register)
+    if is_object(node.output.type):
+        w.define(node.output, w.call(tensors.boxed_item, register))
+        return
+    function = {"i": tensors.item_as_int, "f": tensors.item_as_float, "b": tensors.item_as_bool}
+    w.define(node.output, w.call(function[descriptor_of(node.output.type)], register))
+
+
+@emits(
+    "prim::NumToTensor.Scalar", "prim::NumToTensor.bool", "aten::tensor.int", "aten::tensor.float", "aten::tensor.bool"
+)
+def tensor_of_number(w: ProgramWriter, node: Node) -> None:
+    value, *options = node.inputs
+    if options and not (all(is_default(each) for each in options[:2]) and is_default(options[2], False)):
+        call_torch(w, node)
+        return
+    register = w.name(value)
+    match descriptor_of(value.type):
+        case "i":
+            made = w.call_or_fail(tensors.tensor_of_int, "%context", register)
+        case "f":
+            # NumToTensor makes doubles, torch.tensor the default dtype.
+            dtype = torch.get_default_dtype() if options else torch.float64
+            made = w.call_or_fail(tensors.tensor_of_float, "%context", register, str(scalar_type(dtype)))
+        case _:
+            made = w.call_or_fail(tensors.tensor_of_bool, "%context", register)
+    w.define(node.output, made)
+
+
+# --------------------------------------------------------------------------------------------------------- new tensors
+
+
+def _dtype(w: ProgramWriter, value: Value, default: str) -> str | None:
+    """Return the dtype that an argument asks for; None if it may be None at run time."""
+    if is_constant(value):
+        return default if value.to_python() is None else str(int_word(value.to_python()))
+    return None if is_object(value.type) else w.name(value)
+
+
+def _filled(w: ProgramWriter, made: str, is_float: bool, word: str) -> str:
+    return w.call_or_fail(tensors.fill_word, "%context", made, "true" if is_float else "false", word)
+
+
+def _new(w: ProgramWriter, node: Node, wanted: Value, options: list[Value], default: str) -> str | None:
+    """Return a new tensor of the sizes that a list has; None where options ask for something else."""
+    if not all(
+        is_default(each, torch.strided, torch.device("cpu"), False, torch.contiguous_format) for each in options[1:]
+    ):
+        return None
+    dtype = _dtype(w, options[0], default)
+    if dtype is None:
+        return None
+    return w.call_or_fail(tensors.empty_of_list, "%context", dtype, w.name(wanted))
+
+
+@emits("aten::zeros", "aten::ones", "aten::empty.memory_format", "aten::full")
+def new_tensor(w: ProgramWriter, node: Node) -> None:
+    wanted, *options = node.inputs
+    is_float, word = True, "0"
+    default = str(scalar_type(torch.get_default_dtype()))
+    if node.kind == "aten::full":
+        value, *options = options
+        if descriptor_of(value.type) not in ("i", "f", "b"):
+            call_torch(w, node)
+            return
+        is_float = descriptor_of(value.type) == "f"
+        word = w.word_of(w.name(value), value.type)
+        default = {"i": str(tensors.INT64), "b": str(tensors.BOOL)}.get(descriptor_of(value.type), default)
+    made = _new(w, node, wanted, options, default)
+    if made is None:
+        call_torch(w, node)
+        return
+    if node.kind == "aten::ones":
+        is_float, word = False, "1"
+    w.define(node.output, _filled(w, made, is_float, word))
+
+
+@emits("aten::arange", "aten::arange.start", "aten::arange.start_step")
+def arange(w: ProgramWriter, node: Node) -> None:
+    *numbers, dtype, layout, device, pinned = node.inputs
+    is_plain = all(is_default(each, torch.strided, torch.device("cpu"), False) for each in (layout, device, pinned))
+    if not is_plain or any(value.type != INT for value in numbers) or not is_default(dtype, torch.int64, 4):
+        call_torch(w, node)
+        return
+    registers = [w.name(value) for value in numbers]
+    start, end, step = {1: ["0", *registers, "1"], 2: [*registers, "1"], 3: registers}[len(registers)]
+    w.define(node.output, w.call_or_fail(tensors.range_of_ints, "%context", start, end, step))
+
+
+def checks_of(type: Type) -> tuple[int, int]:
+    """Return the dtype and the rank that a tensor argument has to have; -1 of what is not known."""
+    if not isinstance(type, TensorType):
+        return -1, -1
+    dtype = -1 if type.dtype is None else scalar_type(type.dtype)
+    return dtype, -1 if type.rank is None else type.rank

@@ -1,0 +1,126 @@
+"""Calls of PyTorch's operators, for what the library has no code of its own for."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime import aten
+from rekindle.ir.graph import Node, Value
+from rekindle.ir.operators.schema import FunctionSchema
+from rekindle.ir.types import (
+    BOOL,
+    DEVICE,
+    DTYPE,
+    FLOAT,
+    GENERATOR,
+    INT,
+    LAYOUT,
+    MEMORY_FORMAT,
+    NUMBER,
+    STRING,
+    ListType,
+    OptionalType,
+    TensorType,
+    Type,
+)
+
+_RESIZING: Final = ("resize_", "resize_as_", "set_", "swap", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_")
+"""In-place operators that change sizes or strides, which tensors of the runtime would not notice."""
+_OF_TORCHSCRIPT: Final = "native libraries have no operator"
+
+
+def call_torch(w: ProgramWriter, node: Node) -> None:
+    """Call the operator of a node through PyTorch's stable C ABI.
+
+    Raises:
+        NotBuildable: it is no operator of PyTorch's dispatcher, or it takes or returns what the ABI does not know.
+    """
+    schema = node.schema
+    if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):
+        raise NotBuildable(f"{_OF_TORCHSCRIPT} '{node.kind}' of these types", node.range)
+    if schema.name.partition("::")[2] in _RESIZING:
+        raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
+    words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")
+    given: list[str] = []
+    for index, (argument, value) in enumerate(zip(schema.arguments, node.inputs, strict=True)):
+        word = _argument(w, node, argument.type, value)
+        w.line(f"store i64 {word}, ptr {w.emit(f'getelementptr i64, ptr {words}, i64 {index}')}")
+        if is_object(value.type) and descriptor_of(value.type) in ("t", "?t", "[t", "[?t"):
+            given.append(w.emit(f"ptrtoint ptr {w.name(value)} to i64"))
+    w.parts.uses_torch.add(schema.qualified_name)
+    constants = w.parts.constants
+    name, overload = constants.bytes(schema.name.encode()), constants.bytes(schema.overload.encode())
+    w.call_or_fail(aten.call_operator, "%context", name, overload, words, str(ABI_VERSION))
+    known = w.alloca(f"[{max(len(given), 1)} x i64]")
+    for index, each in enumerate(given):
+        w.line(f"store i64 {each}, ptr {w.emit(f'getelementptr i64, ptr {known}, i64 {index}')}")
+    for index, (result, value) in enumerate(zip(schema.returns, node.outputs, strict=True)):
+        word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {words}, i64 {index}')}")
+        _result(w, node, result.type, value, word, known, len(given))
+
+
+ABI_VERSION: Final = 2 << 56 | 13 << 48
+"""The version of the stable ABI that libraries are written for: that of PyTorch 2.13."""
+
+_NUMBERS: Final = (INT, FLOAT, BOOL, DTYPE, LAYOUT, MEMORY_FORMAT)
+
+
+def _argument(w: ProgramWriter, node: Node, wanted: Type, value: Value) -> str:
+    """Return an argument as a word of the ABI."""
+    if isinstance(wanted, OptionalType):
+        return _optional(w, node, wanted.element, value)
+    register = w.name(value)
+    if wanted in (*_NUMBERS, DEVICE) and not is_object(value.type):
+        return w.word_of(w.converted(register, value.type, wanted), wanted)
+    if isinstance(wanted, TensorType) and isinstance(value.type, TensorType):
+        return w.call(aten.tensor_argument, "%context", register)
+    if wanted == STRING and value.type == STRING:
+        return w.call(aten.text_argument, register)
+    if isinstance(wanted, ListType) and isinstance(value.type, ListType):
+        element = wanted.element
+        if isinstance(element, OptionalType) and isinstance(element.element, TensorType):
+            return w.call(aten.list_argument, "%context", register, "true")
+        if descriptor_of(value.type.element) in ("i", "f", "b", "t") and element != NUMBER:
+            return w.call(aten.list_argument, "%context", register, "false")
+    raise NotBuildable(
+        f"'{node.schema.qualified_name if node.schema else node.kind}' takes a {wanted}, which the stable ABI of "
+        "PyTorch does not pass",
+        node.range,
+    )
+
+
+def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
+    if value.node.kind == "prim::Constant" and value.to_python() is None:
+        return "0"
+    if element == GENERATOR:
+        raise NotBuildable("native libraries have no generators of random numbers", node.range)
+    if isinstance(element, TensorType) and descriptor_of(value.type) in ("t", "?t"):
+        return w.call(aten.optional_tensor_argument, "%context", w.name(value))
+    if not isinstance(value.type, OptionalType) and descriptor_of(value.type) != "n":
+        return w.call(aten.some, _argument(w, node, element, value))
+    raise NotBuildable(f"'{node.kind}' takes an optional {element} that may be None at run time", node.range)
+
+
+def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
+    """Define a result."""
+    if isinstance(type, TensorType):
+        w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count)))
+    elif isinstance(type, ListType) and isinstance(type.element, TensorType):
+        w.define(value, w.call(aten.list_result, "%context", word, given, str(count)))
+    elif type in _NUMBERS:
+        w.define(value, w.of_word(word, value.type))
+    else:
+        raise NotBuildable(f"'{node.kind}' returns a {type}, which the stable ABI of PyTorch does not pass", node.range)
+
+
+def _is_dispatched(schema: FunctionSchema) -> bool:
+    """Return whether PyTorch's dispatcher has an operator."""
+    import torch
+
+    try:
+        torch._C._dispatch_find_schema_or_throw(schema.name, schema.overload)
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,410 @@
+"""Translate a graph to a function: control flow, references, errors.
+
+A function has the form ``i32 @f(ptr %context, ptr %arguments, ptr %results)``: words come in and go out, and it returns
+an error code. Every object that is defined has a slot in the frame. It holds a reference from the definition on to the
+last use; on an error, whatever is in a slot is released.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import PurePath
+from typing import Any, Final
+
+from rekindle.building.lowering.constants import int_word
+from rekindle.building.lowering.parts import LibraryParts, ModuleValue
+from rekindle.building.lowering.representation import EMPTY, NotBuildable, descriptor_of, is_object, register_of
+from rekindle.building.lowlevel.compiler import parameter_types
+from rekindle.building.runtime.memory import release
+from rekindle.building.runtime.objects import ErrorCode, Kind, fail, new_box, retain
+from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
+from rekindle.codegen.native.writer import RegionWriter
+from rekindle.errors import SourceRange
+from rekindle.ir.control_flow import LoopView
+from rekindle.ir.graph import Block, Graph, Node, Value
+from rekindle.ir.types import Type
+
+CODE_FIELD, MESSAGE_FIELD, PLACE_FIELD = 0, 1, 2
+"""The fields of a context."""
+
+OVERFLOW: Final = (ErrorCode.OVERFLOW_ERROR, "the result is an int of more than 64 bits")
+Emitter = Callable[["ProgramWriter", Node], None]
+
+
+class ProgramWriter(RegionWriter):
+    """Writes one function. ``emitters`` finds how a node is translated."""
+
+    def __init__(self, parts: LibraryParts, emitters: Callable[[Node], Emitter]) -> None:
+        super().__init__()
+        self.parts = parts
+        self.modules: dict[Value, ModuleValue] = {}
+        """The modules among the values."""
+        self.emitters = emitters
+        self.node: Node | None = None
+        """The node that is being translated."""
+        self.reason: tuple[ErrorCode, str] = OVERFLOW
+        """What :meth:`leave_if` reports."""
+        self.is_open = True
+        """Whether control reaches the place that is being written."""
+        self._slots: dict[Value, str] = {}
+        self._expiring: dict[Node, list[Value]] = defaultdict(list)
+        self._pending: list[str] = []
+        self._cold: list[str] = []
+        self._allocas: list[str] = []
+
+    # ----------------------------------------------------------------------------------------------------------- values
+
+    def name(self, value: Value) -> str:
+        """Return the register of a value."""
+        known = self.names.get(value)
+        if known is not None:
+            return known
+        if value.node.kind != "prim::Constant":
+            raise NotBuildable(f"'{value.name}' has no register", value.node.range)
+        constant = value.to_python()
+        match descriptor_of(value.type)[0]:
+            case "i":
+                return str(int_word(constant))
+            case "b":
+                return "true" if constant else "false"
+            case "f":
+                assert isinstance(constant, float | int)
+                return hexadecimal(float(constant))
+            case _:
+                return self.parts.constants.object(constant, value.type)
+
+    def define(self, value: Value, register: str) -> None:
+        """Define a value of the graph. The register of an object holds a reference that the value takes over."""
+        self.names[value] = register
+        if is_object(value.type):
+            slot = self._slots.get(value)
+            if slot is None:
+                slot = self._slots[value] = self.alloca("ptr", "null")
+            self.line(f"store ptr {register}, ptr {slot}")
+
+    def define_borrowed(self, value: Value, register: str) -> None:
+        """Define a value of the graph, with a new reference to an object that something else holds."""
+        if is_object(value.type):
+            self.call(retain, register)
+        self.define(value, register)
+
+    def alloca(self, type: str, initial: str = "") -> str:
+        """Return a slot of the frame."""
+        name = f"%{self.fresh('slot')}"
+        self._allocas.append(f"  {name} = alloca {type}, align 8")
+        if initial:
+            self._allocas.append(f"  store {type} {initial}, ptr {name}")
+        return name
+
+    def owned_slot(self) -> str:
+        """Return a slot for an object that is no value yet; an error releases what is in it."""
+        slot = self.alloca("ptr", "null")
+        self._pending.append(slot)
+        return slot
+
+    def take(self, slot: str) -> str:
+        """Return the object in a slot, and empty the slot."""
+        register = self.emit(f"load ptr, ptr {slot}")
+        self.line(f"store ptr null, ptr {slot}")
+        return register
+
+    def converted(self, register: str, given: Type, wanted: Type) -> str:
+        """Return a value as one of a wider type: a number is boxed where the type does not tell that it is one. An
+        object keeps its reference, a new box has one of its own."""
+        have, want = descriptor_of(given), descriptor_of(wanted)
+        if have[0] in "ifb" and want[0] not in "ifb":
+            kind = {"i": Kind.INT, "f": Kind.FLOAT, "b": Kind.BOOL}[have[0]]
+            return self.call(new_box, str(int(kind)), self.word_of(register, given))
+        if have[0] == "i" and want[0] == "f":
+            return self.emit(f"sitofp i64 {register} to double")
+        return register
+
+    def owned_as(self, value: Value, wanted: Type) -> str:
+        """Return a value as one of a wider type, with a reference of its own."""
+        register = self.converted(self.name(value), value.type, wanted)
+        if is_object(value.type):
+            self.call(retain, register)
+        return register
+
+    def word_of(self, register: str, type: Type) -> str:
+        """Return a register as a word."""
+        match register_of(type):
+            case "i64":
+                return register
+            case "double":
+                return self.emit(f"bitcast double {register} to i64")
+            case "i1":
+                return self.emit(f"zext i1 {register} to i64")
+            case _:
+                return self.emit(f"ptrtoint ptr {register} to i64")
+
+    def of_word(self, word: str, type: Type) -> str:
+        """Return a word as a register."""
+        match register_of(type):
+            case "i64":
+                return word
+            case "double":
+                return self.emit(f"bitcast i64 {word} to double")
+            case "i1":
+                return self.emit(f"icmp ne i64 {word}, 0")
+            case _:
+                return self.emit(f"inttoptr i64 {word} to ptr")
+
+    def owned_word(self, value: Value, wanted: Type) -> str:
+        """Return a value as the word of a container of ``wanted``, with a reference of its own."""
+        return self.word_of(self.owned_as(value, wanted), wanted)
+
+    # ------------------------------------------------------------------------------------------------------------ calls
+
+    def call(self, function: Callable[..., Any], *arguments: str) -> str:
+        """Call a function of the runtime; return its result."""
+        self.parts.runtime.add(function)
+        parameters, result = parameter_types(function)
+        text = ", ".join(f"{type} {each}" for type, each in zip(parameters, arguments, strict=True))
+        if result == "void":
+            self.line(f"call void @{function.__name__}({text})")
+            return ""
+        return self.emit(f"call {result} @{function.__name__}({text})")
+
+    def call_or_fail(self, function: Callable[..., Any], *arguments: str) -> str:
+        """Call a function of the runtime that returns null, or false, with an error in the context."""
+        found = self.call(function, *arguments)
+        _, result = parameter_types(function)
+        self.unwind_if(found if result == "i1" else self.emit(f"icmp eq ptr {found}, null"), negated=result == "i1")
+        return found
+
+    def call_or_fail_below_zero(self, function: Callable[..., Any], *arguments: str) -> str:
+        """Call a function of the runtime that returns an index, or -1 with an error in the context."""
+        found = self.call(function, *arguments)
+        self.unwind_if(self.emit(f"icmp slt i64 {found}, 0"))
+        return found
+
+    # ----------------------------------------------------------------------------------------------------------- errors
+
+    def leave_if(self, condition: str) -> None:
+        self._fail_if(condition, self.reason)
+
+    def leave_unless(self, condition: str) -> None:
+        self._fail_if(self.emit(f"xor i1 {condition}, true"), self.reason)
+
+    def fail_if(self, condition: str, code: ErrorCode, message: str) -> None:
+        """Raise an error where ``condition`` holds."""
+        self._fail_if(condition, (code, message))
+
+    def unwind_if(self, condition: str, *, negated: bool = False) -> None:
+        """Leave the function where ``condition`` holds: the context has the error."""
+        cold, label = self._cold_block(None), self.fresh("l")
+        yes, no = (label, cold) if negated else (cold, label)
+        weights = "!0" if negated else "!1"
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}, !prof {weights}")
+        self.start_block(label)
+
+    def unwind(self) -> None:
+        """Leave the function: the context has the error."""
+        self.line(f"br label %{self._cold_block(None)}")
+        self.is_open = False
+
+    def _fail_if(self, condition: str, reason: tuple[ErrorCode, str]) -> None:
+        cold, label = self._cold_block(reason), self.fresh("l")
+        self.line(f"br i1 {condition}, label %{cold}, label %{label}, !prof !1")
+        self.start_block(label)
+
+    def _cold_block(self, reason: tuple[ErrorCode, str] | None) -> str:
+        """Write a block that notes where an error was raised, and which, unless the context has it."""
+        label = self.fresh("cold")
+        self._cold.append(f"{label}:")
+        if reason is not None:
+            from_texts = self.parts.constants.bytes(reason[1].encode())
+            self.parts.runtime.add(fail)
+            self._cold.append(f"  call void @fail(ptr %context, i64 {int(reason[0])}, ptr {from_texts})")
+        place = None if self.node is None else place_text(self.node.range)
+        if place is not None:
+            field = f"%{self.fresh('place')}"
+            self._cold.append(f"  {field} = getelementptr i64, ptr %context, i64 {PLACE_FIELD}")
+            self._cold.append(f"  store ptr {self.parts.constants.bytes(place.encode())}, ptr {field}")
+        self._cold.append("  br label %unwind")
+        return label
+
+    # ----------------------------------------------------------------------------------------------------- control flow
+
+    def nodes(self, block: Block) -> None:
+        """Translate the nodes of a block, and release objects after their last use."""
+        self._find_last_uses(block)
+        for value in block.inputs:
+            self._release_unused(value)
+        for node in block.nodes:
+            if not self.is_open:
+                return
+            if node.kind == "prim::Constant":
+                continue
+            self.node = node
+            self.reason = OVERFLOW
+            match node.kind:
+                case "prim::If":
+                    self.branch(node)
+                case "prim::Loop":
+                    self.loop(node)
+                case _:
+                    self.emitters(node)(self, node)
+            if self.is_open:
+                for value in self._expiring.pop(node, ()):
+                    self.release(value)
+                for value in node.outputs:
+                    self._release_unused(value)
+
+    def release(self, value: Value) -> None:
+        """Release the object in the slot of a value, if it has one."""
+        slot = self._slots.get(value)
+        if slot is not None:
+            self.call(release, self.names[value])
+            self.line(f"store ptr null, ptr {slot}")
+
+    def _release_unused(self, value: Value) -> None:
+        if not value.has_uses and value in self.names:
+            self.release(value)
+
+    def _find_last_uses(self, block: Block) -> None:
+        values = [*block.inputs, *(value for node in block.nodes for value in node.outputs)]
+        for value in values:
+            last: Node | None = None
+            for use in value.uses:
+                user = block.ancestor_of(use.user)
+                if user is not None and (last is None or last.is_before(user)):
+                    last = user
+            if last is not None:
+                self._expiring[last].append(value)
+
+    def block_outputs(self, block: Block, types: Sequence[Type], values: Sequence[Value]) -> list[str]:
+        """Return the outputs of a block as values of ``types`` with references of their own, and release what else the
+        block holds."""
+        registers = [self.owned_as(value, type) for value, type in zip(values, types, strict=True)]
+        for value in self._expiring.pop(block.return_node, ()):
+            self.release(value)
+        return registers
+
+    def branch(self, node: Node) -> None:
+        """``prim::If``."""
+        first, second, joined = self.fresh("then"), self.fresh("else"), self.fresh("join")
+        self.line(f"br i1 {self.name(node.input)}, label %{first}, label %{second}")
+        types = [value.type for value in node.outputs]
+        ends: list[tuple[str, list[str]]] = []
+        for label, block in zip((first, second), node.blocks, strict=True):
+            self.start_block(label)
+            self.is_open = True
+            self.nodes(block)
+            if self.is_open:
+                ends.append(("", self.block_outputs(block, types, block.outputs)))
+                ends[-1] = (self.block, ends[-1][1])
+                self.line(f"br label %{joined}")
+        self.is_open = bool(ends)
+        if not ends:
+            return
+        self.start_block(joined)
+        for index, value in enumerate(node.outputs):
+            incoming = ", ".join(f"[{registers[index]}, %{label}]" for label, registers in ends)
+            self.define_phi(value, incoming)
+
+    def define_phi(self, value: Value, incoming: str) -> None:
+        # A phi stands at the start of its block: the stores of slots go after the last one.
+        name = f"%{self.fresh()}"
+        at = len(self.lines)
+        while self.lines[at - 1].lstrip().startswith("store "):
+            at -= 1
+        self.lines.insert(at, f"  {name} = phi {register_of(value.type)} {incoming}")
+        self.define(value, name)
+
+    def loop(self, node: Node) -> None:
+        """``prim::Loop``."""
+        loop = LoopView(node)
+        head, inside, end = self.fresh("loop"), self.fresh("body"), self.fresh("end")
+        limit = self.name(loop.trip_count)
+        types = [value.type for value in loop.parameters]
+        starts = [self.owned_as(value, type) for value, type in zip(loop.initial, types, strict=True)]
+        condition = self.name(loop.condition)
+        before = self.block
+        self.line(f"br label %{head}")
+        self.start_block(head)
+        place = len(self.lines)
+        counter, again = f"%{self.fresh()}", f"%{self.fresh()}"
+        carried = [f"%{self.fresh()}" for _ in types]
+        goes_on = again
+        if not loop.is_endless:
+            goes_on = self.emit(f"and i1 {self.emit(f'icmp slt i64 {counter}, {limit}')}, {again}")
+        self.line(f"br i1 {goes_on}, label %{inside}, label %{end}")
+        self.start_block(inside)
+        self.names[loop.iteration] = counter
+        for value, register in zip(loop.parameters, carried, strict=True):
+            self.define(value, register)
+        self.nodes(loop.body)
+        edges = [(before, "0", condition, starts)]
+        if self.is_open:
+            following = self.block_outputs(loop.body, types, loop.following)
+            next_condition = self.name(loop.next_condition)
+            successor = self.emit(f"add i64 {counter}, 1")
+            edges.append((self.block, successor, next_condition, following))
+            self.line(f"br label %{head}")
+        phis = []
+        columns = [("i64", counter, [edge[1] for edge in edges]), ("i1", again, [edge[2] for edge in edges])]
+        columns += [
+            (register_of(type), register, [edge[3][index] for edge in edges])
+            for index, (type, register) in enumerate(zip(types, carried, strict=True))
+        ]
+        for type, register, incoming in columns:
+            pairs = ", ".join(f"[{each}, %{edge[0]}]" for each, edge in zip(incoming, edges, strict=True))
+            phis.append(f"  {register} = phi {type} {pairs}")
+        self.lines[place:place] = phis
+        self.is_open = True
+        self.start_block(end)
+        for value, register in zip(node.outputs, carried, strict=True):
+            self.define(value, register)
+
+    # ---------------------------------------------------------------------------------------------------------- function
+
+    def write(self, graph: Graph, name: str, skipped: int = 0) -> None:
+        """Write the function ``@name`` of a graph, whose first ``skipped`` inputs are no values: the module."""
+        self.start_block("body")
+        for index, value in enumerate(graph.inputs[skipped:]):
+            place = self.emit(f"getelementptr i64, ptr %arguments, i64 {index}")
+            self.names[value] = self.of_word(self.emit(f"load i64, ptr {place}"), value.type)
+        self.nodes(graph.block)
+        if self.is_open:
+            types = [value.type for value in graph.outputs]
+            for index, register in enumerate(self.block_outputs(graph.block, types, graph.outputs)):
+                place = self.emit(f"getelementptr i64, ptr %results, i64 {index}")
+                self.line(f"store i64 {self.word_of(register, types[index])}, ptr {place}")
+            self.line("ret i32 0")
+        unwinding = []
+        for index, slot in enumerate([*self._slots.values(), *self._pending]):
+            unwinding += [f"  %left{index} = load ptr, ptr {slot}", f"  call void @release(ptr %left{index})"]
+        self.parts.runtime.add(release)
+        lines = [
+            f"define internal i32 @{name}(ptr %context, ptr %arguments, ptr %results) {{",
+            "start:",
+            *self._allocas,
+            "  br label %body",
+            *self.lines,
+            *self._cold,
+            "unwind:",
+            *unwinding,
+            "  %code = load i64, ptr %context",
+            "  %short = trunc i64 %code to i32",
+            "  ret i32 %short",
+            "}",
+            "",
+        ]
+        self.parts.definitions.append("\n".join(lines))
+
+
+def place_text(range: SourceRange) -> str | None:
+    """Return the place of an error as messages have it: the name of the file, the line and its text."""
+    found = range.original
+    if not found.is_known or found.source.filename is None or found.source.is_library:
+        return None
+    line = found.source.text.split("\n")[found.line - found.source.first_line].strip()
+    return f"  at {PurePath(found.source.filename).name}, line {found.line}: {line}"
+
+
+def empty_register(type: Type) -> str:
+    """Return what stands for a value that no path defines."""
+    return EMPTY[register_of(type)]

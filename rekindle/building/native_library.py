@@ -1,0 +1,217 @@
+"""Call a native library from Python, through the same C functions that C programs call."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from rekindle.building.runtime.c_values import CKind
+from rekindle.building.runtime.objects import ErrorCode
+from rekindle.errors import RekindleError
+
+_EXCEPTIONS: Final[dict[int, type[Exception]]] = {
+    ErrorCode.RUNTIME_ERROR: RuntimeError,
+    ErrorCode.INDEX_ERROR: IndexError,
+    ErrorCode.KEY_ERROR: KeyError,
+    ErrorCode.VALUE_ERROR: ValueError,
+    ErrorCode.TYPE_ERROR: TypeError,
+    ErrorCode.ZERO_DIVISION_ERROR: ZeroDivisionError,
+    ErrorCode.OVERFLOW_ERROR: OverflowError,
+    ErrorCode.ASSERTION_ERROR: AssertionError,
+    ErrorCode.MEMORY_ERROR: MemoryError,
+}
+
+
+class LibraryError(RekindleError):
+    """A library refuses a call, or has no code for it."""
+
+
+class _Payload(ctypes.Union):
+    _fields_ = [("i", ctypes.c_int64), ("f", ctypes.c_double), ("address", ctypes.c_void_p)]
+
+
+class Value(ctypes.Structure):
+    """A value of the C API."""
+
+    _fields_ = [("kind", ctypes.c_int64), ("payload", _Payload), ("count", ctypes.c_int64)]
+
+
+class _DLTensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+_CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
+    torch.float32: (2, 32),
+    torch.float64: (2, 64),
+    torch.float16: (2, 16),
+    torch.bfloat16: (4, 16),
+    torch.int64: (0, 64),
+    torch.int32: (0, 32),
+    torch.int16: (0, 16),
+    torch.int8: (0, 8),
+    torch.uint8: (1, 8),
+    torch.bool: (6, 8),
+}
+_DTYPES: Final = {codes: dtype for dtype, codes in _CODES.items()}
+
+
+class NativeLibrary:
+    """An instance of the library in a folder that :func:`rekindle.build` wrote. It is used by one thread at a time.
+
+    Raises:
+        LibraryError: the folder holds no library, or its files are damaged.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        folder = Path(folder)
+        try:
+            manifest = json.loads((folder / "manifest.json").read_text())
+            name = manifest["name"]
+            self._library = ctypes.CDLL(str(folder / f"lib{name}.so"))
+        except (OSError, ValueError, KeyError) as error:
+            raise LibraryError(f"'{folder}' holds no library that can be loaded: {error}") from None
+        self.name: str = name
+        self.methods: tuple[str, ...] = tuple(manifest["methods"])
+        self._instance = ctypes.c_void_p()
+        opened = self._function("open", ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
+        code = opened(str(folder / f"{name}.weights").encode(), ctypes.byref(self._instance))
+        if code:
+            raise LibraryError(self._message())
+
+    def _function(self, name: str, result: Any, *parameters: Any) -> Any:
+        function = getattr(self._library, f"{self.name}_{name}")
+        function.restype, function.argtypes = result, parameters
+        return function
+
+    def _message(self) -> str:
+        text: bytes = self._function("error", ctypes.c_char_p, ctypes.c_void_p)(self._instance)
+        return text.decode(errors="replace")
+
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method with Python's values.
+
+        Raises:
+            LibraryError: the arguments are not those that the method takes, or the library has no code for them.
+            Exception: what the program raises.
+        """
+        kept: list[Any] = []
+        given = (Value * max(len(arguments), 1))(*(_to_c(each, kept) for each in arguments))
+        result = Value()
+        function = self._function(
+            method, ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p
+        )
+        code = function(self._instance, given, len(arguments), ctypes.byref(result))
+        if code:
+            raise _EXCEPTIONS.get(code, LibraryError)(self._message())
+        value = _to_python(result)
+        self._function("free", None, ctypes.c_void_p)(ctypes.byref(result))
+        return value
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call the only method, or ``forward``."""
+        return self.call("forward" if "forward" in self.methods else self.methods[0], *arguments)
+
+    def close(self) -> None:
+        """Free the instance."""
+        if self._instance:
+            self._function("close", None, ctypes.c_void_p)(self._instance)
+            self._instance = ctypes.c_void_p()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_instance"):
+            self.close()
+
+
+def _to_c(value: Any, kept: list[Any]) -> Value:
+    """Return a value of Python as one of C; ``kept`` holds what has to live as long as that."""
+    found = Value()
+    match value:
+        case None:
+            found.kind = CKind.NONE
+        case bool():
+            found.kind, found.payload.i, found.count = CKind.BOOL, int(value), 1
+        case int():
+            found.kind, found.payload.i, found.count = CKind.INT, value, 1
+        case float():
+            found.kind, found.payload.f, found.count = CKind.FLOAT, value, 1
+        case str():
+            data = ctypes.create_string_buffer(value.encode())
+            kept.append(data)
+            found.kind, found.payload.address, found.count = CKind.STRING, ctypes.addressof(data), len(data) - 1
+        case Tensor():
+            tensor = _dl_tensor(value, kept)
+            found.kind, found.payload.address, found.count = CKind.TENSOR, ctypes.addressof(tensor), 1
+        case list() | tuple() | dict():
+            items = [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)
+            array = (Value * max(len(items), 1))(*(_to_c(each, kept) for each in items))
+            kept.append(array)
+            kinds = {list: CKind.LIST, tuple: CKind.TUPLE, dict: CKind.DICT}
+            kind = next(kind for type, kind in kinds.items() if isinstance(value, type))
+            found.kind, found.payload.address, found.count = kind, ctypes.addressof(array), len(value)
+        case _:
+            raise LibraryError(f"a {type(value).__name__} cannot be passed to a library")
+    return found
+
+
+def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
+    if tensor.dtype not in _CODES:
+        raise LibraryError(f"a tensor of {tensor.dtype} cannot be passed to a library")
+    code, bits = _CODES[tensor.dtype]
+    shape = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+    strides = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.stride())
+    made = _DLTensor(tensor.data_ptr(), 1, 0, tensor.dim(), code, bits, 1, shape, strides, 0)
+    kept += [tensor, shape, strides, made]
+    return made
+
+
+def _to_python(value: Value) -> Any:
+    """Return a result as a value of Python, which shares nothing with it."""
+    match value.kind:
+        case CKind.NONE:
+            return None
+        case CKind.INT:
+            return value.payload.i
+        case CKind.FLOAT:
+            return value.payload.f
+        case CKind.BOOL:
+            return bool(value.payload.i)
+        case CKind.STRING:
+            return ctypes.string_at(value.payload.address, value.count).decode("utf-8", "surrogatepass")
+        case CKind.TENSOR:
+            return _to_tensor(ctypes.cast(value.payload.address, ctypes.POINTER(_DLTensor)).contents)
+    count = value.count * (2 if value.kind == CKind.DICT else 1)
+    items = [_to_python(each) for each in (Value * count).from_address(value.payload.address)] if count else []
+    if value.kind == CKind.DICT:
+        return dict(zip(items[::2], items[1::2], strict=True))
+    return tuple(items) if value.kind == CKind.TUPLE else items
+
+
+def _to_tensor(given: _DLTensor) -> Tensor:
+    """Return a copy of a tensor in a result."""
+    dtype = _DTYPES[given.code, given.bits]
+    shape, strides = given.shape[: given.ndim], given.strides[: given.ndim]
+    result = torch.empty(shape, dtype=dtype)
+    if result.numel():
+        last = sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) + 1
+        data = (ctypes.c_uint8 * (last * result.element_size())).from_address(given.data)
+        flat = torch.frombuffer(bytearray(data), dtype=dtype)
+        result = torch.as_strided(flat, shape, strides).clone()
+    return result
+
+

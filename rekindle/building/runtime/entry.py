@@ -1,0 +1,109 @@
+"""What the exported functions of a library do."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rekindle.building.lowlevel import Address, Array, Byte, c, invoke, native, offset, stack
+from rekindle.building.runtime.c_library import free, memset
+from rekindle.building.runtime.c_values import CValue, word_from_c, word_to_c
+from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after, is_plain
+from rekindle.building.runtime.instances import Instance, begin_call, end_call
+from rekindle.building.runtime.memory import release
+from rekindle.building.runtime.objects import ErrorCode, Tensor, allocate_zeroed, fail_number, object_of
+
+
+@native
+def call_method(
+    instance: Instance,
+    method: Address,
+    parameters: Array[Byte],
+    checks: Array[int],
+    returns: Array[Byte],
+    arguments: Address,
+    count: int,
+    result: CValue,
+) -> int:
+    """Run a method on arguments of C; return an error code. ``checks`` has the dtype and the rank of each parameter that
+    is a tensor, -1 where any will do."""
+    code = begin_call(instance, arguments, result)
+    if code == ErrorCode.BUSY or instance is None:
+        return code
+    if code == 0:
+        words = cast("Array[int]", allocate_zeroed(8 * count + 8))
+        take_arguments(instance, parameters, checks, arguments, count, words)
+        if instance.code == 0:
+            results = cast("Array[int]", stack(8))
+            results[0] = 0
+            if invoke(method, instance, words, results) == 0:
+                word_to_c(instance, returns, results[0], result)
+                if not is_plain(returns):
+                    release(object_of(results[0]))
+        drop_arguments(parameters, count, words)
+        free(words)
+    return end_call(instance)
+
+
+@native
+def take_arguments(
+    instance: Instance,
+    parameters: Array[Byte],
+    checks: Array[int],
+    arguments: Address,
+    count: int,
+    words: Array[int],
+) -> None:
+    """Write arguments as words with references of their own."""
+    descriptor = advance(parameters, 1)
+    i = 0
+    while descriptor[0] != CLOSE:
+        if i == count:
+            break
+        words[i] = word_from_c(instance, descriptor, cast("CValue", offset(arguments, 24 * i)))
+        if instance.code != 0:
+            return
+        if descriptor[0] == TENSOR:
+            check_tensor(instance, cast("Tensor", object_of(words[i])), checks[2 * i], checks[2 * i + 1], i)
+            if instance.code != 0:
+                return
+        descriptor = after(descriptor)
+        i += 1
+    if i != count or descriptor[0] != CLOSE:
+        fail_number(
+            instance, ErrorCode.ARGUMENT_ERROR, c("the method takes another number of arguments than %lld"), count
+        )
+
+
+@native
+def check_tensor(instance: Instance, tensor: Tensor, dtype: int, rank: int, number: int) -> None:
+    """Note an error if a tensor is not of the dtype and the rank that the library was built for."""
+    if dtype >= 0 and tensor.dtype != dtype:
+        fail_number(
+            instance,
+            ErrorCode.ARGUMENT_ERROR,
+            c("argument %lld has another dtype than the library was built for"),
+            number,
+        )
+    elif rank >= 0 and tensor.rank != rank:
+        fail_number(
+            instance,
+            ErrorCode.ARGUMENT_ERROR,
+            c("argument %lld has another rank than the library was built for"),
+            number,
+        )
+
+
+@native
+def drop_arguments(parameters: Array[Byte], count: int, words: Array[int]) -> None:
+    descriptor = advance(parameters, 1)
+    for i in range(count):
+        if descriptor[0] == CLOSE:
+            return
+        if not is_plain(descriptor):
+            release(object_of(words[i]))
+        descriptor = after(descriptor)
+
+
+@native
+def fill_result(result: CValue) -> None:
+    memset(result, 0, 24)

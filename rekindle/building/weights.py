@@ -1,0 +1,65 @@
+"""Lay out the tensors of a module in a file that libraries map into memory.
+
+A header of 64 bytes (:func:`rekindle.building.runtime.instances.map_weights`) is followed by the storages, each at a
+multiple of 64 bytes. Tensors that share a storage share it in the file.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final
+
+import torch
+from torch import Tensor
+
+from rekindle.building.lowering.representation import NotBuildable
+from rekindle.building.runtime.instances import HEADER_BYTES, MAGIC
+
+_FORMAT: Final = 1
+
+
+@dataclass(slots=True)
+class Weights:
+    """The file of weights, while it is being laid out."""
+
+    storages: dict[int, int] = field(default_factory=dict)
+    """Where each storage begins in the file."""
+    kept: list[torch.UntypedStorage] = field(default_factory=list)
+    size: int = HEADER_BYTES
+
+    def add(self, tensor: Tensor) -> int:
+        """Return the byte of the file where the first element of a tensor is.
+
+        Raises:
+            NotBuildable: it is no dense tensor on the CPU.
+        """
+        if tensor.layout is not torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
+            raise NotBuildable(f"a weight is a tensor of layout {tensor.layout} on '{tensor.device}'")
+        if tensor.is_conj() or tensor.is_neg():
+            tensor = tensor.resolve_conj().resolve_neg()
+        storage = tensor.untyped_storage()
+        key = storage.data_ptr() if storage.nbytes() else id(storage)
+        if key not in self.storages:
+            self.storages[key] = self.size
+            self.kept.append(storage)
+            self.size += (storage.nbytes() + 63) // 64 * 64
+        return self.storages[key] + int(tensor.storage_offset()) * tensor.element_size()
+
+    def content(self, identity: int) -> bytes:
+        """Return the bytes of the file."""
+        body = bytearray(self.size - HEADER_BYTES)
+        for storage, start in zip(self.kept, self.storages.values(), strict=True):
+            count = storage.nbytes()
+            data = torch.tensor([], dtype=torch.uint8).set_(storage, 0, (count,)) if count else torch.empty(0)  # type: ignore[call-overload]
+            body[start - HEADER_BYTES : start - HEADER_BYTES + count] = data.numpy().tobytes()
+        numbers = (MAGIC, _FORMAT, identity, self.size, checksum(bytes(body)))
+        return struct.pack("<4Qq", *numbers).ljust(HEADER_BYTES, b"\0") + bytes(body)
+
+
+def checksum(data: bytes) -> int:
+    """Return what :func:`rekindle.building.runtime.instances.checksum` returns."""
+    if not data:
+        return 0
+    words = torch.frombuffer(bytearray(data), dtype=torch.int64)
+    return int((words * (2 * torch.arange(len(words)) + 1)).sum())
