@@ -20,7 +20,7 @@ from rekindle.building.lowering.representation import NotBuildable, descriptor_o
 from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
-from rekindle.building.preparation import prepare
+from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
 from rekindle.building.shared_library import SERIAL_THREADS, shared_library
@@ -96,7 +96,9 @@ def build(
     folder = Path(path)
     records = _methods(program, examples)
     target = _target(cpu)
-    graphs = {method: prepare(record, _own(program), _bound(program, record, given)) for method, record, given in records}
+    graphs = {
+        method: prepare(record, _own(program), _bound(program, record, given)) for method, record, given in records
+    }
     parts = _written(program, graphs, target)
     if not parts.uses_torch:
         # SLEEF's functions are PyTorch's: kernels of a library without it have others.
@@ -105,7 +107,7 @@ def build(
         raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     weights = Weights()
     write_initializer(parts, weights, "initialize")
-    text = _module_text(parts, weights, name, {method: (record, graphs[method]) for method, record, _ in records})
+    text = _module_text(parts, weights, name, {method: (record, graphs[method].graph) for method, record, _ in records})
     identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
     text = text.replace("IDENTITY", str(identity))
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
@@ -174,10 +176,12 @@ def _emitter(node: Node) -> Emitter:
     return EMITTERS.get(qualified_name(node)) or EMITTERS.get(node.kind) or call_torch
 
 
-def _written(program: Program, graphs: Mapping[str, Graph], target: Target) -> LibraryParts:
+def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Target) -> LibraryParts:
     """Write the functions of all methods."""
     parts = LibraryParts(target)
-    for method, graph in graphs.items():
+    for method, prepared in graphs.items():
+        graph = prepared.graph
+        parts.recipes.update(prepared.recipes)
         w = ProgramWriter(parts, _emitter)
         skipped = 0
         if isinstance(program, ScriptModule):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from torch import Tensor
 from rekindle.building.runtime.c_values import CKind
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.errors import RekindleError
+from rekindle.ir.scalar_types import number_of
 
 _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
     ErrorCode.RUNTIME_ERROR: RuntimeError,
@@ -129,7 +132,7 @@ class NativeLibrary:
 
     def close(self) -> None:
         """Free the instance."""
-        if self._instance:
+        if self._instance.value:
             self._function("close", None, ctypes.c_void_p)(self._instance)
             self._instance = ctypes.c_void_p()
 
@@ -157,16 +160,23 @@ def _to_c(value: Any, kept: list[Any]) -> Value:
         case Tensor():
             tensor = _dl_tensor(value, kept)
             found.kind, found.payload.address, found.count = CKind.TENSOR, ctypes.addressof(tensor), 1
-        case list() | tuple() | dict():
-            items = [part for pair in value.items() for part in pair] if isinstance(value, dict) else list(value)
-            array = (Value * max(len(items), 1))(*(_to_c(each, kept) for each in items))
-            kept.append(array)
-            kinds = {list: CKind.LIST, tuple: CKind.TUPLE, dict: CKind.DICT}
-            kind = next(kind for type, kind in kinds.items() if isinstance(value, type))
-            found.kind, found.payload.address, found.count = kind, ctypes.addressof(array), len(value)
+        case dict():
+            _items(found, CKind.DICT, list(itertools.chain(*value.items())), len(value), kept)
+        case list():
+            _items(found, CKind.LIST, value, len(value), kept)
+        case tuple():
+            _items(found, CKind.TUPLE, value, len(value), kept)
+        case torch.dtype() | torch.layout() | torch.memory_format():
+            found.kind, found.payload.i, found.count = CKind.INT, number_of(value), 1
         case _:
             raise LibraryError(f"a {type(value).__name__} cannot be passed to a library")
     return found
+
+
+def _items(found: Value, kind: CKind, items: Sequence[Any], count: int, kept: list[Any]) -> None:
+    array = (Value * max(len(items), 1))(*(_to_c(each, kept) for each in items))
+    kept.append(array)
+    found.kind, found.payload.address, found.count = kind, ctypes.addressof(array), count
 
 
 def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
@@ -213,5 +223,3 @@ def _to_tensor(given: _DLTensor) -> Tensor:
         flat = torch.frombuffer(bytearray(data), dtype=dtype)
         result = torch.as_strided(flat, shape, strides).clone()
     return result
-
-

@@ -7,21 +7,29 @@ are free. Attributes that the program does not write to are constants.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from rekindle.building.internal_operators import COPY_INTO, SETTLED
 from rekindle.building.lowering.representation import NotBuildable
+from rekindle.codegen.compiled_kernels import GuardedKernel, guarded_kernel
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.fusion_executor import group_of
-from rekindle.ir.graph import Graph, Node
+from rekindle.codegen.layout import Layout, NoBroadcast, contiguous_strides
+from rekindle.codegen.loop_ir.builder import Unsupported
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import COMPILING, GraphFunction
+from rekindle.ir.scalar_types import number_of
 from rekindle.ir.subgraph_execution import callable_of, compile_immediately
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR, InterfaceType, TensorType, Type
 from rekindle.passes import DeadCodeElimination, PartialEvaluation
 from rekindle.passes.pass_manager import run_nested
+from rekindle.passes.simplification.functional_variants import functional_operator
+from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.strategies.call_facts import CallFactsFinder
@@ -31,29 +39,82 @@ Arguments = Sequence[Any]
 _FUSION = (FuseGraph(alone=True), DeadCodeElimination())
 
 
-def prepare(record: GraphFunction, own: Arguments, examples: Sequence[Arguments]) -> Graph:
-    """Return the graph of a method or a function, specialised to the ``examples``. Those of a method begin with the
-    module, which is all there is in ``own``. Each fused group has recipes for the sizes that the examples led to.
+@dataclass(slots=True)
+class PreparedMethod:
+    """The graph of a method, and the kernels of its fused groups, by their subgraphs. ``unreached`` are the groups that
+    no example led to, and of which too little is known for a kernel."""
+
+    graph: Graph
+    recipes: dict[Graph, Sequence[GuardedKernel]] = field(default_factory=dict)
+    unreached: list[Node] = field(default_factory=list)
+
+
+def prepare(record: GraphFunction, own: Arguments, examples: Sequence[Arguments]) -> PreparedMethod:
+    """Return a method or a function, specialised to the ``examples``. Those of a method begin with the module, which is
+    all there is in ``own``. Each fused group has recipes for the sizes that the examples led to.
 
     Raises:
         NotBuildable: the examples differ in the dtype or the rank of an argument.
     """
     with COMPILING, torch.no_grad():
-        graph = record.graph.copy()
-        unknown = [None] * (len(graph.inputs) - len(own))
-        evaluation = CallFactsFinder(record).evaluation([*own, *unknown])
-        types = _types(graph, examples)
-        passes = PartialEvaluation(types=types, attributes=evaluation.attributes, with_types=evaluation.with_types)
-        optimize(graph, (passes, *OPTIMIZATION))
-        for index, type in types.items():
-            graph.inputs[index].set_type(type)
-        optimize(graph, SPECIALIZATION)
-        _split_addmm(graph)
-        optimize(graph, _FUSION)
-        _run(graph, record.basename, examples)
+        graph = _specialized(record, own, _types(record.graph, examples))
+        prepared = PreparedMethod(graph)
+        kept = [_run(graph, record.basename, examples)]
         while _leave_products_to_blas(graph):
-            _run(graph, record.basename, examples)
-        return graph
+            kept.append(_run(graph, record.basename, examples))
+        for node in graph.all_nodes():
+            if node.kind == KIND:
+                subgraph = node.get_graph("Subgraph")
+                group = group_of(subgraph)
+                recipes = () if group is None else tuple(group.recipes)
+                prepared.recipes[subgraph] = recipes or _recipes_for_types(node, subgraph)
+                if not prepared.recipes[subgraph]:
+                    prepared.unreached.append(node)
+        return prepared
+
+
+def _specialized(record: GraphFunction, own: Arguments, types: dict[int, TensorType]) -> Graph:
+    """Return the graph of a function for tensors of these types, optimised and fused."""
+    graph = record.graph.copy()
+    unknown = [None] * (len(graph.inputs) - len(own))
+    evaluation = CallFactsFinder(record).evaluation([*own, *unknown])
+    passes = PartialEvaluation(types=types, attributes=evaluation.attributes, with_types=evaluation.with_types)
+    inline_forks(graph)
+    optimize(graph, (passes, *OPTIMIZATION))
+    if _resolve_interfaces(graph, own) or inline_forks(graph):
+        optimize(graph, OPTIMIZATION)
+    for index, type in types.items():
+        graph.inputs[index].set_type(type)
+    optimize(graph, SPECIALIZATION)
+    _split_addmm(graph)
+    _write_in_place_operators_out(graph)
+    optimize(graph, _FUSION)
+    return graph
+
+
+_SIZES: Final = (5, 7, 11, 13, 17, 19)
+"""The sizes that stand for any, from the last dimension on: a kernel holds for others that are as different."""
+
+
+def _recipes_for_types(node: Node, subgraph: Graph) -> Sequence[GuardedKernel]:
+    """Return a recipe for contiguous tensors of the types that the graph knows; none where it knows too little."""
+    inputs: list[Layout | type] = []
+    for value in node.inputs:
+        type = value.type
+        if type in _NUMBERS:
+            inputs.append(_NUMBERS[type])
+        elif isinstance(type, TensorType) and type.dtype is not None and type.rank is not None and type.rank <= 6:
+            sizes = tuple(reversed(_SIZES[: type.rank]))
+            inputs.append(Layout(sizes, contiguous_strides(sizes), type.dtype))
+        else:
+            return ()
+    try:
+        return (guarded_kernel(subgraph, inputs),)
+    except (Unsupported, NoBroadcast):
+        return ()
+
+
+_NUMBERS: Final[dict[Type, type]] = {INT: int, FLOAT: float, BOOL: bool}
 
 
 def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]:
@@ -75,12 +136,66 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
     return found
 
 
-def _run(graph: Graph, name: str, examples: Sequence[Arguments]) -> None:
-    """Run the graph on copies of the examples, so that its groups make their kernels."""
+def _run(graph: Graph, name: str, examples: Sequence[Arguments]) -> Callable[..., Any]:
+    """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive."""
     with compile_immediately():
         function = callable_of(graph, name)
     for example in examples:
-        function(*copy.deepcopy(list(example)))
+        function(*map(_as_number, copy.deepcopy(list(example))))
+    return function
+
+
+def _as_number(value: Any) -> Any:
+    """Return a dtype, a layout or a memory format as the number that it is in a graph."""
+    return number_of(value) if isinstance(value, torch.dtype | torch.layout | torch.memory_format) else value
+
+
+def inline_forks(graph: Graph) -> bool:
+    """Run tasks where they are forked: a Future is the value of its task, which ``aten::wait`` returns."""
+    forks = [node for node in graph.all_nodes() if node.kind == "prim::fork" and isinstance(node["Subgraph"], Graph)]
+    for node in forks:
+        with graph.inserting_before(node):
+            (result,) = graph.insert_graph(node.get_graph("Subgraph"), node.inputs)
+            future = graph.insert_node(graph.create(SETTLED, [result], types=[node.output.type], range=node.range))
+        for use in list(node.output.uses):
+            if use.user.kind == "aten::wait":
+                use.user.output.replace_all_uses_with(result)
+        node.replace_with(future.output)
+    return bool(forks)
+
+
+def _resolve_interfaces(graph: Graph, own: Arguments) -> bool:
+    """Give values of interfaces the class of the module that they are, which is known; return whether there were any."""
+    modules: dict[Value, torch.nn.Module] = dict(zip(graph.inputs, own, strict=False))
+    changed = False
+    for node in graph.all_nodes():
+        if node.kind != "prim::GetAttr" or node.input not in modules:
+            continue
+        found = getattr(modules[node.input], node.get_string("name"), None)
+        if not isinstance(found, torch.nn.Module):
+            continue
+        modules[node.output] = found
+        if isinstance(node.output.type, InterfaceType) and isinstance(found, ScriptModule):
+            node.output.set_type(found.script_type)
+            changed = True
+    return changed
+
+
+def _write_in_place_operators_out(graph: Graph) -> None:
+    """Write an elementwise operator that changes a tensor in place as one that makes a new tensor, and a copy: kernels
+    compute the first, and need no Scalars to be passed to PyTorch."""
+    for node in list(graph.all_nodes()):
+        operator = node.operator
+        functional = None if operator is None else functional_operator(operator)
+        if functional is None:
+            continue
+        target = node.inputs[0]
+        with graph.inserting_before(node):
+            made = graph.insert_node(graph.create(functional.name, node.inputs, types=[TENSOR], range=node.range))
+            copied = graph.insert_node(
+                graph.create(COPY_INTO, [target, made.output], types=[node.output.type], range=node.range)
+            )
+        node.replace_with(copied.output)
 
 
 def _split_addmm(graph: Graph) -> None:

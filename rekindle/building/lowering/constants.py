@@ -108,23 +108,21 @@ def int_word(value: Any) -> int:
     Raises:
         NotBuildable: it is something else, or has more than 64 bits.
     """
-    match value:
-        case bool():
-            return int(value)
-        case int():
-            if not -(2**63) <= value < 2**63:
-                raise NotBuildable(f"native libraries have ints of 64 bits, and {value} has more")
-            return value
-        case torch.dtype():
-            return scalar_type(value)
-        case torch.device():
-            if value.type != "cpu":
-                raise NotBuildable(f"native libraries run on the CPU, and this is a device of type '{value.type}'")
-            return 0xFFFFFFFF if value.index is None else value.index
-        case torch.memory_format() | torch.layout():
-            return number_of(value)
-        case _:
-            raise NotBuildable(f"{value!r} is no number")
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        if not -(2**63) <= value < 2**63:
+            raise NotBuildable(f"native libraries have ints of 64 bits, and {value} has more")
+        return value
+    if isinstance(value, torch.dtype):
+        return scalar_type(value)
+    if isinstance(value, torch.device):
+        if value.type != "cpu":
+            raise NotBuildable(f"native libraries run on the CPU, and this is a device of type '{value.type}'")
+        return 0xFFFFFFFF if value.index is None else value.index
+    if isinstance(value, torch.memory_format | torch.layout):
+        return number_of(value)
+    raise NotBuildable(f"{value!r} is no number")
 
 
 _KNOWN = (

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from rekindle.building.lowering.emitters import emits
-from rekindle.building.lowering.representation import NotBuildable, is_object
-from rekindle.building.lowering.writer import ProgramWriter
-from rekindle.building.runtime import dicts, lists, values
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.torch_calls import call_torch
+from rekindle.building.lowering.writer import OVERFLOW, ProgramWriter
+from rekindle.building.runtime import dicts, lists, sorting, texts, values
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import DictType, ListType, TupleType, Type
+from rekindle.ir.types import INT, DictType, ListType, TupleType, Type
 
 
 def element_of(value: Value) -> Type:
@@ -205,6 +206,64 @@ def remove(w: ProgramWriter, node: Node) -> None:
 def lists_equal(w: ProgramWriter, node: Node) -> None:
     found = w.call(values.objects_equal, *(w.name(value) for value in node.inputs))
     w.define(node.output, found if node.kind == "aten::eq" else w.emit(f"xor i1 {found}, true"))
+
+
+_NUMBERS: Final = ("int", "float", "bool")
+
+
+@emits(
+    *(f"prim::{name}.self_{kind}" for name in ("min", "max") for kind in _NUMBERS),
+    *(f"aten::{name}.{kind}" for name in ("sum", "any", "all") for kind in _NUMBERS),
+)
+def fold(w: ProgramWriter, node: Node) -> None:
+    """``min``, ``max``, ``sum``, ``any`` and ``all`` of a list of numbers."""
+    if not isinstance(node.input.type, ListType) or is_object(node.input.type.element):
+        call_torch(w, node)
+        return
+    functions: dict[str, Callable[..., Any]] = {
+        "prim::min": sorting.list_min,
+        "prim::max": sorting.list_max,
+        "aten::sum": sorting.list_sum,
+        "aten::any": sorting.list_any,
+        "aten::all": sorting.list_all,
+    }
+    items = w.name(node.input)
+    if node.kind in ("prim::min", "prim::max"):
+        empty = w.emit(f"icmp eq i64 {length_of(w, items)}, 0")
+        name = node.kind.partition("::")[2]
+        w.fail_if(empty, ErrorCode.VALUE_ERROR, f"{name}() arg is an empty sequence")
+    word = w.call(functions[node.kind], items)
+    wanted = node.output.type
+    if node.kind == "aten::sum" and wanted == INT:
+        # A sum of 64 bits that wraps around is no sum.
+        w.fail_if(w.call(sorting.sum_overflows, items), ErrorCode.OVERFLOW_ERROR, OVERFLOW[1])
+    w.define(node.output, word if word_is_flag(node) else w.of_word(word, wanted))
+
+
+def word_is_flag(node: Node) -> bool:
+    """Return whether a fold returns a bool and no word."""
+    return node.kind in ("aten::any", "aten::all")
+
+
+@emits(*(f"aten::{name}.{kind}" for name in ("sort", "sorted") for kind in (*_NUMBERS, "str")), "aten::sorted.any")
+def sort(w: ProgramWriter, node: Node) -> None:
+    items = node.inputs[0]
+    if descriptor_of(element_of(items)) not in ("i", "f", "b", "s"):
+        raise NotBuildable(f"'{node.kind}' of a {items.type}", node.range)
+    flag = w.name(node.inputs[1]) if len(node.inputs) > 1 else "false"
+    if node.kind == "aten::sort":
+        w.call(sorting.list_sort, w.name(items), flag)
+        return
+    made = w.call(lists.list_copy, w.name(items))
+    w.call(sorting.list_sort, made, flag)
+    w.define(node.output, made)
+
+
+@emits("aten::list")
+def list_of_text(w: ProgramWriter, node: Node) -> None:
+    if descriptor_of(node.input.type) != "s":
+        raise NotBuildable(f"'list' of a {node.input.type}", node.range)
+    w.define(node.output, w.call(texts.characters_of, w.name(node.input)))
 
 
 # --------------------------------------------------------------------------------------------------------------- dicts

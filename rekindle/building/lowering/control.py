@@ -6,13 +6,14 @@ import builtins
 from typing import Final
 
 from rekindle.analysis.constants import is_constant
+from rekindle.building.internal_operators import SETTLED
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.writer import ProgramWriter, empty_register
 from rekindle.building.runtime.dicts import new_record
 from rekindle.building.runtime.memory import fields_of_record
 from rekindle.building.runtime.objects import ErrorCode, Kind, fail, retain
-from rekindle.building.runtime.texts import data_of
+from rekindle.building.runtime.texts import data_of, fail_by_text
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, NoneType, OptionalType, TensorType, Type
 
@@ -42,13 +43,28 @@ def error_code(name: str) -> ErrorCode:
 def raise_exception(w: ProgramWriter, node: Node) -> None:
     message, cls = node.inputs[:2]
     name = cls.to_python() if is_constant(cls) else None
-    constant = message.to_python() if is_constant(message) else ""
-    if not isinstance(name, str):
-        head = constant.partition(":")[0] if isinstance(constant, str) else ""
-        name = head if head.isidentifier() else "RuntimeError"
-    text = w.call(data_of, w.name(message))
-    w.call(fail, "%context", str(int(error_code(name))), text)
+    if isinstance(name, str):
+        w.call(fail, "%context", str(int(error_code(name))), w.call(data_of, w.name(message)))
+    else:
+        w.call(fail_by_text, "%context", w.name(message))
     w.unwind()
+
+
+@emits("aten::wait", SETTLED)
+def same_value(w: ProgramWriter, node: Node) -> None:
+    """A Future is the value of its task, which ran where it was forked."""
+    w.define_borrowed(node.output, w.name(node.input))
+
+
+_MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
+
+
+@emits("prim::Enter", "prim::Exit")
+def enter_context(w: ProgramWriter, node: Node) -> None:
+    """The modes of gradients change nothing: a library records none."""
+    if str(node.input.type).rpartition(".")[2] not in _MODES:
+        raise NotBuildable(f"a 'with' statement of a {node.input.type}", node.range)
+    w.define(node.output, "null")
 
 
 @emits("prim::Uninitialized")

@@ -7,10 +7,12 @@ from typing import Final
 from rekindle.building.lowering.control import kind_of, word_in_box
 from rekindle.building.lowering.emitters import EMITTERS, arguments, emits, qualified_name
 from rekindle.building.lowering.representation import NotBuildable
+from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC
 from rekindle.ir.graph import Node
+from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import BOOL, FLOAT, INT, Type
 
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
@@ -24,6 +26,12 @@ _DOMAIN: Final = frozenset(
 
 def arithmetic(w: ProgramWriter, node: Node) -> None:
     """Translate an operator of numbers."""
+    set_reason(w, node)
+    w.define(node.output, ARITHMETIC[qualified_name(node)](w, *arguments(w, node)))
+
+
+def set_reason(w: ProgramWriter, node: Node) -> None:
+    """Set the error that the arithmetic of a node raises."""
     name = qualified_name(node)
     if node.kind in _DIVISIONS:
         w.reason = (ErrorCode.ZERO_DIVISION_ERROR, "division by zero")
@@ -31,7 +39,6 @@ def arithmetic(w: ProgramWriter, node: Node) -> None:
         w.reason = (ErrorCode.VALUE_ERROR, "math domain error")
     elif node.kind in ("aten::Int", "aten::floor", "aten::ceil", "aten::round"):
         w.reason = (ErrorCode.OVERFLOW_ERROR, "a float that is no int of 64 bits cannot be converted to one")
-    w.define(node.output, ARITHMETIC[name](w, *arguments(w, node)))
 
 
 for _name in ARITHMETIC:
@@ -73,3 +80,52 @@ def property_of_tensor(w: ProgramWriter, node: Node) -> None:
         w.define(node.output, w.emit(f"load i64, ptr {place}"))
     else:
         w.define(node.output, "0" if node.kind == "prim::layout" else str(0xFFFFFFFF))
+
+
+_UNTYPED: Final = (
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "floordiv",
+    "remainder",
+    "pow",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "eq",
+    "ne",
+    "neg",
+)
+
+
+@emits(
+    *(f"aten::{name}" for name in _UNTYPED),
+    *(f"aten::{name}.Scalar" for name in ("pow", "neg", "sqrt", "exp", "log")),
+    *("aten::pow.Scalar_Scalar", "prim::min.Scalar", "prim::max.Scalar", "prim::abs.Scalar"),
+)
+def untyped(w: ProgramWriter, node: Node) -> None:
+    """An operator of Scalars whose types are known."""
+    if any(value.type not in _OF_SCALARS for value in node.inputs):
+        call_torch(w, node)
+        return
+    kinds = [_OF_SCALARS[value.type].replace("bool", "int") for value in node.inputs]
+    registers = [
+        w.emit(f"zext i1 {w.name(value)} to i64") if value.type == BOOL else w.name(value) for value in node.inputs
+    ]
+    name = f"{node.kind}.{kinds[0] if len(set(kinds)) == 1 else '_'.join(kinds)}"
+    if name not in ARITHMETIC:
+        raise NotBuildable(f"'{node.kind}' of numbers of types {', '.join(kinds)}", node.range)
+    set_reason(w, node)
+    result = ARITHMETIC[name](w, *registers)
+    made = REGISTRY.find(name)
+    assert made is not None
+    w.define(node.output, w.converted(result, made.schema.returns[0].type, node.output.type))
+
+
+@emits("aten::divmod.int")
+def divide_with_rest(w: ProgramWriter, node: Node) -> None:
+    set_reason(w, node)
+    for value, name in zip(node.outputs, ("aten::floordiv.int", "aten::remainder.int"), strict=True):
+        w.define(value, ARITHMETIC[name](w, *arguments(w, node)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +10,12 @@ import torch
 
 from rekindle.building.lowering.constants import Constants
 from rekindle.building.lowlevel.compiler import LowLevelModule
+from rekindle.codegen.compiled_kernels import GuardedKernel
 from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.emission.matmul import product_module, product_name
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
+from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 
 
@@ -87,6 +90,8 @@ class LibraryParts:
     constants: Constants = field(default_factory=Constants)
     attributes: Attributes = field(default_factory=Attributes)
     kernels: KernelLibrary = field(default_factory=KernelLibrary)
+    recipes: dict[Graph, Sequence[GuardedKernel]] = field(default_factory=dict)
+    """The kernels of fused groups, by their subgraphs."""
     definitions: list[str] = field(default_factory=list)
     """The functions that are written so far."""
     uses_torch: set[str] = field(default_factory=set)

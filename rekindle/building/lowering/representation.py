@@ -24,6 +24,7 @@ from rekindle.ir.types import (
     STRING,
     ClassType,
     DictType,
+    FutureType,
     ListType,
     OptionalType,
     TensorType,
@@ -78,6 +79,8 @@ def descriptor_of(type: Type) -> str:
             return inner if inner[0] in "?a" else "?" + inner
         case UnionType():
             return "a"
+        case FutureType():  # the value of its task
+            return descriptor_of(type.element)
         case ClassType() if not type.is_module:
             return "o"
         case _:

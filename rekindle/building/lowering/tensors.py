@@ -8,16 +8,17 @@ from typing import Any, Final
 import torch
 
 from rekindle.analysis.constants import is_constant
+from rekindle.building.internal_operators import COPY_INTO
 from rekindle.building.lowering.constants import int_word, scalar_type
 from rekindle.building.lowering.containers import bounds
 from rekindle.building.lowering.emitters import emits, qualified_name
-from rekindle.building.lowering.representation import descriptor_of, is_object
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import tensors, views
 from rekindle.building.runtime.views import parts_of_chunk
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import INT, TensorType, Type
+from rekindle.ir.types import INT, ListType, TensorType, Type
 
 _RANK, _DTYPE = 5, 4
 """The fields of a tensor."""
@@ -291,3 +292,38 @@ def checks_of(type: Type) -> tuple[int, int]:
         return -1, -1
     dtype = -1 if type.dtype is None else scalar_type(type.dtype)
     return dtype, -1 if type.rank is None else type.rank
+
+
+@emits(COPY_INTO, "aten::copy_")
+def copy_into(w: ProgramWriter, node: Node) -> None:
+    target, source = node.inputs[:2]
+    if node.kind != COPY_INTO and not (
+        isinstance(target.type, TensorType)
+        and isinstance(source.type, TensorType)
+        and target.type.dtype is not None
+        and target.type.dtype is source.type.dtype
+    ):
+        call_torch(w, node)
+        return
+    w.call_or_fail(tensors.copy_into, "%context", w.name(target), w.name(source))
+    if node.outputs:
+        w.define_borrowed(node.output, w.name(target))
+
+
+@emits("aten::tensor")
+def tensor_of_list(w: ProgramWriter, node: Node) -> None:
+    given, dtype, device, requires_grad = node.inputs
+    depth, element = 0, given.type
+    while isinstance(element, ListType):
+        depth, element = depth + 1, element.element
+    letter = descriptor_of(element)
+    defaults = {"i": tensors.INT64, "f": scalar_type(torch.get_default_dtype()), "b": tensors.BOOL}
+    is_plain = is_default(device, torch.device("cpu")) and is_default(requires_grad, False)
+    wanted = _dtype(w, dtype, str(defaults.get(letter, -1)))
+    if depth == 0 or letter not in defaults or not is_plain or wanted not in _WRITTEN:
+        raise NotBuildable(f"'torch.tensor' of a {given.type} with these options", node.range)
+    w.define(node.output, w.call_or_fail(tensors.tensor_of_items, "%context", w.name(given), str(depth), wanted))
+
+
+_WRITTEN: Final = tuple(map(str, (tensors.INT64, tensors.FLOAT, tensors.DOUBLE, tensors.BOOL)))
+"""The dtypes that numbers are written to."""

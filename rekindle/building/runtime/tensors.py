@@ -539,3 +539,80 @@ def boxed_item(tensor: Tensor) -> Box:
         return new_box(Kind.FLOAT, bits_of(float_at(tensor.dtype, tensor.data)))
     kind = Kind.BOOL if tensor.dtype == BOOL else Kind.INT
     return new_box(kind, int_at(tensor.dtype, tensor.data))
+
+
+@native
+def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
+    """Copy a tensor of the same dtype into another one, to whose sizes it is expanded."""
+    extra = to.rank - source.rank
+    if to.dtype != source.dtype:
+        fail(context, ErrorCode.NOT_BUILT, c("an operator in place that would change the dtype of its tensor"))
+        return False
+    strides = cast("Array[int]", stack(8 * 64))
+    good = extra >= 0
+    for i in range(to.rank):
+        strides[i] = 0
+        if good and i >= extra:
+            size = sizes_of(source)[i - extra]
+            good = size == sizes_of(to)[i] or size == 1
+            if size != 1 or sizes_of(to)[i] == 1:
+                strides[i] = strides_of(source)[i - extra]
+    if not good:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("the sizes of two tensors do not fit together"))
+        return False
+    if numel(to) > 0:
+        copy_strided(to.data, strides_of(to), source.data, strides, sizes_of(to), to.rank, element_bytes(to.dtype))
+    return True
+
+
+@native
+def tensor_of_items(context: Context, items: List, depth: int, dtype: int) -> Tensor | None:
+    """Return a tensor of a nested list of numbers, which are ``depth`` lists deep; ``dtype`` is int64, a float or bool."""
+    sizes = cast("Array[int]", stack(8 * 64))
+    level: List | None = items
+    for i in range(depth):
+        sizes[i] = 0
+        if level is not None:
+            sizes[i] = level.length
+            level = view(List, level.items[0]) if level.length > 0 and i + 1 < depth else NULL
+    tensor = empty(context, dtype, depth, sizes)
+    if tensor is None:
+        return None
+    if write_items(context, tensor, items, 0, 0) < 0:
+        release(tensor)
+        return None
+    return tensor
+
+
+@native
+def write_items(context: Context, tensor: Tensor, items: List, dim: int, start: int) -> int:
+    """Write the numbers of a nested list from an element on; return the element after them, -1 and an error if the list
+    is not regular."""
+    if items.length != sizes_of(tensor)[dim]:
+        fail(context, ErrorCode.VALUE_ERROR, c("the lists that a tensor is made of have different lengths"))
+        return -1
+    at = start
+    for i in range(items.length):
+        word = items.items[i]
+        if dim + 1 < tensor.rank:
+            at = write_items(context, tensor, view(List, word), dim + 1, at)
+            if at < 0:
+                return -1
+        else:
+            write_number(tensor, at, items.element[0] == ord("f"), word)
+            at += 1
+    return at
+
+
+@native
+def write_number(tensor: Tensor, at: int, is_float: bool, word: int) -> None:
+    """Write one element of a contiguous tensor of int64, a float or bool."""
+    value = float_of(word) if is_float else float(word)
+    if tensor.dtype == DOUBLE:
+        cast("Array[float]", tensor.data)[at] = value
+    elif tensor.dtype == FLOAT:
+        cast("Array[Float32]", tensor.data)[at] = value
+    elif tensor.dtype == BOOL:
+        cast("Array[Byte]", tensor.data)[at] = int(value != 0.0)
+    else:
+        cast("Array[int]", tensor.data)[at] = int(value) if is_float else word

@@ -501,3 +501,24 @@ def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
         return False
     out[0] = bits_of(number)
     return True
+
+
+@native
+def fail_by_text(context: Context, text: Text) -> None:
+    """Note the error of a message that begins with the class of the error, if it is an AssertionError."""
+    data = data_of(text)
+    if text.bytes >= 16 and memcmp(data, c("AssertionError: "), 16) == 0:
+        fail(context, ErrorCode.ASSERTION_ERROR, cast("Array[Byte]", offset(data, 16)))
+    elif text.bytes == 14 and memcmp(data, c("AssertionError"), 14) == 0:
+        fail(context, ErrorCode.ASSERTION_ERROR, c(""))
+    else:
+        fail(context, ErrorCode.RUNTIME_ERROR, data)
+
+
+@native
+def characters_of(text: Text) -> List:
+    """Return the characters of a string as a list."""
+    result = list_of(c("s"), text.characters)
+    for i in range(text.characters):
+        append(result, word_of(part(text, byte_offset(text, i), byte_offset(text, i + 1))))
+    return result

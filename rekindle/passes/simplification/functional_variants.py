@@ -28,14 +28,14 @@ def functional_kind(node: Node, *, sizes_stay: bool) -> str | None:
     ``sizes_stay`` says that nothing in the graph changes the sizes of a tensor that is there.
     """
     operator = node.operator
-    functional = None if operator is None or len(node.outputs) != 1 else _functional_operator(operator)
+    functional = None if operator is None or len(node.outputs) != 1 else functional_operator(operator)
     if functional is None or not _keeps_dtype_and_sizes(node, functional, sizes_stay):
         return None
     return functional.name
 
 
 @cache
-def _functional_operator(operator: Operator) -> Operator | None:
+def functional_operator(operator: Operator) -> Operator | None:
     """The pointwise operator that takes what ``operator`` takes, which writes to its first argument alone."""
     name, arguments = operator.name, operator.schema.arguments
     writes = [argument.alias is not None and argument.alias.is_write for argument in arguments]

@@ -1,0 +1,31 @@
+"""Operators that only graphs of native libraries hold."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from torch import Tensor
+
+from rekindle.ir.operators.registry import REGISTRY, Operator
+from rekindle.ir.text.schema_parser import parse_schema
+from rekindle.runtime.interpreter.futures import Future
+
+COPY_INTO: Final = "rekindle::copy_into"
+"""Copy the second tensor, of the same dtype, into the first, and return that."""
+
+SETTLED: Final = "rekindle::settled_future"
+"""Return a Future whose value is the input."""
+
+
+def _copy_into(self: Tensor, src: Tensor) -> Tensor:
+    return self.copy_(src)
+
+
+def _settled(value: Any) -> Future[Any]:
+    future: Future[Any] = Future()
+    future.set_result(value)
+    return future
+
+
+REGISTRY.register(Operator(parse_schema(f"{COPY_INTO}(Tensor(a!) self, Tensor src) -> Tensor(a!)"), _copy_into))
+REGISTRY.register(Operator(parse_schema(f"{SETTLED}(t value) -> Future(t)"), _settled, may_alias_inputs=True))

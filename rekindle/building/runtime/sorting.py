@@ -1,0 +1,119 @@
+"""Order and fold lists."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from rekindle.building.lowlevel import Array, Byte, bits_of, float_of, native
+from rekindle.building.runtime.c_library import free, memcpy
+from rekindle.building.runtime.descriptors import FLOAT, TEXT
+from rekindle.building.runtime.objects import List, Text, allocate, object_of
+from rekindle.building.runtime.texts import text_compare
+
+
+@native
+def is_less(descriptor: Array[Byte], a: int, b: int) -> bool:
+    """Return whether a number or a string is before another one."""
+    if descriptor[0] == FLOAT:
+        return float_of(a) < float_of(b)
+    if descriptor[0] == TEXT:
+        return text_compare(cast("Text", object_of(a)), cast("Text", object_of(b))) < 0
+    return a < b
+
+
+@native
+def list_sort(items: List, reverse: bool) -> None:
+    """Sort in place, and keep the order of equal elements: merge runs of twice the length each time."""
+    count = items.length
+    spare = cast("Array[int]", allocate(8 * count + 8))
+    width = 1
+    while width < count:
+        start = 0
+        while start < count:
+            merge(items, spare, start, min(start + width, count), min(start + 2 * width, count), reverse)
+            start += 2 * width
+        memcpy(items.items, spare, 8 * count)
+        width = 2 * width
+    free(spare)
+
+
+@native
+def merge(items: List, spare: Array[int], low: int, middle: int, high: int, reverse: bool) -> None:
+    a = low
+    b = middle
+    for i in range(low, high):
+        takes_second = a == middle
+        if a < middle and b < high:
+            first = items.items[a]
+            second = items.items[b]
+            if reverse:
+                takes_second = is_less(items.element, first, second)
+            else:
+                takes_second = is_less(items.element, second, first)
+        if takes_second:
+            spare[i] = items.items[b]
+            b += 1
+        else:
+            spare[i] = items.items[a]
+            a += 1
+
+
+@native
+def list_min(items: List) -> int:
+    found = items.items[0]
+    for i in range(1, items.length):
+        if is_less(items.element, items.items[i], found):
+            found = items.items[i]
+    return found
+
+
+@native
+def list_max(items: List) -> int:
+    found = items.items[0]
+    for i in range(1, items.length):
+        if is_less(items.element, found, items.items[i]):
+            found = items.items[i]
+    return found
+
+
+@native
+def list_sum(items: List) -> int:
+    """Return the word of the sum."""
+    if items.element[0] == FLOAT:
+        total = 0.0
+        for i in range(items.length):
+            total += float_of(items.items[i])
+        return bits_of(total)
+    count = 0
+    for j in range(items.length):
+        count += items.items[j]
+    return count
+
+
+@native
+def sum_overflows(items: List) -> bool:
+    """Return whether a sum of ints has more than 64 bits."""
+    total = 0
+    for i in range(items.length):
+        word = items.items[i]
+        following = total + word
+        if (word > 0 and following < total) or (word < 0 and following > total):
+            return True
+        total = following
+    return False
+
+
+@native
+def list_any(items: List) -> bool:
+    for i in range(items.length):
+        if items.items[i] != 0 and not (items.element[0] == FLOAT and float_of(items.items[i]) == 0.0):
+            return True
+    return False
+
+
+@native
+def list_all(items: List) -> bool:
+    for i in range(items.length):
+        if items.items[i] == 0 or (items.element[0] == FLOAT and float_of(items.items[i]) == 0.0):
+            return False
+    return True
