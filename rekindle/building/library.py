@@ -273,6 +273,8 @@ def _module_text(
         parameters = "".join(descriptor_of(value.type) for value in inputs)
         checks = [number for value in inputs for number in checks_of(value.type)]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
+        if "o" in parameters + returns:
+            raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")
         exported.append(
             _ENTRY.format(
                 name=name,

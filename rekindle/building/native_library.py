@@ -27,6 +27,7 @@ _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
     ErrorCode.OVERFLOW_ERROR: OverflowError,
     ErrorCode.ASSERTION_ERROR: AssertionError,
     ErrorCode.MEMORY_ERROR: MemoryError,
+    ErrorCode.NOT_IMPLEMENTED_ERROR: NotImplementedError,
 }
 
 

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
-from rekindle.building.lowering.representation import NotBuildable
 from rekindle.codegen.compiled_kernels import GuardedKernel, guarded_kernel
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.fusion_executor import group_of
@@ -52,9 +51,6 @@ class PreparedMethod:
 def prepare(record: GraphFunction, own: Arguments, examples: Sequence[Arguments]) -> PreparedMethod:
     """Return a method or a function, specialised to the ``examples``. Those of a method begin with the module, which is
     all there is in ``own``. Each fused group has recipes for the sizes that the examples led to.
-
-    Raises:
-        NotBuildable: the examples differ in the dtype or the rank of an argument.
     """
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples))
@@ -118,21 +114,15 @@ _NUMBERS: Final[dict[Type, type]] = {INT: int, FLOAT: float, BOOL: bool}
 
 
 def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]:
-    """Return the types of the inputs that are tensors: dtype, device and rank."""
+    """Return the types of the inputs that are tensors: the dtype and the rank, where the examples agree."""
     found: dict[int, TensorType] = {}
     for index, value in enumerate(graph.inputs):
         given = [example[index] for example in examples if isinstance(example[index], Tensor)]
         if not isinstance(value.type, TensorType) or not given:
             continue
-        kinds = {(each.dtype, each.dim()) for each in given}
-        if len(kinds) > 1:
-            listed = " and ".join(sorted(f"{rank}-dimensional {dtype}" for dtype, rank in kinds))
-            raise NotBuildable(
-                f"the examples for '{value.base_name}' are {listed}: a library takes one dtype and one rank; build one "
-                "library for each"
-            )
-        dtype, rank = kinds.pop()
-        found[index] = TensorType(dtype, torch.device("cpu"), (None,) * rank)
+        dtypes, ranks = {each.dtype for each in given}, {each.dim() for each in given}
+        shape = (None,) * ranks.pop() if len(ranks) == 1 else None
+        found[index] = TensorType(dtypes.pop() if len(dtypes) == 1 else None, torch.device("cpu"), shape)
     return found
 
 

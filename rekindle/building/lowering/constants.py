@@ -119,11 +119,15 @@ def int_word(value: Any) -> int:
     if isinstance(value, torch.device):
         if value.type != "cpu":
             raise NotBuildable(f"native libraries run on the CPU, and this is a device of type '{value.type}'")
-        return 0xFFFFFFFF if value.index is None else value.index
+        index: int | None = value.index
+        return NO_INDEX if index is None else index
     if isinstance(value, torch.memory_format | torch.layout):
         return number_of(value)
     raise NotBuildable(f"{value!r} is no number")
 
+
+NO_INDEX = 0xFFFFFFFF
+"""The word of the device ``cpu`` without an index: its type is the upper half of a word, and 0."""
 
 _KNOWN = (
     *(torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.float16, torch.float32, torch.float64),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from rekindle.analysis.constants import is_constant
+from rekindle.building.lowering.control import word_in_box
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.torch_calls import call_torch
@@ -140,31 +142,26 @@ def extend_in_place(w: ProgramWriter, node: Node) -> None:
 @emits("aten::slice.t")
 def slice_list(w: ProgramWriter, node: Node) -> None:
     items, start, end, step = node.inputs
-    low, high = bounds(w, node, start, end)
+    low, high = bounds(w, start, end)
     result = w.call_or_fail(lists.list_slice, "%context", w.name(items), low, high, w.name(step))
     w.define(node.output, result)
 
 
-_END: Final = str(2**63 - 1)
+def bounds(w: ProgramWriter, start: Value, end: Value) -> tuple[str, str]:
+    """Return the bounds of a slice, of which each may be None."""
+    return _bound(w, start, 0), _bound(w, end, 2**63 - 1)
 
 
-def bounds(w: ProgramWriter, node: Node, start: Value, end: Value) -> tuple[str, str]:
-    """Return the bounds of a slice, of which each may be None.
-
-    Raises:
-        NotBuildable: whether one is None is known only at run time.
-    """
-    found = []
-    for value, missing in ((start, "0"), (end, _END)):
-        if not is_object(value.type):
-            found.append(w.name(value))
-        elif value.node.kind == "prim::Constant" and value.to_python() is None:
-            found.append(missing)
-        elif value.node.kind == "prim::Constant":
-            found.append(str(value.to_python()))
-        else:
-            raise NotBuildable("a bound of a slice that may be None", node.range)
-    return found[0], found[1]
+def _bound(w: ProgramWriter, value: Value, missing: int) -> str:
+    if not is_object(value.type):
+        return w.name(value)
+    if is_constant(value):
+        constant = value.to_python()
+        return str(missing if constant is None else constant)
+    register = w.name(value)
+    none = w.emit(f"icmp eq ptr {register}, null")
+    box = w.parts.constants.object(missing, INT)
+    return word_in_box(w, w.emit(f"select i1 {none}, ptr {box}, ptr {register}"))
 
 
 @emits(*(f"aten::__contains__.{kind}_list" for kind in ("int", "float", "bool", "str")))

@@ -26,6 +26,7 @@ _CODES: Final = (
     (ValueError, ErrorCode.VALUE_ERROR),
     (TypeError, ErrorCode.TYPE_ERROR),
     (MemoryError, ErrorCode.MEMORY_ERROR),
+    (NotImplementedError, ErrorCode.NOT_IMPLEMENTED_ERROR),
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from rekindle.building.lowering.constants import scalar_type
-from rekindle.building.lowering.modules import word_place
+from rekindle.building.lowering.modules import fields_text, word_place
 from rekindle.building.lowering.parts import LibraryParts
 from rekindle.building.lowering.representation import NotBuildable, is_object
 from rekindle.building.lowering.writer import ProgramWriter
@@ -16,7 +16,7 @@ from rekindle.building.runtime.memory import fields_of_record
 from rekindle.building.runtime.objects import retain
 from rekindle.building.weights import Weights
 from rekindle.ir.graph import Node
-from rekindle.ir.types import DictType, ListType, OptionalType, TensorType, TupleType, Type
+from rekindle.ir.types import ClassType, DictType, ListType, OptionalType, TensorType, TupleType, Type
 
 
 def write_initializer(parts: LibraryParts, weights: Weights, name: str) -> None:
@@ -77,6 +77,13 @@ def _value(
             fields = w.call(fields_of_record, made)
             for index, (each, part) in enumerate(zip(value, type.contained, strict=True)):
                 w.line(f"store i64 {inner(each, part)}, ptr {w.emit(f'getelementptr i64, ptr {fields}, i64 {index}')}")
+            return made
+        case ClassType() if not type.is_module:
+            made = w.call(dicts.new_record, fields_text(w, type), str(len(type.attributes)))
+            fields = w.call(fields_of_record, made)
+            for index, (name, attribute) in enumerate(type.attributes.items()):
+                word = inner(getattr(value, name), attribute.type)
+                w.line(f"store i64 {word}, ptr {w.emit(f'getelementptr i64, ptr {fields}, i64 {index}')}")
             return made
         case _:
             if isinstance(value, Tensor):

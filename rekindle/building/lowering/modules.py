@@ -88,6 +88,10 @@ def create_object(w: ProgramWriter, node: Node) -> None:
     type = node.output.type
     if not isinstance(type, ClassType) or type.is_module or type.library_methods is not None:
         raise NotBuildable(f"native libraries make no objects of class {type}", node.range)
+    w.define(node.output, w.call(new_record, fields_text(w, type), str(len(type.attributes))))
+
+
+def fields_text(w: ProgramWriter, type: ClassType) -> str:
+    """Return the address of the descriptor of the fields of a class."""
     fields = "".join(descriptor_of(each.type) for each in type.attributes.values())
-    text = w.parts.constants.bytes(f"({fields})".encode())
-    w.define(node.output, w.call(new_record, text, str(len(type.attributes))))
+    return w.parts.constants.bytes(f"({fields})".encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from rekindle.building.lowering.control import kind_of, word_in_box
@@ -12,7 +13,6 @@ from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC
 from rekindle.ir.graph import Node
-from rekindle.ir.operators.registry import REGISTRY
 from rekindle.ir.types import BOOL, FLOAT, INT, Type
 
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
@@ -119,9 +119,15 @@ def untyped(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable(f"'{node.kind}' of numbers of types {', '.join(kinds)}", node.range)
     set_reason(w, node)
     result = ARITHMETIC[name](w, *registers)
-    made = REGISTRY.find(name)
-    assert made is not None
-    w.define(node.output, w.converted(result, made.schema.returns[0].type, node.output.type))
+    w.define(node.output, w.converted(result, _result_type(node, kinds), node.output.type))
+
+
+def _result_type(node: Node, kinds: Sequence[str]) -> Type:
+    """Return the type of an operator of numbers."""
+    name = node.kind.partition("::")[2]
+    if name in ("lt", "le", "gt", "ge", "eq", "ne"):
+        return BOOL
+    return FLOAT if "float" in kinds or name in ("div", "pow", "sqrt", "exp", "log") else INT
 
 
 @emits("aten::divmod.int")

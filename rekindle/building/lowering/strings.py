@@ -70,7 +70,7 @@ def get(w: ProgramWriter, node: Node) -> None:
 @emits("aten::slice.str")
 def slice_text(w: ProgramWriter, node: Node) -> None:
     text, start, end, step = node.inputs
-    low, high = bounds(w, node, start, end)
+    low, high = bounds(w, start, end)
     w.define(node.output, w.call_or_fail(texts.text_slice, "%context", w.name(text), low, high, w.name(step)))
 
 

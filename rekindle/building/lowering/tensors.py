@@ -123,7 +123,7 @@ def expand(w: ProgramWriter, node: Node) -> None:
 @emits("aten::slice.Tensor")
 def slice_tensor(w: ProgramWriter, node: Node) -> None:
     tensor, dim, start, end, step = node.inputs
-    low, high = bounds(w, node, start, end)
+    low, high = bounds(w, start, end)
     found = w.call_or_fail(views.slice_view, "%context", w.name(tensor), w.name(dim), low, high, w.name(step))
     w.define(node.output, found)
 
@@ -313,6 +313,9 @@ def copy_into(w: ProgramWriter, node: Node) -> None:
 @emits("aten::tensor")
 def tensor_of_list(w: ProgramWriter, node: Node) -> None:
     given, dtype, device, requires_grad = node.inputs
+    if not is_object(given.type):
+        tensor_of_number(w, node)
+        return
     depth, element = 0, given.type
     while isinstance(element, ListType):
         depth, element = depth + 1, element.element

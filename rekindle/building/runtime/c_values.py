@@ -221,6 +221,12 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
             return 0
         word = word_from_c(context, advance(descriptor, 1), value)
         return boxed(advance(descriptor, 1), word)
+    if first == descriptors.ANY:
+        if kind == CKind.NONE:
+            return 0
+        known = descriptor_of_c(kind)
+        if known is not None:
+            return boxed(known, word_from_c(context, known, value))
     if first == descriptors.INT and kind == CKind.INT:
         return value.payload
     if first == descriptors.FLOAT and kind == CKind.FLOAT:
@@ -245,6 +251,20 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
     if first == descriptors.OPEN and kind == CKind.TUPLE:
         return record_from_c(context, descriptor, value)
     return wrong_kind(context, value, 0)
+
+
+@native
+def descriptor_of_c(kind: int) -> Array[Byte] | None:
+    """Return the type that the kind of a value tells; None of containers."""
+    if kind == CKind.INT:
+        return c("i")
+    if kind == CKind.FLOAT:
+        return c("f")
+    if kind == CKind.BOOL:
+        return c("b")
+    if kind == CKind.STRING:
+        return c("s")
+    return c("t") if kind == CKind.TENSOR else NULL
 
 
 @native

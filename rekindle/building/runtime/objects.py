@@ -44,6 +44,7 @@ class ErrorCode(IntEnum):
     """The library has no code for such sizes."""
     BUSY = 12
     """Another call of the instance is running."""
+    NOT_IMPLEMENTED_ERROR = 13
 
 
 IMMORTAL: Final = 1 << 62
