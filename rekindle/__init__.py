@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from rekindle.archive.limits import ArchiveLimits as ArchiveLimits
     from rekindle.archive.load import load as load
     from rekindle.archive.save import save as save
+    from rekindle.building.library import Build as Build, build as build
+    from rekindle.building.lowering.representation import NotBuildable as NotBuildable
+    from rekindle.building.native_library import LibraryError as LibraryError, NativeLibrary as NativeLibrary
     from rekindle.errors import RekindleError as RekindleError
     from rekindle.exporting.program import (
         to_exported as to_exported,
@@ -110,11 +113,15 @@ _HOMES: Final[dict[str, str]] = {
     "ArchiveLimits": "rekindle.archive.limits",
     "Attribute": "rekindle.scripting.callables.modifiers",
     "Await": "rekindle.ops.python.asynchrony",
+    "Build": "rekindle.building.library",
     "CompilationUnit": "rekindle.program.sources.compilation_unit",
     "Function": "rekindle.program.function",
     "Future": "rekindle.runtime.interpreter.futures",
     "Graph": "rekindle.ir.graph",
+    "LibraryError": "rekindle.building.native_library",
     "Method": "rekindle.program.function",
+    "NativeLibrary": "rekindle.building.native_library",
+    "NotBuildable": "rekindle.building.lowering.representation",
     "RekindleError": "rekindle.errors",
     "Report": "rekindle.api.reports.report_data",
     "ScriptModule": "rekindle.scripting.modules.module_classes",
@@ -129,6 +136,7 @@ _HOMES: Final[dict[str, str]] = {
     "awaitable_wait": "rekindle.program.asynchrony",
     "backend": "rekindle.importing.backend",
     "bisect": "rekindle.api.bisect",
+    "build": "rekindle.building.library",
     "create_function": "rekindle.transforms.editing.from_graph",
     "create_method": "rekindle.transforms.editing.from_graph",
     "create_module": "rekindle.transforms.editing.from_graph",

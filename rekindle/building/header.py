@@ -22,7 +22,8 @@ _TEXT = """\
 #ifndef DLPACK_DLPACK_H_
 /* What the library uses of DLPack (https://github.com/dmlc/dlpack). Include dlpack.h first to have all of it. */
 typedef struct {{ int32_t device_type; int32_t device_id; }} DLDevice; /* 1: the CPU */
-typedef struct {{ uint8_t code; uint8_t bits; uint16_t lanes; }} DLDataType; /* codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool */
+typedef struct {{ uint8_t code; uint8_t bits; uint16_t lanes; }} DLDataType;
+/* Codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool. */
 typedef struct {{
   void *data;
   DLDevice device;
@@ -45,7 +46,8 @@ typedef enum {{
 }} {name}_code;
 
 typedef enum {{
-  {NAME}_NONE, {NAME}_INT, {NAME}_FLOAT, {NAME}_BOOL, {NAME}_STRING, {NAME}_TENSOR, {NAME}_LIST, {NAME}_TUPLE, {NAME}_DICT
+  {NAME}_NONE, {NAME}_INT, {NAME}_FLOAT, {NAME}_BOOL, {NAME}_STRING, {NAME}_TENSOR, {NAME}_LIST, {NAME}_TUPLE,
+  {NAME}_DICT
 }} {name}_kind;
 
 typedef struct {name}_value {{
@@ -60,8 +62,8 @@ typedef struct {name}_value {{
   int64_t count; /* the bytes of a string, the items of a list or a tuple, the pairs of a dict */
 }} {name}_value;
 
-/* Open an instance; `weights` is the path of {name}.weights. *instance is set even if the code is not {NAME}_OK, so that
-   {name}_error can be asked; it is NULL only if there is no memory. */
+/* Open an instance; `weights` is the path of {name}.weights. *instance is set even if the code is not {NAME}_OK, so
+   that {name}_error can be asked; it is NULL only if there is no memory. */
 int32_t {name}_open(const char *weights, {name}_instance **instance);
 void {name}_close({name}_instance *instance);
 /* What the last error of an instance was, with its place in the program. */
@@ -73,7 +75,9 @@ void {name}_free({name}_value *value);
 static inline {name}_value {name}_int(int64_t i) {{ {name}_value v = {{{NAME}_INT, {{0}}, 1}}; v.i = i; return v; }}
 static inline {name}_value {name}_float(double f) {{ {name}_value v = {{{NAME}_FLOAT, {{0}}, 1}}; v.f = f; return v; }}
 static inline {name}_value {name}_bool(int b) {{ {name}_value v = {{{NAME}_BOOL, {{0}}, 1}}; v.i = b != 0; return v; }}
-static inline {name}_value {name}_tensor(DLTensor *t) {{ {name}_value v = {{{NAME}_TENSOR, {{0}}, 1}}; v.t = t; return v; }}
+static inline {name}_value {name}_tensor(DLTensor *t) {{
+  {name}_value v = {{{NAME}_TENSOR, {{0}}, 1}}; v.t = t; return v;
+}}
 static inline {name}_value {name}_string(const char *s, int64_t bytes) {{
   {name}_value v = {{{NAME}_STRING, {{0}}, 0}}; v.s = s; v.count = bytes; return v;
 }}

@@ -12,6 +12,7 @@ from typing import Any, Final
 import torch
 
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
+from rekindle.building.argument_writes import may_be_copied
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -73,6 +74,7 @@ def build(
     path: str | Path,
     examples: Examples = (),
     *,
+    dynamic: Mapping[str, Sequence[int]] | None = None,
     name: str = "net",
     cpu: str = "native",
     freestanding: bool = False,
@@ -80,8 +82,11 @@ def build(
     """Build a shared library that runs ``program`` without Python, and a C header for it, in the folder ``path``.
 
     ``examples`` are arguments that the program is run on, each a tuple: they tell the dtypes and ranks of tensors, and
-    which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods to theirs.
-    Sizes may differ from those of the examples; where a kernel does not hold for others, the library returns an error.
+    which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods to
+    theirs.
+    Sizes may differ from those of the examples, except that a size of 1 stays 1 and equal sizes stay equal; for others,
+    the library returns an error that says so. ``dynamic`` names parameters with the dimensions that may have any size,
+    1 included: the program is run on the examples with these dimensions repeated and cut, too.
 
     The folder gets ``lib<name>.so``, ``<name>.h``, ``<name>.weights`` and ``manifest.json``. ``cpu`` is the processor
     that the code is for: ``native``, or a level of x86-64 such as ``x86-64-v3``. With ``freestanding``, a program that
@@ -96,8 +101,10 @@ def build(
     folder = Path(path)
     records = _methods(program, examples)
     target = _target(cpu)
+    _check_dynamic(dynamic or {}, [record for _, record, _ in records])
     graphs = {
-        method: prepare(record, _own(program), _bound(program, record, given)) for method, record, given in records
+        method: prepare(record, _own(program), _bound(program, record, given), dynamic or {})
+        for method, record, given in records
     }
     parts = _written(program, graphs, target)
     if not parts.uses_torch:
@@ -107,7 +114,7 @@ def build(
         raise NotBuildable(f"the program needs PyTorch for {', '.join(sorted(parts.uses_torch))}")
     weights = Weights()
     write_initializer(parts, weights, "initialize")
-    text = _module_text(parts, weights, name, {method: (record, graphs[method].graph) for method, record, _ in records})
+    text = _module_text(parts, weights, name, {method: prepared.graph for method, prepared in graphs.items()})
     identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
     text = text.replace("IDENTITY", str(identity))
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
@@ -134,11 +141,20 @@ def _methods(program: Program, examples: Examples) -> list[tuple[str, GraphFunct
             bound = getattr(program, method, None)
             if not isinstance(bound, BoundMethod):
                 raise RekindleError(f"the module has no compiled method '{method}'")
+            if method == "forward" and (program.script_type.hooks or program.script_type.pre_hooks):
+                raise NotBuildable("the module has hooks, which run where Python calls it, and a library calls forward")
             found.append((method, bound._record, given))
         return found
     if isinstance(examples, Mapping):
         raise RekindleError("the examples of a function are a sequence of tuples; those of methods are a dict")
     return [("call", program._record, examples)]
+
+
+def _check_dynamic(dynamic: Mapping[str, Sequence[int]], records: Sequence[GraphFunction]) -> None:
+    known = {argument.name for record in records for argument in record.schema.arguments}
+    for name in dynamic:
+        if name not in known:
+            raise RekindleError(f"no method has a parameter '{name}' whose sizes could be dynamic")
 
 
 def _own(program: Program) -> list[Any]:
@@ -193,7 +209,8 @@ def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Tar
 
 _ENTRY: Final = """
 define i32 @{name}_{method}(ptr %instance, ptr %arguments, i64 %count, ptr %result) {{
-  %code = call i64 @call_method(ptr %instance, ptr @method.{method}, ptr {parameters}, ptr {checks}, ptr {returns}, ptr %arguments, i64 %count, ptr %result)
+  %code = call i64 @call_method(ptr %instance, ptr @method.{method}, ptr {parameters}, ptr {checks}, ptr {returns},
+                                ptr %arguments, i64 %count, ptr %result)
   %short = trunc i64 %code to i32
   ret i32 %short
 }}
@@ -260,18 +277,16 @@ define internal void @release_handle(ptr %handle) {{
 """
 
 
-def _module_text(
-    parts: LibraryParts, weights: Weights, name: str, methods: Mapping[str, tuple[GraphFunction, Graph]]
-) -> str:
+def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapping[str, Graph]) -> str:
     """Return the LLVM module of everything but the kernels."""
     for function in (entry.call_method, instances.new_instance, instances.map_weights, instances.close_instance):
         parts.runtime.add(function)
     parts.runtime.add(free_c_value)
     exported = []
-    for method, (record, graph) in methods.items():
+    for method, graph in methods.items():
         inputs = [value for value in graph.inputs if not _is_module(value)]
         parameters = "".join(descriptor_of(value.type) for value in inputs)
-        checks = [number for value in inputs for number in checks_of(value.type)]
+        checks = [number for value in inputs for number in (*checks_of(value.type), int(may_be_copied(graph, value)))]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
         if "o" in parameters + returns:
             raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")

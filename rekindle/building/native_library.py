@@ -60,7 +60,7 @@ class _DLTensor(ctypes.Structure):
     ]
 
 
-_CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
+CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
     torch.float32: (2, 32),
     torch.float64: (2, 64),
     torch.float16: (2, 16),
@@ -72,7 +72,8 @@ _CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
     torch.uint8: (1, 8),
     torch.bool: (6, 8),
 }
-_DTYPES: Final = {codes: dtype for dtype, codes in _CODES.items()}
+"""The code and the bits that DLPack has for each dtype."""
+_DTYPES: Final = {codes: dtype for dtype, codes in CODES.items()}
 
 
 class NativeLibrary:
@@ -181,9 +182,9 @@ def _items(found: Value, kind: CKind, items: Sequence[Any], count: int, kept: li
 
 
 def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
-    if tensor.dtype not in _CODES:
+    if tensor.dtype not in CODES:
         raise LibraryError(f"a tensor of {tensor.dtype} cannot be passed to a library")
-    code, bits = _CODES[tensor.dtype]
+    code, bits = CODES[tensor.dtype]
     shape = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
     strides = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.stride())
     made = _DLTensor(tensor.data_ptr(), 1, 0, tensor.dim(), code, bits, 1, shape, strides, 0)

@@ -7,13 +7,14 @@ are free. Attributes that the program does not write to are constants.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
 from rekindle.codegen.compiled_kernels import GuardedKernel, guarded_kernel
 from rekindle.codegen.fusion import KIND, FuseGraph
@@ -48,10 +49,17 @@ class PreparedMethod:
     unreached: list[Node] = field(default_factory=list)
 
 
-def prepare(record: GraphFunction, own: Arguments, examples: Sequence[Arguments]) -> PreparedMethod:
+def prepare(
+    record: GraphFunction, own: Arguments, examples: Sequence[Arguments], dynamic: Mapping[str, Sequence[int]]
+) -> PreparedMethod:
     """Return a method or a function, specialised to the ``examples``. Those of a method begin with the module, which is
-    all there is in ``own``. Each fused group has recipes for the sizes that the examples led to.
+    all there is in ``own``. Each fused group has recipes for the sizes that the examples led to, and those that they
+    lead to with other sizes of the ``dynamic`` dimensions of parameters.
+
+    Raises:
+        NotBuildable: there is no such parameter or dimension.
     """
+    examples = [*examples, *with_other_sizes(record, examples, dynamic)]
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples))
         prepared = PreparedMethod(graph)
@@ -155,7 +163,7 @@ def inline_forks(graph: Graph) -> bool:
 
 
 def _resolve_interfaces(graph: Graph, own: Arguments) -> bool:
-    """Give values of interfaces the class of the module that they are, which is known; return whether there were any."""
+    """Give values of interfaces the class of the module that they are; return whether there were any."""
     modules: dict[Value, torch.nn.Module] = dict(zip(graph.inputs, own, strict=False))
     changed = False
     for node in graph.all_nodes():
@@ -193,13 +201,12 @@ def _split_addmm(graph: Graph) -> None:
     fuses."""
     for node in list(graph.all_nodes()):
         if node.kind == "aten::addmm" and all(value.to_python() == 1 for value in node.inputs[3:]):
-            with graph.inserting_before(node) as builder:
-                bias, a, b, _, one = node.inputs
-                product = builder.insert("aten::mm", [a, b])
-                product.set_type(node.output.type)
-                total = builder.insert("aten::add", [product, bias, one])
-                total.set_type(node.output.type)
-            node.replace_with(total)
+            bias, a, b, _, one = node.inputs
+            product = graph.create("aten::mm", [a, b], types=[node.output.type], range=node.range)
+            total = graph.create("aten::add", [product.output, bias, one], types=[node.output.type], range=node.range)
+            for made in (product, total):
+                made.insert_before(node)
+            node.replace_with(total.output)
 
 
 def _leave_products_to_blas(graph: Graph) -> bool:

@@ -31,6 +31,7 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/archive/test_module_api.py": 3,
     "tests/autodiff/test_check_ad.py": 3,
     "tests/autodiff/test_formulas.py": 8,
+    "tests/building/test_c.py": 24,
     "tests/codegen/native/test_numbers.py": 3,
     "tests/codegen/test_older_processors.py": 3,
     "tests/codegen/test_pointwise.py": 4,

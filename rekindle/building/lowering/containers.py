@@ -44,7 +44,7 @@ def unpack(w: ProgramWriter, node: Node) -> None:
     length = length_of(w, given)
     w.fail_if(
         w.emit(f"icmp ne i64 {length}, {len(node.outputs)}"),
-        ErrorCode.RUNTIME_ERROR,
+        ErrorCode.VALUE_ERROR,
         f"expected {len(node.outputs)} elements in a list to unpack, but found another number",
     )
     for index, value in enumerate(node.outputs):
@@ -142,26 +142,37 @@ def extend_in_place(w: ProgramWriter, node: Node) -> None:
 @emits("aten::slice.t")
 def slice_list(w: ProgramWriter, node: Node) -> None:
     items, start, end, step = node.inputs
-    low, high = bounds(w, start, end)
+    low, high = bounds(w, start, end, step)
     result = w.call_or_fail(lists.list_slice, "%context", w.name(items), low, high, w.name(step))
     w.define(node.output, result)
 
 
-def bounds(w: ProgramWriter, start: Value, end: Value) -> tuple[str, str]:
-    """Return the bounds of a slice, of which each may be None."""
-    return _bound(w, start, 0), _bound(w, end, 2**63 - 1)
+def bounds(w: ProgramWriter, start: Value, end: Value, step: Value | None = None) -> tuple[str, str]:
+    """Return the bounds of a slice, of which each may be None: the first is then where the steps begin."""
+    first, last = "0", str(2**63 - 1)
+    if step is not None and not (is_constant(step) and step.to_python() == 1):
+        backwards = w.emit(f"icmp slt i64 {w.name(step)}, 0")
+        first = w.emit(f"select i1 {backwards}, i64 {2**63 - 1}, i64 0")
+        last = w.emit(f"select i1 {backwards}, i64 {-(2**63)}, i64 {2**63 - 1}")
+    return _bound(w, start, first), _bound(w, end, last)
 
 
-def _bound(w: ProgramWriter, value: Value, missing: int) -> str:
+def _bound(w: ProgramWriter, value: Value, missing: str) -> str:
     if not is_object(value.type):
         return w.name(value)
     if is_constant(value):
         constant = value.to_python()
-        return str(missing if constant is None else constant)
+        return missing if constant is None else str(constant)
     register = w.name(value)
-    none = w.emit(f"icmp eq ptr {register}, null")
-    box = w.parts.constants.object(missing, INT)
-    return word_in_box(w, w.emit(f"select i1 {none}, ptr {box}, ptr {register}"))
+    slot = w.alloca("i64")
+    w.line(f"store i64 {missing}, ptr {slot}")
+    given, after = w.fresh("given"), w.fresh("after")
+    w.line(f"br i1 {w.emit(f'icmp eq ptr {register}, null')}, label %{after}, label %{given}")
+    w.start_block(given)
+    w.line(f"store i64 {word_in_box(w, register)}, ptr {slot}")
+    w.line(f"br label %{after}")
+    w.start_block(after)
+    return w.emit(f"load i64, ptr {slot}")
 
 
 @emits(*(f"aten::__contains__.{kind}_list" for kind in ("int", "float", "bool", "str")))

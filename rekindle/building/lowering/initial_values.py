@@ -8,7 +8,7 @@ from torch import Tensor
 
 from rekindle.building.lowering.constants import scalar_type
 from rekindle.building.lowering.modules import fields_text, word_place
-from rekindle.building.lowering.parts import LibraryParts
+from rekindle.building.lowering.parts import MISSING, LibraryParts
 from rekindle.building.lowering.representation import NotBuildable, is_object
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import dicts, instances, lists
@@ -27,6 +27,8 @@ def write_initializer(parts: LibraryParts, weights: Weights, name: str) -> None:
     storage = w.emit(f"load ptr, ptr {storage}")
     shared: dict[tuple[Any, ...], str] = {}
     for index, slot in enumerate(parts.attributes.known):
+        if slot.value is MISSING:
+            continue
         register = _value(w, weights, storage, shared, slot.value, slot.type, slot.path)
         w.line(f"store i64 {w.word_of(register, slot.type)}, ptr {word_place(w, index)}")
     w.line("ret void")

@@ -9,11 +9,12 @@ from __future__ import annotations
 import torch
 
 from rekindle.building.lowering.emitters import emits
-from rekindle.building.lowering.parts import ModuleValue
+from rekindle.building.lowering.parts import MISSING, ModuleValue
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.dicts import new_record
 from rekindle.building.runtime.memory import fields_of_record, release
+from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import ClassType
 
@@ -48,13 +49,18 @@ def get_attribute(w: ProgramWriter, node: Node) -> None:
         w.define_borrowed(node.output, w.of_word(w.emit(f"load i64, ptr {place}"), node.output.type))
         return
     given = module_of(w, owner)
-    value = getattr(given.module, name)
+    value = getattr(given.module, name, MISSING)
     if isinstance(value, torch.nn.Module):
         w.modules[node.output] = ModuleValue(value, f"{given.path}.{name}".lstrip("."))
         return
     index = w.parts.attributes.index(given.module, given.path, name, type.attributes[name].type, value)
-    word = w.emit(f"load i64, ptr {word_place(w, index)}")
-    w.define_borrowed(node.output, w.of_word(word, node.output.type))
+    register = w.of_word(w.emit(f"load i64, ptr {word_place(w, index)}"), node.output.type)
+    if value is MISSING:
+        if not is_object(node.output.type):
+            raise NotBuildable(f"the attribute '{name}' has no value when the library is built", node.range)
+        missing = w.emit(f"icmp eq ptr {register}, null")
+        w.fail_if(missing, ErrorCode.RUNTIME_ERROR, f"the module has no attribute '{name}' yet")
+    w.define_borrowed(node.output, register)
 
 
 @emits("prim::SetAttr")
@@ -66,7 +72,7 @@ def set_attribute(w: ProgramWriter, node: Node) -> None:
     wanted = type.attributes[name].type
     if type.is_module:
         given = module_of(w, owner)
-        index = w.parts.attributes.index(given.module, given.path, name, wanted, getattr(given.module, name))
+        index = w.parts.attributes.index(given.module, given.path, name, wanted, getattr(given.module, name, MISSING))
         place = word_place(w, index)
     else:
         fields = w.call(fields_of_record, w.name(owner))

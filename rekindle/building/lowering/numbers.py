@@ -11,17 +11,13 @@ from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.objects import ErrorCode, Kind
-from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC
+from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC, FUNCTIONS
 from rekindle.ir.graph import Node
 from rekindle.ir.types import BOOL, FLOAT, INT, Type
 
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
-_DOMAIN: Final = frozenset(
-    {
-        *("acos", "acosh", "asin", "atanh", "log", "log10", "log1p", "log2", "sqrt", "exp", "expm1", "cosh", "sinh"),
-        *("sin", "cos", "tan", "pow", "lgamma", "gamma", "factorial"),
-    }
-)
+_SINGULAR: Final = frozenset({"log", "log10", "log1p", "log2", "atanh", "sqrt", "acos", "asin", "acosh"})
+"""Functions that are infinite, or not defined, at some numbers: Python raises a ValueError there."""
 
 
 def arithmetic(w: ProgramWriter, node: Node) -> None:
@@ -32,17 +28,70 @@ def arithmetic(w: ProgramWriter, node: Node) -> None:
 
 def set_reason(w: ProgramWriter, node: Node) -> None:
     """Set the error that the arithmetic of a node raises."""
-    name = qualified_name(node)
     if node.kind in _DIVISIONS:
         w.reason = (ErrorCode.ZERO_DIVISION_ERROR, "division by zero")
-    elif name.partition(".")[0].partition("::")[2] in _DOMAIN:
-        w.reason = (ErrorCode.VALUE_ERROR, "math domain error")
     elif node.kind in ("aten::Int", "aten::floor", "aten::ceil", "aten::round"):
         w.reason = (ErrorCode.OVERFLOW_ERROR, "a float that is no int of 64 bits cannot be converted to one")
 
 
+def function(w: ProgramWriter, node: Node) -> None:
+    """A function of the C library, with the errors of Python's module ``math``."""
+    name = node.kind.partition("::")[2]
+    a = w.converted(w.name(node.input), node.input.type, FLOAT)
+    result = w.emit(f"call double @{'llvm.sqrt.f64' if name == 'sqrt' else name}(double {a})")
+    is_nan, was_nan = _is_nan(w, result), _is_nan(w, a)
+    wrong = w.emit(f"and i1 {is_nan}, {w.emit(f'xor i1 {was_nan}, true')}")
+    w.fail_if(wrong, ErrorCode.VALUE_ERROR, "math domain error")
+    too_large = w.emit(f"and i1 {_is_infinite(w, result)}, {_is_finite(w, a)}")
+    if name in _SINGULAR:
+        w.fail_if(too_large, ErrorCode.VALUE_ERROR, "math domain error")
+    else:
+        w.fail_if(too_large, ErrorCode.OVERFLOW_ERROR, "math range error")
+    w.define(node.output, result)
+
+
+def _is_nan(w: ProgramWriter, number: str) -> str:
+    return w.emit(f"fcmp uno double {number}, {number}")
+
+
+def _is_infinite(w: ProgramWriter, number: str) -> str:
+    return w.emit(f"fcmp oeq double {w.emit(f'call double @llvm.fabs.f64(double {number})')}, 0x7FF0000000000000")
+
+
+def _is_finite(w: ProgramWriter, number: str) -> str:
+    return w.emit(f"fcmp olt double {w.emit(f'call double @llvm.fabs.f64(double {number})')}, 0x7FF0000000000000")
+
+
+def power(w: ProgramWriter, node: Node) -> None:
+    """``a ** b`` of floats."""
+    a, b = (w.converted(w.name(value), value.type, FLOAT) for value in node.inputs)
+    of_zero = w.emit(f"and i1 {w.emit(f'fcmp oeq double {a}, 0.0')}, {w.emit(f'fcmp olt double {b}, 0.0')}")
+    w.fail_if(of_zero, ErrorCode.ZERO_DIVISION_ERROR, "0.0 cannot be raised to a negative power")
+    result = w.emit(f"call double @pow(double {a}, double {b})")
+    finite = w.emit(f"and i1 {_is_finite(w, a)}, {_is_finite(w, b)}")
+    wrong = w.emit(f"and i1 {finite}, {_is_nan(w, result)}")
+    w.fail_if(wrong, ErrorCode.VALUE_ERROR, "a negative number cannot be raised to a fractional power")
+    too_large = w.emit(f"and i1 {finite}, {_is_infinite(w, result)}")
+    w.fail_if(too_large, ErrorCode.OVERFLOW_ERROR, "the power of two floats is too large for a float")
+    w.define(node.output, result)
+
+
 for _name in ARITHMETIC:
-    EMITTERS[_name] = arithmetic
+    _kind, _, _overload = _name.partition(".")
+    _base = _kind.partition("::")[2]
+    _is_function = _overload in ("int", "float") and _base in (*FUNCTIONS, "sqrt")
+    EMITTERS[_name] = function if _is_function else power if _base == "pow" else arithmetic
+
+
+@emits("python::log2")
+def binary_logarithm(w: ProgramWriter, node: Node) -> None:
+    function(w, node)
+
+
+@emits("aten::isnan.float", "aten::isinf.float", "aten::isfinite.float")
+def test_float(w: ProgramWriter, node: Node) -> None:
+    tests = {"aten::isnan": _is_nan, "aten::isinf": _is_infinite, "aten::isfinite": _is_finite}
+    w.define(node.output, tests[node.kind](w, w.name(node.input)))
 
 
 _OF_SCALARS: Final[dict[Type, str]] = {INT: "int", FLOAT: "float", BOOL: "bool"}

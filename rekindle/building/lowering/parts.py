@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -17,6 +17,9 @@ from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
+
+MISSING: Final = object()
+"""The value of an attribute that the program assigns before it reads it."""
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "aten::endswith": texts.text_endswith,
     "aten::join": texts.text_join,
     "aten::eq.str": texts.text_equal,
+    "aten::count": texts.text_count,
 }
 
 
@@ -70,7 +71,7 @@ def get(w: ProgramWriter, node: Node) -> None:
 @emits("aten::slice.str")
 def slice_text(w: ProgramWriter, node: Node) -> None:
     text, start, end, step = node.inputs
-    low, high = bounds(w, start, end)
+    low, high = bounds(w, start, end, step)
     w.define(node.output, w.call_or_fail(texts.text_slice, "%context", w.name(text), low, high, w.name(step)))
 
 

@@ -16,6 +16,7 @@ from rekindle.building.lowering.representation import NotBuildable, descriptor_o
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import tensors, views
+from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.views import parts_of_chunk
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import INT, ListType, TensorType, Type
@@ -210,20 +211,19 @@ def item(w: ProgramWriter, node: Node) -> None:
 )
 def tensor_of_number(w: ProgramWriter, node: Node) -> None:
     value, *options = node.inputs
-    if options and not (all(is_default(each) for each in options[:2]) and is_default(options[2], False)):
+    letter = descriptor_of(value.type)
+    # NumToTensor makes doubles, torch.tensor the default dtype.
+    of_float = torch.get_default_dtype() if options else torch.float64
+    default = {"i": torch.int64, "f": of_float, "b": torch.bool}.get(letter)
+    dtype = _dtype(w, options[0], str(scalar_type(default))) if options and default is not None else None
+    if not options and default is not None:
+        dtype = str(scalar_type(default))
+    is_plain = all(is_default(each, torch.device("cpu"), False) for each in options[1:])
+    if dtype is None or not is_plain:
         call_torch(w, node)
         return
-    register = w.name(value)
-    match descriptor_of(value.type):
-        case "i":
-            made = w.call_or_fail(tensors.tensor_of_int, "%context", register)
-        case "f":
-            # NumToTensor makes doubles, torch.tensor the default dtype.
-            dtype = torch.get_default_dtype() if options else torch.float64
-            made = w.call_or_fail(tensors.tensor_of_float, "%context", register, str(scalar_type(dtype)))
-        case _:
-            made = w.call_or_fail(tensors.tensor_of_bool, "%context", register)
-    w.define(node.output, made)
+    made = w.call_or_fail(tensors.empty, "%context", dtype, "0", "null")
+    w.define(node.output, _filled(w, made, letter == "f", w.word_of(w.name(value), value.type)))
 
 
 # --------------------------------------------------------------------------------------------------------- new tensors
@@ -330,3 +330,46 @@ def tensor_of_list(w: ProgramWriter, node: Node) -> None:
 
 _WRITTEN: Final = tuple(map(str, (tensors.INT64, tensors.FLOAT, tensors.DOUBLE, tensors.BOOL)))
 """The dtypes that numbers are written to."""
+
+
+@emits("aten::fill_.Scalar", "aten::zero_")
+def fill(w: ProgramWriter, node: Node) -> None:
+    target = w.name(node.inputs[0])
+    is_float, word = False, "0"
+    if len(node.inputs) > 1:
+        value = node.inputs[1]
+        if descriptor_of(value.type) not in ("i", "f", "b"):
+            call_torch(w, node)
+            return
+        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+    slot = w.owned_slot()
+    made = w.call_or_fail(tensors.empty, "%context", field(w, target, _DTYPE), "0", "null")
+    w.line(f"store ptr {_filled(w, made, is_float, word)}, ptr {slot}")
+    w.call_or_fail(tensors.copy_into, "%context", target, w.emit(f"load ptr, ptr {slot}"))
+    w.call(release, w.take(slot))
+    if node.outputs:
+        w.define_borrowed(node.output, target)
+
+
+@emits("aten::zeros_like", "aten::ones_like", "aten::empty_like", "aten::full_like")
+def like(w: ProgramWriter, node: Node) -> None:
+    source, *options = node.inputs
+    is_float, word = False, "1" if node.kind == "aten::ones_like" else "0"
+    if node.kind == "aten::full_like":
+        value, *options = options
+        if descriptor_of(value.type) not in ("i", "f", "b"):
+            call_torch(w, node)
+            return
+        is_float, word = descriptor_of(value.type) == "f", w.word_of(w.name(value), value.type)
+    *plain, memory_format = options[1:]
+    is_plain = all(is_default(each, torch.strided, torch.device("cpu"), False) for each in plain)
+    if not is_plain or not is_default(memory_format, torch.preserve_format):
+        call_torch(w, node)
+        return
+    register = w.name(source)
+    dtype = _dtype(w, options[0], field(w, register, _DTYPE))
+    if dtype is None:
+        call_torch(w, node)
+        return
+    made = w.call_or_fail(tensors.empty_like, "%context", dtype, register)
+    w.define(node.output, _filled(w, made, is_float, word))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import torch
+
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import aten
@@ -40,6 +42,8 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):
         raise NotBuildable(f"{_OF_TORCHSCRIPT} '{node.kind}' of these types", node.range)
+    if schema.name == "aten::requires_grad_":
+        raise NotBuildable("native libraries record no gradients", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
         raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
     words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")
@@ -117,8 +121,6 @@ def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, g
 
 def _is_dispatched(schema: FunctionSchema) -> bool:
     """Return whether PyTorch's dispatcher has an operator."""
-    import torch
-
     try:
         torch._C._dispatch_find_schema_or_throw(schema.name, schema.overload)
     except RuntimeError:

@@ -359,7 +359,7 @@ class ProgramWriter(RegionWriter):
         for value, register in zip(node.outputs, carried, strict=True):
             self.define(value, register)
 
-    # ---------------------------------------------------------------------------------------------------------- function
+    # -------------------------------------------------------------------------------------------------------- function
 
     def write(self, graph: Graph, name: str, skipped: int = 0) -> None:
         """Write the function ``@name`` of a graph, whose first ``skipped`` inputs are no values: the module."""

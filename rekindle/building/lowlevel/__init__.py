@@ -17,8 +17,8 @@ a :class:`Struct`   ``ptr`` to fields of one 64-bit word each, those of the base
 ``None``            ``null``
 ==================  =====================================================================================
 
-Statements: assignments, ``if``, ``while``, ``for`` over ``range``, ``break``, ``continue``, ``return``, calls. A name has
-one type in a function. Constants are read from the globals of the function when it is compiled.
+Statements: assignments, ``if``, ``while``, ``for`` over ``range``, ``break``, ``continue``, ``return``, calls. A name
+has one type in a function. Constants are read from the globals of the function when it is compiled.
 """
 
 from rekindle.building.lowlevel.types import (

@@ -322,7 +322,8 @@ class _FunctionCompiler:
         self.begin(after)
 
     def _for(self, node: ast.For) -> None:
-        assert isinstance(node.target, ast.Name) and isinstance(node.iter, ast.Call)
+        assert isinstance(node.target, ast.Name)
+        assert isinstance(node.iter, ast.Call)
         bounds = [self.expression(each) for each in node.iter.args]
         low, high = bounds if len(bounds) == 2 else (Operand("0", int), bounds[0])
         self._store(node.target, low)

@@ -1,23 +1,26 @@
 """The values that C programs hand in and get back.
 
-A value is three words: its kind, its payload, and how many there are. Tensors are those of DLPack: a ``DLTensor *`` that
-is borrowed for the time of a call, a ``DLManagedTensor *`` in results::
+A value is three words: its kind, its payload, and how many there are. Tensors are those of DLPack: a ``DLTensor *``
+that is borrowed for the time of a call, a ``DLManagedTensor *`` in results::
 
-    typedef struct value { int64_t kind; union { int64_t i; double f; const char *s; DLTensor *t; struct value *items; };
-                           int64_t count; } value;
+    typedef struct value {
+      int64_t kind;
+      union { int64_t i; double f; const char *s; DLTensor *t; struct value *items; };
+      int64_t count;
+    } value;
 """
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import cast
+from typing import Final, cast
 
 from rekindle.building.lowlevel import NULL, Address, Array, Byte, Struct, bits_of, c, native, offset, view
 from rekindle.building.runtime import descriptors, tensors
 from rekindle.building.runtime.c_library import calloc, free, malloc, memcpy
 from rekindle.building.runtime.descriptors import CLOSE, advance, after, descriptor_of_kind, is_plain
 from rekindle.building.runtime.dicts import dict_of, dict_set, new_record
-from rekindle.building.runtime.lists import append, list_of
+from rekindle.building.runtime.lists import append, list_of, release_word
 from rekindle.building.runtime.memory import Owner, fields_of_record, release
 from rekindle.building.runtime.objects import (
     Box,
@@ -65,6 +68,10 @@ class CKind(IntEnum):
     TUPLE = 7
     DICT = 8
     """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
+
+
+MOST_ITEMS: Final = 1 << 40
+"""More items than any memory holds."""
 
 
 class CValue(Struct):
@@ -235,11 +242,14 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
         return bits_of(float(value.payload))
     if first == descriptors.BOOL and kind == CKind.BOOL:
         return int(value.payload != 0)
-    if first == descriptors.TEXT and kind == CKind.STRING and value.payload != 0:
+    if first == descriptors.TEXT and kind == CKind.STRING and value.payload != 0 and value.count >= 0:
         return word_of(text_of(cast("Array[Byte]", view(Address, value.payload)), value.count))
     if first == descriptors.TENSOR and kind == CKind.TENSOR:
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
     if first == descriptors.NONE and kind == CKind.NONE:
+        return 0
+    if value.count < 0 or value.count > MOST_ITEMS:
+        fail_number(context, ErrorCode.ARGUMENT_ERROR, c("an argument has %lld items"), value.count)
         return 0
     if value.count > 0 and value.payload == 0:
         fail(context, ErrorCode.ARGUMENT_ERROR, c("an argument has items, and no pointer to them"))
@@ -284,10 +294,9 @@ def boxed(descriptor: Array[Byte], word: int) -> int:
 def list_from_c(context: Context, element: Array[Byte], value: CValue) -> List:
     items = list_of(element, value.count)
     for i in range(value.count):
-        word = word_from_c(context, element, item_of(value.payload, i))
+        append(items, word_from_c(context, element, item_of(value.payload, i)))
         if context.code != 0:
             break
-        append(items, word)
     return items
 
 
@@ -297,6 +306,7 @@ def dict_from_c(context: Context, key: Array[Byte], value: CValue) -> Dict:
     for i in range(value.count):
         first = word_from_c(context, key, item_of(value.payload, 2 * i))
         if context.code != 0:
+            release_word(key, first)
             break
         second = word_from_c(context, after(key), item_of(value.payload, 2 * i + 1))
         dict_set(found, first, second)
@@ -306,18 +316,28 @@ def dict_from_c(context: Context, key: Array[Byte], value: CValue) -> Dict:
 
 
 @native
-def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
-    record = new_record(fields, value.count)
+def field_count(fields: Array[Byte]) -> int:
     descriptor = advance(fields, 1)
-    i = 0
+    found = 0
     while descriptor[0] != CLOSE:
-        if i == value.count:
-            return wrong_kind(context, value, 0)
+        descriptor = after(descriptor)
+        found += 1
+    return found
+
+
+@native
+def record_from_c(context: Context, fields: Array[Byte], value: CValue) -> int:
+    """Return a tuple, of which the last fields are zero if there is an error."""
+    count = field_count(fields)
+    if count != value.count:
+        return wrong_kind(context, value, 0)
+    record = new_record(fields, count)
+    descriptor = advance(fields, 1)
+    for i in range(count):
         fields_of_record(record)[i] = word_from_c(context, descriptor, item_of(value.payload, i))
         if context.code != 0:
             break
         descriptor = after(descriptor)
-        i += 1
     return word_of(record)
 
 

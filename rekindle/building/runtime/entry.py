@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Address, Array, Byte, c, invoke, native, offset, stack
+from rekindle.building.lowlevel import Address, Array, Byte, bits_of, c, invoke, native, offset, stack
 from rekindle.building.runtime.c_library import free, memset
 from rekindle.building.runtime.c_values import CValue, word_from_c, word_to_c
 from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after, is_plain
 from rekindle.building.runtime.instances import Instance, begin_call, end_call
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode, Tensor, allocate_zeroed, fail_number, object_of
+from rekindle.building.runtime.tensors import contiguous
 
 
 @native
@@ -24,8 +25,10 @@ def call_method(
     count: int,
     result: CValue,
 ) -> int:
-    """Run a method on arguments of C; return an error code. ``checks`` has the dtype and the rank of each parameter that
-    is a tensor, -1 where any will do."""
+    """Run a method on arguments of C; return an error code.
+
+    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
+    the program does the same with a contiguous copy of it."""
     code = begin_call(instance, arguments, result)
     if code == ErrorCode.BUSY or instance is None:
         return code
@@ -63,7 +66,12 @@ def take_arguments(
         if instance.code != 0:
             return
         if descriptor[0] == TENSOR:
-            check_tensor(instance, cast("Tensor", object_of(words[i])), checks[2 * i], checks[2 * i + 1], i)
+            given = cast("Tensor", object_of(words[i]))
+            check_tensor(instance, given, checks[3 * i], checks[3 * i + 1], i)
+            if instance.code == 0 and checks[3 * i + 2] != 0:
+                # Kernels are made for the strides of examples, which are contiguous as a rule.
+                words[i] = bits_of(contiguous(instance, given))
+                release(given)
             if instance.code != 0:
                 return
         descriptor = after(descriptor)

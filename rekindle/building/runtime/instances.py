@@ -123,8 +123,9 @@ def checksum(words: Array[int], count: int) -> int:
 
 @native
 def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, bytes: int) -> bool:
-    """Map the file of weights into memory, privately: what a program writes is seen by its instance alone. Note an error
-    if the file is not that of the library, or damaged."""
+    """Map the file of weights into memory, privately: what a program writes is seen by its instance alone.
+
+    Note an error if the file is not that of the library, or damaged."""
     if path is None:
         fail(instance, ErrorCode.ARGUMENT_ERROR, c("the path of the weights is a null pointer"))
         return False

@@ -378,36 +378,8 @@ def item_as_bool(tensor: Tensor) -> bool:
 
 
 @native
-def tensor_of_int(context: Context, number: int) -> Tensor | None:
-    tensor = empty(context, INT64, 0, NULL)
-    if tensor is not None:
-        cast("Array[int]", tensor.data)[0] = number
-    return tensor
-
-
-@native
-def tensor_of_float(context: Context, number: float, dtype: int) -> Tensor | None:
-    """Return a tensor of one element of float32 or float64."""
-    tensor = empty(context, dtype, 0, NULL)
-    if tensor is not None:
-        if dtype == DOUBLE:
-            cast("Array[float]", tensor.data)[0] = number
-        else:
-            cast("Array[Float32]", tensor.data)[0] = number
-    return tensor
-
-
-@native
-def tensor_of_bool(context: Context, flag: bool) -> Tensor | None:
-    tensor = empty(context, BOOL, 0, NULL)
-    if tensor is not None:
-        cast("Array[Byte]", tensor.data)[0] = int(flag)
-    return tensor
-
-
-@native
 def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int) -> Tensor | None:
-    """Fill a new contiguous tensor with an int, or with a float whose bits are ``word``."""
+    """Fill a new tensor without gaps with an int, or with a float whose bits are ``word``."""
     if tensor is None:
         return None
     count = numel(tensor)
@@ -533,6 +505,14 @@ def empty_of_list(context: Context, dtype: int, sizes: List) -> Tensor | None:
 
 
 @native
+def empty_like(context: Context, dtype: int, tensor: Tensor) -> Tensor | None:
+    """Return a tensor of the same sizes, with the same strides where these have no gaps or overlaps."""
+    if is_dense(tensor):
+        return empty_strided(context, dtype, tensor.rank, sizes_of(tensor), strides_of(tensor))
+    return empty(context, dtype, tensor.rank, sizes_of(tensor))
+
+
+@native
 def boxed_item(tensor: Tensor) -> Box:
     """Return the only element as a boxed number."""
     if is_floating(tensor.dtype):
@@ -567,7 +547,9 @@ def copy_into(context: Context, to: Tensor, source: Tensor) -> bool:
 
 @native
 def tensor_of_items(context: Context, items: List, depth: int, dtype: int) -> Tensor | None:
-    """Return a tensor of a nested list of numbers, which are ``depth`` lists deep; ``dtype`` is int64, a float or bool."""
+    """Return a tensor of a nested list of numbers, which are ``depth`` lists deep.
+
+    ``dtype`` is int64, float32, float64 or bool."""
     sizes = cast("Array[int]", stack(8 * 64))
     level: List | None = items
     for i in range(depth):

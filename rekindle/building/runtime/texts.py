@@ -9,7 +9,7 @@ from typing import cast
 
 from rekindle.building.lowlevel import NULL, Array, Byte, bits_of, c, native, offset, size_of, stack
 from rekindle.building.runtime.c_library import memcmp, memcpy, snprintf, strlen, strtod
-from rekindle.building.runtime.lists import append, list_of
+from rekindle.building.runtime.lists import append, bound, list_of
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, List, Text, allocate, fail, object_of, word_of
 
@@ -131,24 +131,22 @@ def clamped(index: int, length: int) -> int:
 
 @native
 def text_slice(context: Context, text: Text, start: int, end: int, step: int) -> Text | None:
-    if step < 1:
-        fail(context, ErrorCode.VALUE_ERROR, c("the step of a slice of a string has to be positive"))
+    if step == 0:
+        fail(context, ErrorCode.VALUE_ERROR, c("slice step cannot be zero"))
         return None
-    low = clamped(start, text.characters)
-    high = clamped(end, text.characters)
-    if high < low:
-        high = low
+    at = bound(start, text.characters, step)
+    stop = bound(end, text.characters, step)
     if step == 1:
-        return part(text, byte_offset(text, low), byte_offset(text, high))
-    result = text_of(c(""), 0)
-    at = low
-    while at < high:
-        one = part(text, byte_offset(text, at), byte_offset(text, at + 1))
-        longer = text_concat(result, one)
-        release(one)
-        release(result)
-        result = longer
+        last = max(at, stop)
+        return part(text, byte_offset(text, at), byte_offset(text, last))
+    pieces = list_of(c("s"), 4)
+    while (at < stop) if step > 0 else (at > stop):
+        append(pieces, word_of(part(text, byte_offset(text, at), byte_offset(text, at + 1))))
         at += step
+    empty = text_of(c(""), 0)
+    result = text_join(empty, pieces)
+    release(empty)
+    release(pieces)
     return result
 
 
@@ -392,13 +390,59 @@ def text_of_float(number: float) -> Text:
     digits = 0
     length = snprintf(buffer, 40, c("%.*e"), digits, number)
     while digits < 16 and strtod(buffer, NULL) != number:
+        # Below a power of two floats are closer: the nearest digits may read as another float, and the next as this.
+        if next_digits(buffer) and strtod(buffer, NULL) == number:
+            break
         digits += 1
         length = snprintf(buffer, 40, c("%.*e"), digits, number)
     exponent = exponent_in(buffer, length)
-    if exponent >= -4 and exponent < 16:
-        places = max(1, digits - exponent)
-        length = snprintf(buffer, 40, c("%.*f"), places, number)
-    return text_of(buffer, length)
+    if exponent < -4 or exponent >= 16:
+        return text_of(buffer, length)
+    return without_exponent(buffer, digits + 1, exponent)
+
+
+@native
+def without_exponent(text: Array[Byte], digits: int, exponent: int) -> Text:
+    """Return a number in scientific notation, which has this many digits, as one without an exponent."""
+    result = cast("Array[Byte]", stack(64))
+    to = 0
+    first = 0
+    if text[0] == ord("-"):
+        result[0] = ord("-")
+        to = 1
+        first = 1
+    power = max(exponent, 0)
+    last = min(exponent - digits + 1, -1)
+    while power >= last:
+        index = exponent - power
+        result[to] = ord("0")
+        if index == 0:
+            result[to] = text[first]
+        elif 0 < index and index < digits:
+            result[to] = text[first + 1 + index]
+        to += 1
+        if power == 0:
+            result[to] = ord(".")
+            to += 1
+        power -= 1
+    return text_of(result, to)
+
+
+@native
+def next_digits(text: Array[Byte]) -> bool:
+    """Add one to the last digit of a number in scientific notation; return whether no carry leaves its digits."""
+    at = 0
+    while text[at] != ord("e"):
+        at += 1
+    at -= 1
+    while at >= 0:
+        if ord("0") <= text[at] and text[at] < ord("9"):
+            text[at] = text[at] + 1
+            return True
+        if text[at] == ord("9"):
+            text[at] = ord("0")
+        at -= 1
+    return False
 
 
 @native
@@ -429,8 +473,9 @@ def text_with_case(text: Text, upper: bool) -> Text:
 
 @native
 def text_is_of(text: Text, wanted: int) -> bool:
-    """Test the characters of a text of ASCII: 1 ``isdigit``, 2 ``isalpha``, 3 ``isalnum``, 4 ``isupper``, 5 ``islower``,
-    6 ``isspace``."""
+    """Test the characters of a text of ASCII.
+
+    ``wanted`` is 1 for ``isdigit``, 2 ``isalpha``, 3 ``isalnum``, 4 ``isupper``, 5 ``islower``, 6 ``isspace``."""
     data = data_of(text)
     cased = False
     for i in range(text.bytes):

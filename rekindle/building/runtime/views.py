@@ -201,9 +201,7 @@ def expand(context: Context, tensor: Tensor, sizes: List) -> Tensor | None:
         fail(
             context,
             ErrorCode.RUNTIME_ERROR,
-            c(
-                "expand: the number of sizes provided must be greater or equal to the number of dimensions in the tensor"
-            ),
+            c("expand: there are fewer sizes than the tensor has dimensions"),
         )
         return None
     view = another_view(tensor, sizes.length)
@@ -300,9 +298,7 @@ def view_or_copy(context: Context, tensor: Tensor, wanted: List, copies: bool) -
         fail(
             context,
             ErrorCode.RUNTIME_ERROR,
-            c(
-                "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). Use .reshape(...) instead."
-            ),
+            c("view: the strides of the tensor do not allow these sizes without a copy; use reshape"),
         )
         return None
     copy = contiguous_copy(context, tensor)

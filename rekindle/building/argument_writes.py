@@ -1,0 +1,82 @@
+"""Find the arguments that a program may write to.
+
+An argument is a tensor of the caller: none of the attributes of the module is the same tensor. So this follows what may
+be an argument, or a view of it, or hold one, from the input on.
+"""
+
+from __future__ import annotations
+
+from rekindle.codegen.fusion import KIND
+from rekindle.ir.graph import Graph, Node, Value
+from rekindle.ir.types import BoolType, FloatType, IntType, NoneType, StringType
+
+_NUMBERS = (BoolType, FloatType, IntType, NoneType, StringType)
+LAYOUT_QUERIES = frozenset({"aten::stride", "aten::is_contiguous", "aten::as_strided", "aten::storage_offset"})
+"""The kinds of operators that tell a tensor from a contiguous copy of it."""
+
+
+def may_be_copied(graph: Graph, argument: Value) -> bool:
+    """Return whether the program does the same with a contiguous copy of an argument: it neither writes to it nor asks
+    for its strides."""
+    reached = _reached(graph, argument)
+    return not any(_writes(node, reached) or _asks(node, reached) for node in graph.all_nodes())
+
+
+def _reached(graph: Graph, argument: Value) -> set[Value]:
+    """Return the values that may be an argument, be a view of it, or hold one."""
+    reached = {argument}
+    while True:
+        before = len(reached)
+        for node in graph.all_nodes():
+            _follow(node, reached)
+        if len(reached) == before:
+            return reached
+
+
+def _follow(node: Node, reached: set[Value]) -> None:
+    if node.blocks:
+        for block in node.blocks:
+            for value in block.outputs:
+                if value in reached:
+                    reached.update(each for each in (*node.outputs, *block.inputs) if not _is_number(each))
+    if not any(value in reached for value in node.inputs) or _makes_new_tensors(node):
+        return
+    reached.update(each for each in node.outputs if not _is_number(each))
+    for block in node.blocks:
+        reached.update(each for each in block.inputs if not _is_number(each))
+    if not node.blocks:  # a list that something is appended to
+        reached.update(each for each in node.inputs if not _is_number(each) and _is_container(each))
+
+
+def _makes_new_tensors(node: Node) -> bool:
+    """Return whether no result of a node can share memory with its inputs."""
+    if node.kind == KIND:
+        return True
+    operator = node.operator
+    if operator is None or not operator.is_dispatched or operator.may_alias_inputs:
+        return False
+    return all(result.alias is None for result in operator.schema.returns) and not any(
+        argument.alias is not None for argument in operator.schema.arguments
+    )
+
+
+def _writes(node: Node, reached: set[Value]) -> bool:
+    schema = node.schema
+    if schema is None:
+        return False
+    return any(
+        argument.alias is not None and argument.alias.is_write and value in reached
+        for argument, value in zip(schema.arguments, node.inputs, strict=False)
+    )
+
+
+def _asks(node: Node, reached: set[Value]) -> bool:
+    return node.kind in LAYOUT_QUERIES and any(value in reached for value in node.inputs)
+
+
+def _is_number(value: Value) -> bool:
+    return isinstance(value.type, _NUMBERS)
+
+
+def _is_container(value: Value) -> bool:
+    return value.type.kind in ("ListType", "DictType", "ClassType")

@@ -1,0 +1,135 @@
+"""Build every program of the corpora as a native library, and call it from C: same values, same errors?"""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import torch
+
+import rekindle
+from rekindle.building.lowering.control import error_code
+from rekindle.building.runtime.objects import ErrorCode
+from rekindle.ir.scalar_types import number_of
+from tests.building.c_process import Answer, run
+from tests.differential import subjects
+
+Verdict = Literal["same", "not built", "no kernel", "differs"]
+
+
+class Outcome(NamedTuple):
+    """What came of a program: ``same`` if the library does what the program does; ``not built`` with the reason; ``no
+    kernel`` if it needs sizes that the examples do not have; else what ``differs``. ``torch_operators`` counts those
+    that are left to PyTorch."""
+
+    verdict: Verdict
+    detail: str = ""
+    torch_operators: int = 0
+
+
+class Case(NamedTuple):
+    """A program and its calls."""
+
+    program: Any
+    calls: list[tuple[Any, ...]]
+    expected: list[Any]
+    """The result of each call, or the exception that it raises."""
+
+
+def case_of(name: str) -> Case:
+    """Return the first subject of this name, and what its calls come to, one after the other."""
+    subject = next(iter(subjects.of(name)))
+    program, reference = subject.compiled(), subject.compiled()
+    is_module = isinstance(program, torch.nn.Module)
+    record = (program.forward if is_module else program)._record
+    calls = [_bound(record.schema.arguments[int(is_module) :], *sample) for sample in subject.samples]
+    expected: list[Any] = []
+    for call in calls:
+        with torch.no_grad():
+            try:
+                expected.append(reference(*copy.deepcopy(call)))
+            except Exception as error:
+                expected.append(error)
+    return Case(program, calls, expected)
+
+
+def _bound(parameters: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    """Return all arguments by position."""
+    rest = [kwargs.get(each.name, each.default) for each in parameters[len(args) :]]
+    return (*args, *rest)
+
+
+def attempt(name: str) -> Outcome:
+    """Build a program, and call it from C."""
+    case = case_of(name)
+    examples = [call for call, each in zip(case.calls, case.expected, strict=True) if not isinstance(each, Exception)]
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            built = rekindle.build(case.program, folder, copy.deepcopy(examples))
+        except rekindle.NotBuildable as error:
+            return Outcome("not built", error.reason)
+        try:
+            answers = run(built, built.methods[0], case.calls, Path(folder))
+        except subprocess.CalledProcessError as error:
+            return Outcome("differs", f"the process ended with {error.returncode}: {error.stderr.strip()}")
+        except TypeError as error:
+            return Outcome("not built", str(error))
+    count = len(built.torch_operators)
+    for answer, expected in zip(answers, case.expected, strict=True):
+        if answer.code == ErrorCode.NOT_BUILT and not isinstance(expected, Exception):
+            return Outcome("no kernel", answer.message, count)
+        difference = _difference(answer, expected)
+        if difference:
+            return Outcome("differs", difference, count)
+    return Outcome("same", torch_operators=count)
+
+
+def _difference(answer: Answer, expected: Any) -> str:
+    """Return how an answer differs from what is expected; nothing if it does not."""
+    if not isinstance(expected, Exception):
+        if answer.code:
+            return f"code {answer.code} ({answer.message}) instead of {expected!r}"
+        return "" if same(answer.value, expected) else f"{answer.value!r} instead of {expected!r}"
+    if not answer.code:
+        return f"{answer.value!r} instead of {type(expected).__name__}: {expected}"
+    wanted = error_code(type(expected).__name__)
+    # What only the library raises, for want of a kernel or of 64 bits, is an error where the program raises one.
+    if answer.code in (wanted, ErrorCode.NOT_BUILT, ErrorCode.ARGUMENT_ERROR):
+        return ""
+    return f"code {answer.code} ({answer.message}) instead of {type(expected).__name__}: {expected}"
+
+
+def same(value: Any, expected: Any) -> bool:
+    """Return whether a value is the one that is expected: numbers up to rounding, a dtype as its number."""
+    match expected:
+        case torch.Tensor():
+            if not isinstance(value, torch.Tensor) or value.dtype != expected.dtype:
+                return False
+            return value.shape == expected.shape and torch.allclose(
+                value, expected, rtol=1e-4, atol=1e-5, equal_nan=True
+            )
+        case bool() | int() | str() | None:
+            return type(value) is type(expected) and value == expected
+        case float():
+            return type(value) is float and (
+                value == expected
+                or (value != value and expected != expected)
+                or abs(value - expected) <= 1e-6 * abs(expected)
+            )
+        case torch.Size() | list():
+            return type(value) is list and len(value) == len(expected) and all(map(same, value, expected))
+        case tuple():
+            return type(value) is tuple and len(value) == len(expected) and all(map(same, value, expected))
+        case dict():
+            return (
+                type(value) is dict
+                and list(value) == list(expected)
+                and all(same(value[key], expected[key]) for key in expected)
+            )
+        case torch.dtype() | torch.layout() | torch.memory_format():
+            return bool(value == number_of(expected))
+        case _:
+            return False

@@ -1,0 +1,479 @@
+"""What libraries do, called from Python through the functions that C calls."""
+
+import ctypes
+import json
+import math
+import threading
+from typing import Dict, List, Optional, Tuple
+
+import pytest
+import torch
+from hypothesis import given, settings, strategies as st
+from torch import Tensor, nn
+
+import rekindle
+from rekindle.building.native_library import Value
+from tests.building.corpus import same
+
+
+def library_of(program, folder, examples=(), **options):
+    rekindle.build(program, folder, examples, **options)
+    return rekindle.NativeLibrary(folder)
+
+
+# -------------------------------------------------------------------------------------------------------------- values
+
+
+@rekindle.script
+def containers(x: int, items: List[int]) -> Tuple[int, Dict[str, float], List[str], Optional[int]]:
+    total = 0
+    for each in items:
+        if each < 0:
+            raise ValueError(f"negative: {each}")
+        total += each * x
+    found = {"half": total / 2, "one": 1.5}
+    found["count"] = float(len(items))
+    return total, found, ["x" + str(total), "{}!".format(found["half"])], (None if total > 10 else total)
+
+
+@pytest.fixture(scope="module")
+def of_containers(tmp_path_factory):
+    return library_of(containers, tmp_path_factory.mktemp("containers"))
+
+
+@pytest.mark.parametrize("arguments", [(3, [1, 2, 3]), (1, [1]), (2, []), (-1, list(range(100)))])
+def test_values(of_containers, arguments):
+    assert of_containers(*arguments) == containers(*arguments)
+
+
+def test_errors_have_class_text_and_place(of_containers):
+    with pytest.raises(ValueError, match=r"^negative: -1\n  at test_libraries.py, line \d+: raise ValueError"):
+        of_containers(1, [1, -1])
+    with pytest.raises(
+        OverflowError, match=r"^the result is an int of more than 64 bits\n  at .*: total \+= each \* x$"
+    ):
+        of_containers(2**62, [5])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ((1, "text"), "an argument is of kind 4, which is not that of its type"),
+        ((1.5, [1]), "an argument is of kind 2, which is not that of its type"),
+        ((1, [1, "text"]), "an argument is of kind 4, which is not that of its type"),
+        ((1,), "the method takes another number of arguments than 1"),
+        ((1, [1], 2), "the method takes another number of arguments than 3"),
+    ],
+)
+def test_wrong_arguments(of_containers, arguments, error):
+    with pytest.raises(rekindle.LibraryError) as raised:
+        of_containers(*arguments)
+    assert str(raised.value) == error
+    assert of_containers(3, [1, 2, 3]) == containers(3, [1, 2, 3])
+
+
+# ------------------------------------------------------------------------------------------------------------- strings
+
+
+@rekindle.script
+def strings(a: str, b: str, i: int, j: int, step: int) -> Tuple[List[str], List[int], List[bool]]:
+    texts = [a + b, a[i:j], a[i:j:step], a[::-1], a * 2, b.join([a, b, a]), a.strip(), a.lstrip("ab"), "%" + a]
+    for part in a.split(" "):
+        texts.append(part)
+    if len(b) > 0:
+        texts.append(a.replace(b, "<>"))
+    numbers = [len(a), a.find(b), a.rfind(b), a.count(b)] if len(b) > 0 else [len(a)]
+    return texts, numbers, [a < b, a == b, b in a, a.startswith(b), a.endswith(b)]
+
+
+@pytest.fixture(scope="module")
+def of_strings(tmp_path_factory):
+    return library_of(strings, tmp_path_factory.mktemp("strings"))
+
+
+TEXTS = st.text(alphabet="ab \u00e4\u20ac\U0001f600", max_size=8)
+PLACES = st.integers(-10, 10)
+
+
+@given(TEXTS, TEXTS, PLACES, PLACES, st.sampled_from([-3, -2, -1, 1, 2, 3]))
+@settings(max_examples=200, deadline=None)
+def test_strings_are_those_of_python(of_strings, a, b, i, j, step):
+    assert of_strings(a, b, i, j, step) == strings(a, b, i, j, step)
+
+
+@rekindle.script
+def float_texts(x: float) -> str:
+    return str(x)
+
+
+@pytest.fixture(scope="module")
+def of_floats(tmp_path_factory):
+    return library_of(float_texts, tmp_path_factory.mktemp("floats"))
+
+
+@given(st.floats())
+@settings(max_examples=500, deadline=None)
+def test_floats_are_written_as_python_writes_them(of_floats, x):
+    assert of_floats(x) == str(x)
+
+
+@pytest.mark.parametrize(
+    "x", [0.1, 1e16, 1e15, 123456789012345680.0, 1e-4, 1e-5, 5e-324, -0.0, 2.0**53, 9007199254740994.0]
+)
+def test_hard_floats(of_floats, x):
+    assert of_floats(x) == repr(x)
+
+
+# --------------------------------------------------------------------------------------------------------------- dicts
+
+
+@rekindle.script
+def dict_program(steps: List[Tuple[int, int, int]]) -> Tuple[Dict[int, int], List[int], List[int], int]:
+    found: Dict[int, int] = {}
+    seen: List[int] = []
+    for kind, key, value in steps:
+        if kind == 0:
+            found[key] = value
+        elif kind == 1 and key in found:
+            seen.append(found.pop(key))
+        elif kind == 2:
+            seen.append(found.get(key, -1))
+        elif kind == 3 and key in found:
+            del found[key]
+        elif kind == 4:
+            seen.append(found.setdefault(key, value))
+    return found, list(found.keys()), list(found.values()), len(seen)
+
+
+@pytest.fixture(scope="module")
+def of_dicts(tmp_path_factory):
+    return library_of(dict_program, tmp_path_factory.mktemp("dicts"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(-20, 20), st.integers()), max_size=120))
+@settings(max_examples=200, deadline=None)
+def test_dicts_are_those_of_python(of_dicts, steps):
+    steps = [(kind, key, max(min(value, 2**62), -(2**62))) for kind, key, value in steps]
+    found, keys, *rest = of_dicts(steps)
+    expected, expected_keys, *expected_rest = dict_program(steps)
+    assert (found, list(found), keys, rest) == (expected, list(expected), expected_keys, expected_rest)
+
+
+# ------------------------------------------------------------------------------------------------------------- numbers
+
+
+@rekindle.script
+def number_program(a: int, b: int, x: float, y: float) -> Tuple[List[int], List[float], List[bool]]:
+    whole = [a // b, a % b, a + b, a - b, a * b, a & b, a | b, a ^ b, -a, abs(a), min(a, b), max(a, b)]
+    real = [a / b, x + y, x - y, x * y, x / y, x // y, x % y, -x, abs(x), float(a), min(x, y)]
+    return whole, real, [a < b, x < y, a < x, x == y, bool(a), bool(x)]
+
+
+@pytest.fixture(scope="module")
+def of_numbers(tmp_path_factory):
+    return library_of(number_program, tmp_path_factory.mktemp("numbers"))
+
+
+SMALL = st.integers(-(2**30), 2**30)
+REALS = st.floats(-1e6, 1e6)
+
+
+@given(SMALL, SMALL, REALS, REALS)
+@settings(max_examples=300, deadline=None)
+def test_numbers_are_those_of_python(of_numbers, a, b, x, y):
+    try:
+        expected = number_program(a, b, x, y)
+    except ZeroDivisionError:
+        with pytest.raises(ZeroDivisionError):
+            of_numbers(a, b, x, y)
+    else:
+        assert repr(of_numbers(a, b, x, y)) == repr(expected)
+
+
+@rekindle.script
+def math_program(x: float) -> List[float]:
+    return [math.exp(x), math.log(x), math.sqrt(x), math.sin(x), x**0.5]
+
+
+@pytest.mark.parametrize(
+    ("x", "error"),
+    [
+        (-1.0, "math domain error"),
+        (0.0, "math domain error"),
+        (1e9, "math range error"),
+        (math.inf, "math domain error"),
+    ],
+)
+def test_errors_of_functions(tmp_path, x, error):
+    library = library_of(math_program, tmp_path)
+    assert library(2.5) == math_program(2.5)
+    assert all(map(math.isnan, library(math.nan)))
+    with pytest.raises((ValueError, OverflowError), match=f"^{error}\n"):
+        library(x)
+
+
+# ------------------------------------------------------------------------------------------------------------- tensors
+
+
+class Net(nn.Module):
+    """Layers, a loop that the input decides, and state."""
+
+    calls: int
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.tied = self.layer.weight
+        self.register_buffer("total", torch.zeros(8))
+        self.calls = 0
+        self.names = ["a", "b"]
+
+    def forward(self, x: Tensor, repeats: List[int], shift: Optional[int] = None) -> Tuple[Tensor, Tensor, int, str]:
+        self.calls += 1
+        h = torch.relu(self.norm(self.layer(x))) * 2 + 1
+        for each in repeats:
+            if each > 0:
+                h = h.softmax(-1)
+        if shift is not None:
+            h = h + shift
+        self.total += h.sum(0)
+        return h, self.total, self.calls, self.names[self.calls % 2]
+
+    @rekindle.export
+    def reset(self) -> int:
+        self.total.zero_()
+        before = self.calls
+        self.calls = 0
+        return before
+
+
+@pytest.fixture(scope="module")
+def net():
+    torch.manual_seed(0)
+    return rekindle.script(Net().eval())
+
+
+@pytest.fixture(scope="module")
+def folder_of_net(net, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("net")
+    x = torch.randn(3, 4)
+    examples = {"forward": [(x, [1, 0]), (x, [0, 0], 3)], "reset": [()]}
+    build = rekindle.build(net, folder, examples, dynamic={"x": [0]}, freestanding=True)
+    assert build.is_freestanding
+    assert build.methods == ("forward", "reset")
+    return folder
+
+
+def test_a_module_with_state(net, folder_of_net):
+    import copy
+
+    library, reference = rekindle.NativeLibrary(folder_of_net), copy.deepcopy(net)
+    for rows, repeats, shift in [(3, [1], None), (1, [0, 1, 1], 2), (17, [], None), (2, [1], -1)]:
+        x = torch.randn(rows, 4)
+        with torch.no_grad():
+            expected = reference(x, repeats, shift)
+        found = library(x, repeats, shift)
+        assert same(found, expected)
+    assert library.call("reset") == reference.reset() == 4
+    assert library.call("reset") == 0
+
+
+def test_instances_are_independent(folder_of_net):
+    first, second = rekindle.NativeLibrary(folder_of_net), rekindle.NativeLibrary(folder_of_net)
+    x = torch.ones(3, 4)
+    assert [first(x, [], None)[2] for _ in range(3)] == [1, 2, 3]
+    assert second(x, [], None)[2] == 1
+    assert not torch.equal(first(x, [], None)[1], second(x, [], None)[1])
+
+
+def test_strided_arguments(net, folder_of_net):
+    library = rekindle.NativeLibrary(folder_of_net)
+    x = torch.randn(4, 20).t()[::3]
+    torch.testing.assert_close(library(x, [1], None)[0], library(x.contiguous(), [1], None)[0])
+
+
+@pytest.mark.parametrize(
+    ("x", "error"),
+    [
+        (torch.ones(3, 4, dtype=torch.float64), "argument 0 has another dtype than the library was built for"),
+        (torch.ones(4), "argument 0 has another rank than the library was built for"),
+        (None, "an argument is of kind 0, which is not that of its type"),
+        (3, "an argument is of kind 1, which is not that of its type"),
+    ],
+)
+def test_wrong_tensors(folder_of_net, x, error):
+    with pytest.raises(rekindle.LibraryError) as raised:
+        rekindle.NativeLibrary(folder_of_net)(x, [1], None)
+    assert str(raised.value) == error
+
+
+def test_sizes_without_a_kernel(folder_of_net):
+    library = rekindle.NativeLibrary(folder_of_net)
+    with pytest.raises(rekindle.LibraryError) as raised:
+        library(torch.ones(3, 5), [1], None)
+    first, second = str(raised.value).split("\n")
+    assert first == "the library has no kernel for such sizes or dtypes: build it with an example that has them"
+    assert second.endswith("h = torch.relu(self.norm(self.layer(x))) * 2 + 1")
+
+
+def _convolutional(x: Tensor, weight: Tensor) -> Tuple[Tensor, List[Tensor], Tensor]:
+    y = torch.conv2d(x, weight, padding=1)
+    values, order = torch.sort(y.flatten(1), descending=True)
+    parts = torch.meshgrid([values[0, :2], values[0, 2:4]], indexing="ij")
+    kept = x.view(-1)
+    kept[0] = 5.0
+    return torch.einsum("ij,ij->i", values, values), list(parts), order
+
+
+def test_operators_of_pytorch(tmp_path):
+    program = rekindle.script(_convolutional)
+    x, weight = torch.randn(2, 3, 5, 5), torch.randn(4, 3, 3, 3)
+    build = rekindle.build(program, tmp_path, [(x.clone(), weight)])
+    assert {"aten::conv2d", "aten::sort", "aten::einsum"} <= set(build.torch_operators)
+    assert not build.is_freestanding
+    library = rekindle.NativeLibrary(tmp_path)
+    given, expected = x.clone(), program(x.clone(), weight)
+    torch.testing.assert_close(library(given, weight), expected)
+    assert given[0, 0, 0, 0] == 5
+    with pytest.raises(rekindle.NotBuildable, match=r"^the program needs PyTorch for .*aten::conv2d"):
+        rekindle.build(program, tmp_path, [(x, weight)], freestanding=True)
+
+
+def test_errors_of_pytorch(tmp_path):
+    @rekindle.script
+    def product(a: Tensor, b: Tensor) -> Tensor:
+        return torch.einsum("ij,jk->ik", a, b)
+
+    library = library_of(product, tmp_path, [(torch.ones(2, 3), torch.ones(3, 2))])
+    with pytest.raises(RuntimeError, match=r"(?s)einsum.*\n  at test_libraries.py, line \d+: return torch.einsum"):
+        library(torch.ones(2, 3), torch.ones(4, 2))
+
+
+# --------------------------------------------------------------------------------------------------------------- files
+
+
+def test_the_manifest(folder_of_net):
+    manifest = json.loads((folder_of_net / "manifest.json").read_text())
+    assert manifest["methods"] == {
+        "forward": "forward(x: Tensor, repeats: List[int], shift: Optional[int]) -> Tuple[Tensor, Tensor, int, str]",
+        "reset": "reset() -> int",
+    }
+    assert manifest["torch"] is None
+    assert set(manifest["files"]) == {"libnet.so", "net.h", "net.weights"}
+
+
+def test_damaged_weights(net, tmp_path):
+    rekindle.build(net, tmp_path, [(torch.ones(2, 4), [1])])
+    path = tmp_path / "net.weights"
+    whole = path.read_bytes()
+    cases = {
+        whole[:-64]: rf"the file of weights has {len(whole) - 64} bytes: it is not that of this library, or damaged",
+        whole[:100] + bytes([whole[100] ^ 1]) + whole[101:]: "the file of weights is damaged: its checksum differs",
+        b"x" + whole[1:]: "the file of weights is not that of this library",
+    }
+    for content, error in cases.items():
+        path.write_bytes(content)
+        with pytest.raises(rekindle.LibraryError) as raised:
+            rekindle.NativeLibrary(tmp_path)
+        assert str(raised.value) == error
+    path.unlink()
+    with pytest.raises(rekindle.LibraryError, match=r"^the file of weights cannot be opened$"):
+        rekindle.NativeLibrary(tmp_path)
+
+
+def test_no_library(tmp_path):
+    with pytest.raises(rekindle.LibraryError, match=r"holds no library that can be loaded"):
+        rekindle.NativeLibrary(tmp_path)
+
+
+# ---------------------------------------------------------------------------------------------- misuse of the C API
+
+
+def test_null_pointers(folder_of_net):
+    library = ctypes.CDLL(str(folder_of_net / "libnet.so"))
+    library.net_error.restype = ctypes.c_char_p
+    argument, result = Value(), Value()
+    assert library.net_open(None, None) == 10
+    assert library.net_forward(None, ctypes.byref(argument), ctypes.c_int64(1), ctypes.byref(result)) == 10
+    assert library.net_error(None) == b"the instance is a null pointer"
+    library.net_close(None)
+    library.net_free(None)
+    instance = ctypes.c_void_p()
+    assert library.net_open(None, ctypes.byref(instance)) == 10
+    assert library.net_error(instance) == b"the path of the weights is a null pointer"
+    library.net_close(instance)
+    path = str(folder_of_net / "net.weights").encode()
+    assert library.net_open(path, ctypes.byref(instance)) == 0
+    assert library.net_forward(instance, None, ctypes.c_int64(3), ctypes.byref(result)) == 10
+    assert library.net_forward(instance, ctypes.byref(argument), ctypes.c_int64(1), None) == 10
+    assert library.net_error(instance) == b"the arguments or the result are a null pointer"
+    tensor = Value(kind=5)
+    assert library.net_forward(instance, ctypes.byref(tensor), ctypes.c_int64(1), ctypes.byref(result)) == 10
+    assert library.net_error(instance) == b"a tensor is a null pointer"
+    library.net_close(instance)
+
+
+@rekindle.script
+def count_to(limit: int) -> int:
+    steps, number = 0, 1
+    while steps < limit:
+        number = (number * 1103515245 + 12345) % 2147483648
+        steps += 1
+    return number
+
+
+def test_two_threads_at_one_instance(tmp_path):
+    """The second call is refused while the first one runs; which of them is first does not matter."""
+    library = library_of(count_to, tmp_path)
+    expected = library(20_000_000)
+    found = []
+
+    def call():
+        try:
+            found.append(library(20_000_000))
+        except rekindle.LibraryError:
+            found.append("busy")
+
+    threads = [threading.Thread(target=call) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert set(found) <= {expected, "busy"}
+    assert expected in found
+    assert library(20_000_000) == expected
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+def test_what_cannot_be_built(tmp_path):
+    @rekindle.script
+    def complex_numbers(x: float) -> float:
+        return abs(complex(x, 1.0))
+
+    with pytest.raises(
+        rekindle.NotBuildable, match=r"^native libraries have no operator 'aten::Complex' of these types"
+    ) as raised:
+        rekindle.build(complex_numbers, tmp_path)
+    assert "abs(complex(x, 1.0))" in str(raised.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_wrong_calls_of_build(net, tmp_path):
+    x = torch.ones(2, 4)
+    cases = [
+        ({"name": "no name"}, "the name of a library is an identifier of C, and 'no name' is none"),
+        ({"examples": {"missing": [()]}}, "the module has no compiled method 'missing'"),
+        ({"examples": [x]}, "an example is a tuple of arguments, not a Tensor"),
+        ({"examples": [(x,)]}, "an example of 'forward' lacks the argument 'repeats'"),
+        ({"examples": [(x, [1], None, 4)]}, "an example of 'forward' has 5 arguments, which are too many"),
+        ({"dynamic": {"y": [0]}}, "no method has a parameter 'y' whose sizes could be dynamic"),
+        ({"dynamic": {"x": [2]}}, "'x' has 2 dimensions, and 2 is none of them"),
+        ({"dynamic": {"repeats": [0]}}, "'repeats' has dynamic sizes, and in an example it is no tensor"),
+    ]
+    for options, error in cases:
+        with pytest.raises(rekindle.RekindleError) as raised:
+            rekindle.build(net, tmp_path, **{"examples": [(x, [1])], **options})
+        assert str(raised.value) == error
