@@ -39,11 +39,11 @@ def _changed(example: Sequence[Any], places: Mapping[int, Sequence[int]], names:
     for size in sorted(sizes):
         # Kernels differ for small and large sizes.
         for other in (1, *(factor * size + 1 for factor in (2, 16, 128))):
-            if other != size and (other <= 2 * size + 1 or _elements(example, places, size, other) <= _MOST_ELEMENTS):
+            if other != size and (other <= 2 * size + 1 or _elements(example, places, size, other) <= MAX_ELEMENTS):
                 yield [_resized(each, places.get(index, ()), size, other) for index, each in enumerate(example)]
 
 
-_MOST_ELEMENTS: Final = 1 << 20
+MAX_ELEMENTS: Final = 1 << 20
 """How large examples are made."""
 
 

@@ -94,10 +94,13 @@ static inline {name}_value {name}_none(void) {{ {name}_value v = {{{NAME}_NONE, 
 
 
 class Method(NamedTuple):
-    """A method of a library: its name, and its signature in Python."""
+    """A method of a library: its name, its signature in Python, how many parameters it has, and the defaults of the
+    last ones of these."""
 
     name: str
     signature: str
+    parameters: int
+    defaults: tuple[object, ...]
 
 
 def header_text(name: str, methods: Sequence[Method]) -> str:

@@ -123,7 +123,7 @@ def build(
     runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
     image = shared_library(modules, exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath)
     result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
-    signatures = [Method(method, _signature(method, record)) for method, record, _ in records]
+    signatures = [_signature(method, record) for method, record, _ in records]
     _write(result, image, header_text(name, signatures), weights.content(identity), parts.target, signatures)
     return result
 
@@ -180,11 +180,17 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
     return found
 
 
-def _signature(method: str, record: GraphFunction) -> str:
+def _signature(method: str, record: GraphFunction) -> Method:
+    """Describe a method; of its defaults, those that every language has."""
     arguments = [each for each in record.schema.arguments if each.name != "self"]
     parameters = ", ".join(f"{each.name}: {each.type.annotation}" for each in arguments)
     returns = record.schema.returns[0].type.annotation if record.schema.returns else "None"
-    return f"{method}({parameters}) -> {returns}"
+    defaults: list[object] = []
+    for each in reversed(arguments):
+        if not each.has_default or not isinstance(each.default, bool | int | float | str | None):
+            break
+        defaults.insert(0, each.default)
+    return Method(method, f"{method}({parameters}) -> {returns}", len(arguments), tuple(defaults))
 
 
 def _emitter(node: Node) -> Emitter:
@@ -355,7 +361,14 @@ def _write(
     manifest = {
         "format": 1,
         "name": result.name,
-        "methods": {each.name: each.signature for each in signatures},
+        "methods": {
+            each.name: {
+                "signature": each.signature,
+                "parameters": each.parameters,
+                "defaults": list(each.defaults),
+            }
+            for each in signatures
+        },
         "cpu": target.cpu,
         "torch": torch.__version__ if result.torch_operators else None,
         "torch_operators": list(result.torch_operators),

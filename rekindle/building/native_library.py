@@ -92,7 +92,8 @@ class NativeLibrary:
         except (OSError, ValueError, KeyError) as error:
             raise LibraryError(f"'{folder}' holds no library that can be loaded: {error}") from None
         self.name: str = name
-        self.methods: tuple[str, ...] = tuple(manifest["methods"])
+        self._methods: dict[str, Any] = manifest["methods"]
+        self.methods: tuple[str, ...] = tuple(self._methods)
         self._instance = ctypes.c_void_p()
         opened = self._function("open", ctypes.c_int32, ctypes.c_char_p, ctypes.c_void_p)
         code = opened(str(folder / f"{name}.weights").encode(), ctypes.byref(self._instance))
@@ -109,13 +110,17 @@ class NativeLibrary:
         return text.decode(errors="replace")
 
     def call(self, method: str, *arguments: Any) -> Any:
-        """Call a method with Python's values.
+        """Call a method with Python's values; arguments with defaults may be left out.
 
         Raises:
             LibraryError: the arguments are not those that the method takes, or the library has no code for them.
             Exception: what the program raises.
         """
         kept: list[Any] = []
+        known = self._methods[method]
+        missing = known["parameters"] - len(arguments)
+        if 0 < missing <= len(known["defaults"]):
+            arguments = (*arguments, *known["defaults"][-missing:])
         given = (Value * max(len(arguments), 1))(*(_to_c(each, kept) for each in arguments))
         result = Value()
         function = self._function(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from torch import Tensor
 
 from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
+from rekindle.building.lowering.representation import NotBuildable
 from rekindle.codegen.compiled_kernels import GuardedKernel, guarded_kernel
 from rekindle.codegen.fusion import KIND, FuseGraph
 from rekindle.codegen.fusion_executor import group_of
@@ -57,15 +59,15 @@ def prepare(
     lead to with other sizes of the ``dynamic`` dimensions of parameters.
 
     Raises:
-        NotBuildable: there is no such parameter or dimension.
+        NotBuildable: the program raises an error on an example, or a dynamic dimension is not there.
     """
-    examples = [*examples, *with_other_sizes(record, examples, dynamic)]
+    others = with_other_sizes(record, examples, dynamic)
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples))
         prepared = PreparedMethod(graph)
-        kept = [_run(graph, record.basename, examples)]
+        kept = [_run(graph, record.basename, examples, others)]
         while _leave_products_to_blas(graph):
-            kept.append(_run(graph, record.basename, examples))
+            kept.append(_run(graph, record.basename, examples, others))
         for node in graph.all_nodes():
             if node.kind == KIND:
                 subgraph = node.get_graph("Subgraph")
@@ -134,12 +136,21 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
     return found
 
 
-def _run(graph: Graph, name: str, examples: Sequence[Arguments]) -> Callable[..., Any]:
-    """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive."""
+def _run(graph: Graph, name: str, examples: Sequence[Arguments], others: Sequence[Arguments]) -> Callable[..., Any]:
+    """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive.
+
+    ``others`` are examples with other sizes, which may be too small or too large for the program."""
     with compile_immediately():
         function = callable_of(graph, name)
-    for example in examples:
-        function(*map(_as_number, copy.deepcopy(list(example))))
+    for number, example in enumerate(examples, 1):
+        try:
+            function(*map(_as_number, copy.deepcopy(list(example))))
+        except Exception as error:  # a program may raise anything
+            said = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise NotBuildable(f"the program raises an error on example {number} of '{name}': {said}") from error
+    for example in others:
+        with suppress(Exception):
+            function(*map(_as_number, copy.deepcopy(list(example))))
     return function
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any
 
 import click
 import torch
@@ -17,16 +16,12 @@ from rekindle.archive.limits import ArchiveLimits
 from rekindle.cli.archives import find_method, limit_option, open_archive
 from rekindle.cli.comparison import difference_of
 from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
-from rekindle.cli.inputs import FORMS, read_input
+from rekindle.cli.inputs import FORMS
+from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names, within
 from rekindle.cli.progress import working
 from rekindle.errors import ArgumentError, DraftWarning, ExportError
 from rekindle.exporting.program import to_exported
 from rekindle.program.function import Method
-
-_NAMED: Final = re.compile(r"(\w+)\[([\w, ]*)\](=.*)?")
-_RANGE: Final = re.compile(r"([A-Za-z_]\w*)=(\d+)\.\.(\d+)")
-_FIRST: Final = 3
-"""The size of the first dimension with a name, in the example; the others get the numbers behind it."""
 
 
 @click.command(
@@ -59,10 +54,10 @@ def export(
     Sizes with a name may differ between calls; sizes with the same name are the same. All else about the inputs stays
     as in the example.
     """
-    bounds = _bounds(ranges)
-    sizes = _sizes(inputs, bounds)
+    bounds = read_ranges(ranges)
+    sizes = example_sizes(inputs, bounds)
     torch.manual_seed(0)
-    args = tuple(_example(text, sizes) for text in inputs)
+    args = tuple(read_example(text, sizes) for text in inputs)
     dimensions = {name: Dim(name, min=bounds[name][0], max=bounds[name][1]) for name in sizes}
     shapes = [_shape(text, dimensions) for text in inputs] if sizes else None
     module = open_archive(archive, limits, "cpu")
@@ -99,47 +94,8 @@ def _telling_of_drafts() -> Iterator[None]:
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
-def _bounds(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
-    found: dict[str, tuple[int, int | None]] = {}
-    for text in ranges:
-        match = _RANGE.fullmatch(text)
-        if match is None or int(match[2]) > int(match[3]):
-            raise click.UsageError(f"'{text}' is no range: write b=2..64")
-        found[match[1]] = int(match[2]), int(match[3])
-    return found
-
-
-def _names(text: str) -> list[str]:
-    """The sizes of a shape as they are written; nothing for other inputs."""
-    match = _NAMED.fullmatch(text)
-    return [] if match is None else [size.strip() for size in match[2].split(",") if size.strip()]
-
-
-def _sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | None]]) -> dict[str, int]:
-    """The size that each name has in the example. Names without a range get one."""
-    found: dict[str, int] = {}
-    for text in inputs:
-        for size in _names(text):
-            if not size.isdecimal() and size not in found:
-                low, high = bounds.setdefault(size, (2, None))
-                found[size] = min(max(low, _FIRST + len(found)), high or 1 << 40)
-    for name in bounds:
-        if name not in found:
-            raise click.UsageError(f"--range tells of '{name}', which no input names")
-    return found
-
-
-def _example(text: str, sizes: Mapping[str, int]) -> Any:
-    names = _names(text)
-    if not any(name in sizes for name in names):
-        return read_input(text)
-    kind, _, rest = text.partition("[")
-    filling = rest.partition("]")[2]
-    return read_input(f"{kind}[{','.join(str(sizes.get(name, name)) for name in names)}]{filling}")
-
-
 def _shape(text: str, dimensions: Mapping[str, Any]) -> dict[int, Any] | None:
-    found = {index: dimensions[name] for index, name in enumerate(_names(text)) if name in dimensions}
+    found = {index: dimensions[name] for index, name in enumerate(size_names(text)) if name in dimensions}
     return found or None
 
 
@@ -155,10 +111,8 @@ def _differences(
     exported = torch.export.load(output).module()
     lines: list[str] = []
     for number, by in enumerate((0, 2, -1)):
-        chosen = {
-            name: max(bounds[name][0], min(size + by, bounds[name][1] or size + by)) for name, size in sizes.items()
-        }
-        args = [_example(text, chosen) for text in inputs]
+        chosen = {name: within(size + by, bounds[name]) for name, size in sizes.items()}
+        args = [read_example(text, chosen) for text in inputs]
         ours, theirs = (
             _result(each, pytree.tree_map_only(torch.Tensor, torch.clone, args)) for each in (callee, exported)
         )

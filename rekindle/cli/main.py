@@ -19,6 +19,7 @@ from rekindle.cli.exit_codes import INTERRUPTED, NO, OK, TROUBLE, first_line
 from rekindle.errors import RekindleError
 
 _COMMANDS: Final = {
+    "build": "Build a shared library and a C header of the module in ARCHIVE.",
     "convert": "Save ARCHIVE as RESULT, in today's format.",
     "diff": "Tell what differs between two archives.",
     "export": "Write the module in ARCHIVE as a program of torch.export.",

@@ -355,9 +355,10 @@ def test_errors_of_pytorch(tmp_path):
 
 def test_the_manifest(folder_of_net):
     manifest = json.loads((folder_of_net / "manifest.json").read_text())
+    signature = "forward(x: Tensor, repeats: List[int], shift: Optional[int]) -> Tuple[Tensor, Tensor, int, str]"
     assert manifest["methods"] == {
-        "forward": "forward(x: Tensor, repeats: List[int], shift: Optional[int]) -> Tuple[Tensor, Tensor, int, str]",
-        "reset": "reset() -> int",
+        "forward": {"signature": signature, "parameters": 3, "defaults": [None]},
+        "reset": {"signature": "reset() -> int", "parameters": 0, "defaults": []},
     }
     assert manifest["torch"] is None
     assert set(manifest["files"]) == {"libnet.so", "net.h", "net.weights"}

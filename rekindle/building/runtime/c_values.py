@@ -70,7 +70,7 @@ class CKind(IntEnum):
     """Its items are a key, its value, the next key and so on; ``count`` counts pairs."""
 
 
-MOST_ITEMS: Final = 1 << 40
+MAX_ITEMS: Final = 1 << 40
 """More items than any memory holds."""
 
 
@@ -248,7 +248,7 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
     if first == descriptors.NONE and kind == CKind.NONE:
         return 0
-    if value.count < 0 or value.count > MOST_ITEMS:
+    if value.count < 0 or value.count > MAX_ITEMS:
         fail_number(context, ErrorCode.ARGUMENT_ERROR, c("an argument has %lld items"), value.count)
         return 0
     if value.count > 0 and value.payload == 0:

@@ -1,0 +1,166 @@
+"""``rekindle build``: the module of an archive as a native library."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+import torch
+from torch.utils import _pytree as pytree
+
+from rekindle.archive.limits import ArchiveLimits
+from rekindle.building.library import Build, build as build_library
+from rekindle.building.native_library import NativeLibrary
+from rekindle.cli.archives import find_method, limit_option, open_archive
+from rekindle.cli.comparison import difference_of
+from rekindle.cli.exit_codes import NO, OK, ProgramFailed, Trouble, first_line
+from rekindle.cli.inputs import FORMS
+from rekindle.cli.named_sizes import example_sizes, read_example, read_ranges, size_names, within
+from rekindle.cli.progress import working
+from rekindle.errors import RekindleError
+from rekindle.program.function import Method
+
+_CALLS = 50
+"""How many calls are timed, with --check; the fastest counts."""
+
+
+@click.command(
+    epilog=f"An input is {FORMS}. A size may be a name, which stands for any size: f32[b,3,224,224].",
+)
+@click.argument("archive")
+@click.option("-o", "--output", required=True, metavar="FOLDER", help="The folder to write: net/.")
+@click.option(
+    "--input", "inputs", multiple=True, metavar="INPUT", help="An input, in order. May be given several times."
+)
+@click.option(
+    "--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="What a size with a name may be, in examples."
+)
+@click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to build.")
+@click.option("--name", default="net", show_default=True, help="The name of the library, and of its C functions.")
+@click.option("--cpu", default="native", show_default=True, help="The processor: native, or x86-64-v2 to x86-64-v4.")
+@click.option("--freestanding", is_flag=True, help="Refuse a program that needs PyTorch to run.")
+@click.option("--check", is_flag=True, help="Call the library and the program on several inputs and compare.")
+@click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
+@limit_option
+def build(
+    archive: str,
+    output: str,
+    inputs: tuple[str, ...],
+    ranges: tuple[str, ...],
+    method: str,
+    name: str,
+    cpu: str,
+    freestanding: bool,
+    check: bool,
+    tolerance: float,
+    limits: ArchiveLimits,
+) -> int:
+    """Build a shared library and a C header of the module in ARCHIVE.
+
+    The library runs the module without Python.
+    """
+    bounds = read_ranges(ranges)
+    ranged = set(bounds)
+    sizes = example_sizes(inputs, bounds)
+    torch.manual_seed(0)
+    smallest = {name: bounds[name][0] if name in ranged else sizes[name] for name in sizes}
+    examples = [tuple(read_example(text, chosen) for text in inputs) for chosen in (sizes, smallest)]
+    module = open_archive(archive, limits, "cpu")
+    callee = find_method(module, method)
+    parameters = [argument.name for argument in callee.schema.bound.arguments]
+    dynamic = {
+        parameter: [index for index, size in enumerate(size_names(text)) if size in sizes]
+        for parameter, text in zip(parameters, inputs, strict=False)
+    }
+    started = time.perf_counter()
+    try:
+        with working(f"Building {method}"):
+            result = build_library(
+                module,
+                output,
+                {method: examples},
+                dynamic={parameter: dims for parameter, dims in dynamic.items() if dims},
+                name=name,
+                cpu=cpu,
+                freestanding=freestanding,
+            )
+    except RekindleError as error:
+        raise ProgramFailed(str(error)) from None
+    except OSError as error:
+        raise Trouble(f"{output}: {first_line(error)}") from None
+    _report(result, time.perf_counter() - started)
+    if not check:
+        return OK
+    with working("Calling both"):
+        lines, is_same = _comparison(callee, result, inputs, sizes, bounds, tolerance)
+    for line in lines:
+        click.echo(line)
+    return OK if is_same else NO
+
+
+def _report(result: Build, seconds: float) -> None:
+    """Print what was built."""
+    files = ", ".join(f"{path.name} ({path.stat().st_size:,} bytes)" for path in (result.library, result.weights))
+    click.echo(f"{result.folder}: {files}, {result.header.name}; built in {seconds:.1f} s")
+    if result.is_freestanding:
+        click.echo("The library needs the C library alone.")
+    else:
+        click.echo(f"The library needs PyTorch for {', '.join(result.torch_operators)}.")
+
+
+def _comparison(
+    callee: Method,
+    result: Build,
+    inputs: tuple[str, ...],
+    sizes: Mapping[str, int],
+    bounds: Mapping[str, tuple[int, int | None]],
+    tolerance: float,
+) -> tuple[list[str], bool]:
+    """Return a line for each call of both, and a line of times; and whether all agree."""
+    library = NativeLibrary(result.folder)
+    lines: list[str] = []
+    is_same = True
+    for number, (factor, term) in enumerate(((1, 0), (2, 1), (0, 1))):
+        chosen = {name: within(factor * size + term, bounds[name]) for name, size in sizes.items()}
+        arguments = [read_example(text, chosen) for text in inputs]
+        ours, theirs = (_result(each, arguments) for each in (callee, lambda *given: library.call(callee.name, *given)))
+        difference = _difference(ours, theirs, tolerance)
+        is_same &= difference is None
+        listed = ", ".join(f"{name}={size}" for name, size in chosen.items())
+        called = f"call {number + 1}" + (f" ({listed})" if listed else "")
+        lines.append(f"{called}: {'agree' if difference is None else difference}")
+    arguments = [read_example(text, sizes) for text in inputs]
+    here, there = (_fastest(each, arguments) for each in (callee, lambda *given: library.call(callee.name, *given)))
+    lines.append(f"A call takes {there:.1f} us from Python, and {here:.1f} us in the program.")
+    return lines, is_same
+
+
+def _result(function: Callable[..., Any], arguments: list[Any]) -> Any:
+    given = pytree.tree_map_only(torch.Tensor, torch.clone, arguments)
+    try:
+        with torch.no_grad():
+            return function(*given)
+    except Exception as error:  # a program may raise anything
+        return error
+
+
+def _difference(ours: Any, theirs: Any, tolerance: float) -> str | None:
+    """Return how the result of the library differs from that of the program; None if it does not."""
+    if isinstance(theirs, Exception):
+        same = type(ours) is type(theirs)
+        return None if same else f"the library raises {type(theirs).__name__}: {first_line(theirs)}"
+    if isinstance(ours, Exception):
+        return f"the program raises {type(ours).__name__}: {first_line(ours)}"
+    return difference_of(ours, theirs, tolerance)
+
+
+def _fastest(function: Callable[..., Any], arguments: list[Any]) -> float:
+    """Return the time of the fastest of some calls, in microseconds."""
+    found = []
+    for _ in range(_CALLS):
+        started = time.perf_counter()
+        _result(function, arguments)
+        found.append(time.perf_counter() - started)
+    return 1e6 * min(found)

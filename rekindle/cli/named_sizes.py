@@ -1,0 +1,63 @@
+"""Inputs on the command line whose sizes have names: ``f32[b,3,224,224]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from rekindle.cli.inputs import read_input
+
+_NAMED: Final = re.compile(r"(\w+)\[([\w, ]*)\](=.*)?")
+_RANGE: Final = re.compile(r"([A-Za-z_]\w*)=(\d+)\.\.(\d+)")
+_FIRST: Final = 3
+"""The size of the first dimension with a name, in the example; the others get the numbers behind it."""
+
+
+def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
+    """Read ``b=2..64``, and return the bounds of each name."""
+    found: dict[str, tuple[int, int | None]] = {}
+    for text in ranges:
+        match = _RANGE.fullmatch(text)
+        if match is None or int(match[2]) > int(match[3]):
+            raise click.UsageError(f"'{text}' is no range: write b=2..64")
+        found[match[1]] = int(match[2]), int(match[3])
+    return found
+
+
+def size_names(text: str) -> list[str]:
+    """Return the sizes of a shape as they are written; nothing for other inputs."""
+    match = _NAMED.fullmatch(text)
+    return [] if match is None else [size.strip() for size in match[2].split(",") if size.strip()]
+
+
+def example_sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | None]]) -> dict[str, int]:
+    """Return the size that each name has in the example. Names without a range get one."""
+    found: dict[str, int] = {}
+    for text in inputs:
+        for size in size_names(text):
+            if not size.isdecimal() and size not in found:
+                low, high = bounds.setdefault(size, (2, None))
+                found[size] = min(max(low, _FIRST + len(found)), high or 1 << 40)
+    for name in bounds:
+        if name not in found:
+            raise click.UsageError(f"--range tells of '{name}', which no input names")
+    return found
+
+
+def read_example(text: str, sizes: Mapping[str, int]) -> Any:
+    """Read an input, with the sizes that its names have in the example."""
+    names = size_names(text)
+    if not any(name in sizes for name in names):
+        return read_input(text)
+    kind, _, rest = text.partition("[")
+    filling = rest.partition("]")[2]
+    return read_input(f"{kind}[{','.join(str(sizes.get(name, name)) for name in names)}]{filling}")
+
+
+def within(size: int, bounds: tuple[int, int | None]) -> int:
+    """Return the size between two bounds that is nearest to ``size``."""
+    low, high = bounds
+    return max(low, min(size, high or size))
