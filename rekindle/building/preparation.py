@@ -61,7 +61,7 @@ def prepare(
     Raises:
         NotBuildable: the program raises an error on an example, or a dynamic dimension is not there.
     """
-    others = with_other_sizes(record, examples, dynamic)
+    others = with_other_sizes(record, examples, dynamic, own[0] if own else None)
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples))
         prepared = PreparedMethod(graph)
