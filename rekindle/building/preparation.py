@@ -27,10 +27,11 @@ from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.ir.scalar_types import number_of
 from rekindle.ir.subgraph_execution import callable_of, compile_immediately
-from rekindle.ir.types import BOOL, FLOAT, INT, TENSOR, InterfaceType, TensorType, Type
+from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, InterfaceType, OptionalType, TensorType, Type
 from rekindle.passes import DeadCodeElimination, PartialEvaluation
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.functional_variants import functional_operator
+from rekindle.passes.simplification.partial_evaluation import PRESENT
 from rekindle.program.modules.module import ScriptModule
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
@@ -63,7 +64,7 @@ def prepare(
     """
     others = with_other_sizes(record, examples, dynamic, own[0] if own else None)
     with COMPILING, torch.no_grad():
-        graph = _specialized(record, own, _types(record.graph, examples))
+        graph = _specialized(record, own, _types(record.graph, examples), _known(record.graph, examples))
         prepared = PreparedMethod(graph)
         kept = [_run(graph, record.basename, examples, others)]
         while _leave_products_to_blas(graph):
@@ -79,20 +80,29 @@ def prepare(
         return prepared
 
 
-def _specialized(record: GraphFunction, own: Arguments, types: dict[int, TensorType]) -> Graph:
-    """Return the graph of a function for tensors of these types, optimised and fused."""
+def _specialized(
+    record: GraphFunction, own: Arguments, types: dict[int, TensorType], known: dict[int, object]
+) -> Graph:
+    """Return the graph of a function for tensors of these types, and arguments of which this is ``known``, optimised
+    and fused."""
     graph = record.graph.copy()
     unknown = [None] * (len(graph.inputs) - len(own))
     evaluation = CallFactsFinder(record).evaluation([*own, *unknown])
-    passes = PartialEvaluation(types=types, attributes=evaluation.attributes, with_types=evaluation.with_types)
+    passes = PartialEvaluation(known, types, attributes=evaluation.attributes, with_types=evaluation.with_types)
     inline_forks(graph)
     optimize(graph, (passes, *OPTIMIZATION))
     if _resolve_interfaces(graph, own) or inline_forks(graph):
         optimize(graph, OPTIMIZATION)
     for index, type in types.items():
         graph.inputs[index].set_type(type)
+    for index, fact in known.items():
+        given = graph.inputs[index].type
+        if fact is None:
+            graph.inputs[index].set_type(NONE)
+        elif isinstance(given, OptionalType):
+            graph.inputs[index].set_type(types.get(index, given.element))
     optimize(graph, SPECIALIZATION)
-    _split_addmm(graph)
+    _split_products(graph)
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)
     return graph
@@ -123,12 +133,24 @@ def _recipes_for_types(node: Node, subgraph: Graph) -> Sequence[GuardedKernel]:
 _NUMBERS: Final[dict[Type, type]] = {INT: int, FLOAT: float, BOOL: bool}
 
 
+def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
+    """Return the inputs of an optional type that are None in all examples, or in none: the library takes no others."""
+    found: dict[int, object] = {}
+    for index, value in enumerate(graph.inputs):
+        if isinstance(value.type, OptionalType) and examples:
+            missing = {example[index] is None for example in examples}
+            if len(missing) == 1:
+                found[index] = None if missing.pop() else PRESENT
+    return found
+
+
 def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]:
     """Return the types of the inputs that are tensors: the dtype and the rank, where the examples agree."""
     found: dict[int, TensorType] = {}
     for index, value in enumerate(graph.inputs):
         given = [example[index] for example in examples if isinstance(example[index], Tensor)]
-        if not isinstance(value.type, TensorType) or not given:
+        type = value.type.element if isinstance(value.type, OptionalType) else value.type
+        if not isinstance(type, TensorType) or len(given) < len(examples) or not given:
             continue
         dtypes, ranks = {each.dtype for each in given}, {each.dim() for each in given}
         shape = (None,) * ranks.pop() if len(ranks) == 1 else None
@@ -207,17 +229,32 @@ def _write_in_place_operators_out(graph: Graph) -> None:
         node.replace_with(copied.output)
 
 
-def _split_addmm(graph: Graph) -> None:
-    """Write ``addmm`` without factors as a product and a sum: the stable ABI of PyTorch passes no Scalars, and the sum
-    fuses."""
+_PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "aten::addmv": "aten::mv"}
+"""Operators that add a product to a tensor, and those that compute the product alone."""
+
+
+def _split_products(graph: Graph) -> None:
+    """Write ``beta * input + alpha * (a @ b)`` as a product, and sums and products of numbers: the stable ABI of PyTorch
+    passes no Scalars, and what is left of the product fuses."""
     for node in list(graph.all_nodes()):
-        if node.kind == "aten::addmm" and all(value.to_python() == 1 for value in node.inputs[3:]):
-            bias, a, b, _, one = node.inputs
-            product = graph.create("aten::mm", [a, b], types=[node.output.type], range=node.range)
-            total = graph.create("aten::add", [product.output, bias, one], types=[node.output.type], range=node.range)
-            for made in (product, total):
-                made.insert_before(node)
-            node.replace_with(total.output)
+        if node.kind not in _PRODUCTS or not all(value.node.kind == "prim::Constant" for value in node.inputs[3:]):
+            continue
+        bias, a, b, beta, alpha = node.inputs
+
+        def insert(kind: str, *inputs: Value, like: Node = node) -> Value:
+            made = graph.create(kind, inputs, types=[like.output.type], range=like.range)
+            return made.insert_before(like).output
+
+        product = insert(_PRODUCTS[node.kind], a, b)
+        if alpha.to_python() != 1:
+            product = insert("aten::mul", product, alpha)
+        one = graph.create_constant(1).insert_before(node).output
+        if beta.to_python() == 0:
+            node.replace_with(product)  # and NaN in the input does not matter
+            continue
+        if beta.to_python() != 1:
+            bias = insert("aten::mul", bias, beta)
+        node.replace_with(insert("aten::add", product, bias, one))
 
 
 def _leave_products_to_blas(graph: Graph) -> bool:

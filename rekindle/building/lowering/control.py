@@ -114,6 +114,10 @@ def is_same(w: ProgramWriter, node: Node) -> None:
     a, b = node.inputs
     if isinstance(b.type, NoneType) or isinstance(a.type, NoneType):
         found = is_none(w, a if isinstance(b.type, NoneType) else b)
+    elif a.type == BOOL and b.type == BOOL:
+        found = w.emit(f"icmp eq i1 {w.name(a)}, {w.name(b)}")
+    elif BOOL in (a.type, b.type) and not is_object(a.type) and not is_object(b.type):
+        found = "false"  # a number is never True or False itself
     elif is_object(a.type) and is_object(b.type):
         found = w.emit(f"icmp eq ptr {w.name(a)}, {w.name(b)}")
     else:
