@@ -234,8 +234,9 @@ _PRODUCTS: Final = {"aten::addmm": "aten::mm", "aten::baddbmm": "aten::bmm", "at
 
 
 def _split_products(graph: Graph) -> None:
-    """Write ``beta * input + alpha * (a @ b)`` as a product, and sums and products of numbers: the stable ABI of PyTorch
-    passes no Scalars, and what is left of the product fuses."""
+    """Write ``beta * input + alpha * (a @ b)`` as a product, a sum and products with numbers.
+
+    The stable ABI of PyTorch passes no Scalars, and what is left of the product fuses."""
     for node in list(graph.all_nodes()):
         if node.kind not in _PRODUCTS or not all(value.node.kind == "prim::Constant" for value in node.inputs[3:]):
             continue

@@ -478,3 +478,28 @@ def test_wrong_calls_of_build(net, tmp_path):
         with pytest.raises(rekindle.RekindleError) as raised:
             rekindle.build(net, tmp_path, **{"examples": [(x, [1])], **options})
         assert str(raised.value) == error
+
+
+# ---------------------------------------------------------------------------------------------------------- formatting
+
+
+@rekindle.script
+def formatted(i: int, x: float, s: str) -> List[str]:
+    return [
+        f"{i:d}|{i:5}|{i:<5}|{i:^7}|{i:>+7}|{i:05d}|{i:,}|{i:x}|{i:b}|{i: d}|{i:*^9}",
+        f"{x:.3f}|{x:8.2f}|{x:e}|{x:g}|{x:+.1f}|{x:<10.1f}|{x:010.3f}|{x:.1%}|{x:,.2f}",
+        f"{s}|{s!r}|{s:>8}|{s:^8}|{s:<8}|{s:.2}|{s:*>6.3}",
+        "{1}-{0}-{1}".format(i, s),
+        "%d %5d %-5d| %05d %+d %s %.2f %8.3e %g %x %%" % (i, i, i, i, i, s, x, x, x, i),
+    ]
+
+
+@pytest.fixture(scope="module")
+def of_formatted(tmp_path_factory):
+    return library_of(formatted, tmp_path_factory.mktemp("formatted"))
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.floats(), st.text("aé€'\"\\\n", max_size=5))
+@settings(max_examples=300, deadline=None)
+def test_formatted_text_is_that_of_python(of_formatted, i, x, s):
+    assert of_formatted(i, x, s) == formatted(i, x, s)

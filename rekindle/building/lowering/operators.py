@@ -3,6 +3,7 @@
 from rekindle.building.lowering import (
     containers as containers,
     control as control,
+    formatting as formatting,
     kernels as kernels,
     modules as modules,
     numbers as numbers,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rekindle.analysis.constants import is_constant
 from rekindle.building.lowering.containers import bounds
@@ -14,6 +14,7 @@ from rekindle.building.runtime import printing, texts, values
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
+from rekindle.ir.types import DEVICE, DTYPE, LAYOUT, MEMORY_FORMAT, TupleType, Type
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "aten::add.str": texts.text_concat,
@@ -161,48 +162,40 @@ def parse(w: ProgramWriter, node: Node) -> None:
     w.define(node.output, w.of_word(w.emit(f"load i64, ptr {slot}"), node.output.type))
 
 
-def text_of(w: ProgramWriter, value: Value, *, quoted: bool = False) -> str:
+class Operand(NamedTuple):
+    """A value in a register, and its type."""
+
+    register: str
+    type: Type
+
+
+def operand_of(w: ProgramWriter, value: Value) -> Operand:
+    return Operand(w.name(value), value.type)
+
+
+def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = False) -> str:
     """Return the text of a value, with a reference of its own.
 
     Raises:
         NotBuildable: native libraries do not write values of the type.
     """
-    if any(letter in descriptor_of(value.type) for letter in "tao") or value.type.kind != _printed(value):
-        raise NotBuildable(f"native libraries do not write a {value.type} as text", value.node.range)
-    descriptor = w.parts.constants.descriptor(value.type)
-    word = w.word_of(w.name(value), value.type)
-    return w.call(values.text_of_word, descriptor, word, "true" if quoted else "false")
+    descriptor = descriptor_of(given.type)
+    if any(letter in descriptor for letter in "tao") or _is_written_otherwise(given.type):
+        raise NotBuildable(f"native libraries do not write a {given.type} as text", node.range)
+    place = w.parts.constants.descriptor(given.type)
+    return w.call(values.text_of_word, place, w.word_of(*given), "true" if quoted else "false")
 
 
-def _printed(value: Value) -> str:
-    """Return the kind of a type that is printed as its descriptor says: a dtype is no int."""
-    is_other = str(value.type) in ("Device", "torch.dtype", "ScalarType", "Layout", "MemoryFormat")
-    return "" if is_other else value.type.kind
+def _is_written_otherwise(type: Type) -> bool:
+    """Return whether Python writes a value in another way than its descriptor says: a dtype is no int."""
+    if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT) or (isinstance(type, TupleType) and type.name):
+        return True
+    return any(map(_is_written_otherwise, type.contained))
 
 
 @emits("aten::str")
 def to_text(w: ProgramWriter, node: Node) -> None:
-    w.define(node.output, text_of(w, node.input))
-
-
-@emits("aten::format")
-def format_text(w: ProgramWriter, node: Node) -> None:
-    """``str.format`` with a constant form, whose fields are plain ``{}``."""
-    form = node.inputs[0].to_python() if is_constant(node.inputs[0]) else None
-    if not isinstance(form, str):
-        raise NotBuildable("'format' of a string that is no constant", node.range)
-    pieces = form.replace("{{", "\0").replace("}}", "\1").split("{}")
-    if any("{" in piece or "}" in piece for piece in pieces) or len(pieces) != len(node.inputs):
-        raise NotBuildable("'format' with fields other than '{}'", node.range)
-    literals = [piece.replace("\0", "{").replace("\1", "}") for piece in pieces]
-    result = w.call(texts.text_concat, w.parts.constants.string(""), w.parts.constants.string(literals[0]))
-    for value, literal in zip(node.inputs[1:], literals[1:], strict=True):
-        result = w.call(values.joined, result, text_of(w, value))
-        if literal:
-            longer = w.call(texts.text_concat, result, w.parts.constants.string(literal))
-            w.call(release, result)
-            result = longer
-    w.define(node.output, result)
+    w.define(node.output, text_of(w, operand_of(w, node.input), node))
 
 
 @emits("prim::Print")
@@ -213,7 +206,7 @@ def print_values(w: ProgramWriter, node: Node) -> None:
         if is_object(value.type) and descriptor_of(value.type) == "s":
             w.call(printing.print_text, w.name(value))
             continue
-        text = text_of(w, value)
+        text = text_of(w, operand_of(w, value), node)
         w.call(printing.print_text, text)
         w.call(release, text)
     w.call(printing.print_text, w.parts.constants.string("\n"))

@@ -1,0 +1,199 @@
+"""``str.format``, f-strings and ``%`` with a constant form.
+
+A form is parsed when the library is built: literal pieces, and fields with a value, a conversion and a specification
+(https://docs.python.org/3/library/string.html#format-specification-mini-language).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rekindle.analysis.constants import is_constant
+from rekindle.building.lowering.emitters import emits
+from rekindle.building.lowering.representation import NotBuildable, descriptor_of
+from rekindle.building.lowering.strings import Operand, operand_of, text_of
+from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime import formatting, texts, values
+from rekindle.building.runtime.memory import fields_of_record, release
+from rekindle.ir.graph import Node
+from rekindle.ir.types import TupleType
+
+_SPECIFICATION: Final = re.compile(
+    r"(?:(?P<fill>.)?(?P<align>[<>=^]))?(?P<sign>[+\- ])?(?P<zero>0)?(?P<width>\d+)?(?P<comma>,)?"
+    r"(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z%])?"
+)
+_PERCENT: Final = re.compile(r"%(?P<flags>[-+ 0]*)(?P<width>\d+)?(?:\.(?P<precision>\d+))?(?P<type>[a-zA-Z%])")
+
+
+@dataclass(slots=True, frozen=True)
+class FieldFormat:
+    """How a value is written: ``kind`` is a letter of Python's, or empty; a ``precision`` of -1 is none."""
+
+    kind: str = ""
+    fill: str = " "
+    align: str = ""
+    sign: str = "-"
+    width: int = 0
+    comma: bool = False
+    precision: int = -1
+    quoted: bool = False
+
+
+def parse_specification(text: str, conversion: str | None = None) -> FieldFormat | None:
+    """Return what a specification of ``str.format`` says; None of what is not known here."""
+    found = _SPECIFICATION.fullmatch(text)
+    if found is None or conversion not in (None, "", "s", "r"):
+        return None
+    zero = found["zero"] is not None
+    return FieldFormat(
+        found["type"] or "",
+        found["fill"] or ("0" if zero else " "),
+        found["align"] or ("=" if zero else ""),
+        found["sign"] or "-",
+        int(found["width"] or 0),
+        found["comma"] is not None,
+        int(found["precision"] or -1) if found["precision"] is not None else -1,
+        conversion == "r",
+    )
+
+
+Piece = str | tuple[Operand, FieldFormat]
+
+
+def _pieces_of_form(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
+    """Return the pieces of a form of ``str.format``."""
+    number = 0
+    for literal, name, specification, conversion in string.Formatter().parse(form):
+        if literal:
+            yield literal
+        if name is None:
+            continue
+        index = number if name == "" else int(name) if name.isdecimal() else -1
+        number += 1
+        parsed = parse_specification(specification or "", conversion)
+        if parsed is None or not 0 <= index < len(given):
+            raise NotBuildable(f"'format' with the field '{{{name}:{specification}}}'", node.range)
+        yield given[index], parsed
+
+
+def _pieces_of_percent(node: Node, form: str, given: Sequence[Operand]) -> Iterator[Piece]:
+    """Return the pieces of a form of ``%``."""
+    at, number = 0, 0
+    for found in _PERCENT.finditer(form):
+        if found.start() > at:
+            yield form[at : found.start()]
+        at = found.end()
+        kind, flags = found["type"], found["flags"]
+        if kind == "%":
+            yield "%"
+            continue
+        if kind not in "sdifeEgGx" or number == len(given):
+            raise NotBuildable(f"'%' with the field '{found[0]}'", node.range)
+        zero = "0" in flags and "-" not in flags and kind != "s"
+        yield (
+            given[number],
+            FieldFormat(
+                "d" if kind == "i" else kind,
+                "0" if zero else " ",
+                "<" if "-" in flags else "=" if zero else ">",
+                "+" if "+" in flags else " " if " " in flags else "-",
+                int(found["width"] or 0),
+                precision=-1 if found["precision"] is None else int(found["precision"]),
+            ),
+        )
+        number += 1
+    if "%" in form[at:] or number != len(given):
+        raise NotBuildable("'%' with a form and values that do not fit together", node.range)
+    if form[at:]:
+        yield form[at:]
+
+
+@emits("aten::format", "aten::percentFormat")
+def format_text(w: ProgramWriter, node: Node) -> None:
+    """A form that is a constant; others are refused."""
+    form = node.inputs[0].to_python() if is_constant(node.inputs[0]) else None
+    if not isinstance(form, str):
+        raise NotBuildable("'format' of a string that is no constant", node.range)
+    pieces = _pieces_of_form if node.kind == "aten::format" else _pieces_of_percent
+    constants = w.parts.constants
+    result = w.call(texts.text_concat, constants.string(""), constants.string(""))
+    for piece in pieces(node, form, _operands(w, node)):
+        if isinstance(piece, str):
+            longer = w.call(texts.text_concat, result, constants.string(piece))
+            w.call(release, result)
+            result = longer
+        else:
+            result = w.call(values.joined, result, _formatted(w, node, *piece))
+    w.define(node.output, result)
+
+
+def _operands(w: ProgramWriter, node: Node) -> list[Operand]:
+    """Return the values of the fields: ``%`` takes the elements of a tuple."""
+    given = [operand_of(w, value) for value in node.inputs[1:]]
+    if node.kind != "aten::percentFormat" or len(given) != 1 or not isinstance(given[0].type, TupleType):
+        return given
+    fields = w.call(fields_of_record, given[0].register)
+    found = []
+    for index, part in enumerate(given[0].type.contained):
+        word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {fields}, i64 {index}')}")
+        found.append(Operand(w.of_word(word, part), part))
+    return found
+
+
+def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -> str:
+    """Return the text of a value, with a reference of its own."""
+    letter = descriptor_of(value.type)[0]
+    if how == FieldFormat(quoted=how.quoted):
+        return text_of(w, value, node, quoted=how.quoted)
+    if letter in ("i", "b") and how.kind in ("", "d", "x", "X", "o", "b") and how.precision < 0:
+        word = w.word_of(*value)
+        if letter == "b" and how.kind == "":
+            raise NotBuildable("a bool with a format specification", node.range)
+        base = {"x": 16, "X": 16, "o": 8, "b": 2}.get(how.kind, 10)
+        upper = "true" if how.kind == "X" else "false"
+        comma = "true" if how.comma else "false"
+        text = w.call(formatting.digits_of_int, word, str(base), upper, comma)
+        return _padded(w, text, how, ">", "true")
+    if (
+        letter in ("i", "f")
+        and how.kind in ("f", "F", "e", "E", "g", "G", "%")
+        and not (how.comma and how.kind not in "fF")
+    ):
+        number = value.register if letter == "f" else w.emit(f"sitofp i64 {value.register} to double")
+        form = constants_of(how.kind)
+        precision = 6 if how.precision < 0 else how.precision
+        if precision > 60:
+            raise NotBuildable("a format specification with more than 60 digits", node.range)
+        factor = "true" if how.kind == "%" else "false"
+        comma = "true" if how.comma else "false"
+        place = w.parts.constants.bytes(form.encode())
+        text = w.call(formatting.text_of_real, place, str(precision), number, factor, comma)
+        return _padded(w, text, how, ">", "true")
+    if how.kind in ("", "s") and letter == "s" and how.sign == "-" and not how.comma:
+        if how.kind == "s" or not how.quoted:
+            text = text_of(w, value, node, quoted=how.quoted)
+            if how.precision >= 0:
+                text = w.call(formatting.cut, text, str(how.precision))
+            return _padded(w, text, how, "<", "false")
+    if how.kind == "s" and how.precision < 0 and node.kind == "aten::percentFormat":
+        return _padded(w, text_of(w, value, node, quoted=how.quoted), how, ">", "false")
+    raise NotBuildable(f"a {value.type} with a format specification of kind '{how.kind}'", node.range)
+
+
+def constants_of(kind: str) -> str:
+    """Return the form of C for a kind of float."""
+    return f"%.*{'f' if kind in ('%', 'F') else kind}"
+
+
+def _padded(w: ProgramWriter, text: str, how: FieldFormat, default: str, is_number: str) -> str:
+    sign = str(ord(how.sign))
+    if is_number == "true" and how.sign != "-":
+        text = w.call(formatting.with_sign, text, sign)
+    if how.width == 0:
+        return text
+    align = str(ord(how.align or default))
+    return w.call(formatting.padded, text, str(how.width), w.parts.constants.string(how.fill), align)
