@@ -205,11 +205,9 @@ def _written(program: Program, graphs: Mapping[str, PreparedMethod], target: Tar
         graph = prepared.graph
         parts.recipes.update(prepared.recipes)
         w = ProgramWriter(parts, _emitter)
-        skipped = 0
         if isinstance(program, ScriptModule):
-            skipped = 1
             w.modules[graph.inputs[0]] = ModuleValue(program, "")
-        w.write(graph, f"method.{method}", skipped)
+        w.write(graph, f"method.{method}")
     return parts
 
 

@@ -95,7 +95,8 @@ def _difference(answer: Answer, expected: Any) -> str:
         return "" if same(answer.value, expected) else f"{answer.value!r} instead of {expected!r}"
     if not answer.code:
         return f"{answer.value!r} instead of {type(expected).__name__}: {expected}"
-    wanted = error_code(type(expected).__name__)
+    cls = type(expected)
+    wanted = error_code(f"{cls.__module__}.{cls.__qualname__}")
     # What only the library raises, for want of a kernel or of 64 bits, is an error where the program raises one.
     if answer.code in (wanted, ErrorCode.NOT_BUILT, ErrorCode.ARGUMENT_ERROR):
         return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Final
 
 from rekindle.analysis.constants import is_constant
@@ -10,12 +9,14 @@ from rekindle.building.internal_operators import SETTLED
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.writer import ProgramWriter, empty_register
+from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime.dicts import new_record
 from rekindle.building.runtime.memory import fields_of_record
-from rekindle.building.runtime.objects import ErrorCode, Kind, fail, retain
+from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, retain
 from rekindle.building.runtime.texts import data_of, fail_by_text
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, NoneType, OptionalType, TensorType, Type
+from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, NoneType, OptionalType, TensorType, TupleType, Type
+from rekindle.ops.python.exceptions import exception_class
 
 _CODES: Final = (
     (AssertionError, ErrorCode.ASSERTION_ERROR),
@@ -32,23 +33,53 @@ _CODES: Final = (
 
 def error_code(name: str) -> ErrorCode:
     """Return the code of an exception class, ``builtins.ValueError``, or of the class that it derives from."""
-    found = getattr(builtins, name.rpartition(".")[2], None)
-    if isinstance(found, type):
+    found = exception_class(name)
+    if found is not None:
         for cls, code in _CODES:
             if issubclass(found, cls):
                 return code
     return ErrorCode.RUNTIME_ERROR
 
 
-@emits("prim::RaiseException", "prim::RaiseException.arguments")
+@emits("prim::RaiseException")
 def raise_exception(w: ProgramWriter, node: Node) -> None:
     message, cls = node.inputs[:2]
     name = cls.to_python() if is_constant(cls) else None
     if isinstance(name, str):
         w.call(fail, "%context", str(int(error_code(name))), w.call(data_of, w.name(message)))
+        set_name(w, name, is_exact=True)
     else:
         w.call(fail_by_text, "%context", w.name(message))
     w.unwind()
+
+
+@emits("prim::RaiseException.arguments")
+def raise_with_arguments(w: ProgramWriter, node: Node) -> None:
+    """An exception with arguments, whose message is what TorchScript says in their place."""
+    message, cls, values = node.inputs
+    name = cls.to_python() if is_constant(cls) else None
+    if not isinstance(name, str):
+        raise NotBuildable("an exception of a class that is known only at run time", node.range)
+    w.call(fail, "%context", str(int(error_code(name))), w.call(data_of, w.name(message)))
+    texts = [STRING] if isinstance(values.type, TupleType) else []
+    set_name(w, name, is_exact=list(values.type.contained) == texts and bool(texts))
+    w.unwind()
+
+
+def qualified_class(name: str) -> str:
+    """Return the name of an exception class with its module."""
+    return name if "." in name else f"builtins.{name}"
+
+
+def set_name(w: ProgramWriter, name: str, *, is_exact: bool) -> None:
+    """Note the class of the error that is in the context, and whether ``str`` of it is its message."""
+    place = w.parts.constants.bytes(qualified_class(name).encode())
+    w.line(f"store ptr {place}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_NAME}')}")
+    w.line(f"store i64 {int(is_exact)}, ptr {w.emit(f'getelementptr i64, ptr %context, i64 {_IS_EXACT}')}")
+
+
+_NAME: Final = field_index(Context, "name")
+_IS_EXACT: Final = field_index(Context, "is_exact")
 
 
 @emits("aten::wait", SETTLED)

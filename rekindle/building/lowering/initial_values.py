@@ -11,6 +11,7 @@ from rekindle.building.lowering.modules import fields_text, word_place
 from rekindle.building.lowering.parts import MISSING, LibraryParts
 from rekindle.building.lowering.representation import NotBuildable, is_object
 from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime import dicts, instances, lists
 from rekindle.building.runtime.memory import fields_of_record
 from rekindle.building.runtime.objects import retain
@@ -23,7 +24,7 @@ def write_initializer(parts: LibraryParts, weights: Weights, name: str) -> None:
     """Write the function ``void @name(ptr %context)``, and lay out the weights."""
     w = ProgramWriter(parts, _no_operators)
     w.start_block("start")
-    storage = w.emit("getelementptr i64, ptr %context, i64 7")
+    storage = w.emit(f"getelementptr i64, ptr %context, i64 {field_index(instances.Instance, 'weights')}")
     storage = w.emit(f"load ptr, ptr {storage}")
     shared: dict[tuple[Any, ...], str] = {}
     for index, slot in enumerate(parts.attributes.known):

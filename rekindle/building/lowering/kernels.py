@@ -73,15 +73,15 @@ def _launch(
         sizes, strides = found[at : at + rank], found[at + rank : at + 2 * rank]
         at += 2 * rank
         made = w.call_or_fail(
-            empty_strided, "%context", str(scalar_type(dtype)), str(rank), _array(w, sizes), _array(w, strides)
+            empty_strided, "%context", str(scalar_type(dtype)), str(rank), w.words(sizes), w.words(strides)
         )
         w.line(f"store ptr {made}, ptr {slot}")
         pointers.append(w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {made}, i64 2')}"))
     symbol = w.parts.kernels.symbol(recipe.kernel.text, recipe.kernel.kernel, w.parts.target)
     w.parts.runtime.declarations[symbol] = f"declare i64 @{symbol}(ptr, ptr, ptr)"
     words = [w.emit(f"ptrtoint ptr {each} to i64") for each in pointers]
-    parameters = _array(w, found[: recipe.parameters])
-    call = f"call i64 @{symbol}(ptr {_array(w, words)}, ptr {parameters}, ptr {_array(w, numbers)})"
+    parameters = w.words(found[: recipe.parameters])
+    call = f"call i64 @{symbol}(ptr {w.words(words)}, ptr {parameters}, ptr {w.words(numbers)})"
     status = w.emit(call)
     if recipe.kernel.kernel.has_gathers:
         failed = w.emit(f"icmp ne i64 {status}, 0")
@@ -140,11 +140,3 @@ def _computed(w: ProgramWriter, formula: ShapeProgram, given: Sequence[str], oth
         else:
             words.append(w.emit(f"{_INSTRUCTIONS[step]} i64 {words[a]}, {words[b]}"))
     return [words[index] for index in formula.results]
-
-
-def _array(w: ProgramWriter, words: Sequence[str]) -> str:
-    """Return the address of an array in the frame that holds words."""
-    slot = w.alloca(f"[{max(len(words), 1)} x i64]")
-    for index, word in enumerate(words):
-        w.line(f"store i64 {word}, ptr {w.emit(f'getelementptr i64, ptr {slot}, i64 {index}')}")
-    return slot

@@ -6,22 +6,28 @@ is a word of the instance of the library.
 
 from __future__ import annotations
 
+from typing import Final
+
 import torch
 
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.parts import MISSING, ModuleValue
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime.dicts import new_record
+from rekindle.building.runtime.instances import Instance
 from rekindle.building.runtime.memory import fields_of_record, release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import ClassType
 
+_ATTRIBUTES: Final = field_index(Instance, "attributes")
+
 
 def word_place(w: ProgramWriter, index: int) -> str:
     """Return the address of the word of an attribute in the instance, which is the context of a call."""
-    place = w.emit("getelementptr i64, ptr %context, i64 4")
+    place = w.emit(f"getelementptr i64, ptr %context, i64 {_ATTRIBUTES}")
     return w.emit(f"getelementptr i64, ptr {w.emit(f'load ptr, ptr {place}')}, i64 {index}")
 
 
@@ -45,7 +51,7 @@ def get_attribute(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable(f"an attribute of a {type}", node.range)
     if not type.is_module:
         fields = w.call(fields_of_record, w.name(owner))
-        place = w.emit(f"getelementptr i64, ptr {fields}, i64 {field_index(type, name)}")
+        place = w.emit(f"getelementptr i64, ptr {fields}, i64 {attribute_index(type, name)}")
         w.define_borrowed(node.output, w.of_word(w.emit(f"load i64, ptr {place}"), node.output.type))
         return
     given = module_of(w, owner)
@@ -76,7 +82,7 @@ def set_attribute(w: ProgramWriter, node: Node) -> None:
         place = word_place(w, index)
     else:
         fields = w.call(fields_of_record, w.name(owner))
-        place = w.emit(f"getelementptr i64, ptr {fields}, i64 {field_index(type, name)}")
+        place = w.emit(f"getelementptr i64, ptr {fields}, i64 {attribute_index(type, name)}")
     word = w.owned_word(value, wanted)
     old = w.emit(f"load i64, ptr {place}")
     w.line(f"store i64 {word}, ptr {place}")
@@ -84,7 +90,7 @@ def set_attribute(w: ProgramWriter, node: Node) -> None:
         w.call(release, w.emit(f"inttoptr i64 {old} to ptr"))
 
 
-def field_index(type: ClassType, name: str) -> int:
+def attribute_index(type: ClassType, name: str) -> int:
     """Return the number of a field of an instance of a class."""
     return list(type.attributes).index(name)
 

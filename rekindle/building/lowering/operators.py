@@ -1,6 +1,7 @@
 """All emitters: importing this fills :data:`rekindle.building.lowering.emitters.EMITTERS`."""
 
 from rekindle.building.lowering import (
+    calls as calls,
     containers as containers,
     control as control,
     formatting as formatting,
@@ -9,4 +10,5 @@ from rekindle.building.lowering import (
     numbers as numbers,
     strings as strings,
     tensors as tensors,
+    try_statements as try_statements,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -97,5 +97,7 @@ class LibraryParts:
     """The kernels of fused groups, by their subgraphs."""
     definitions: list[str] = field(default_factory=list)
     """The functions that are written so far."""
+    functions: dict[Hashable, str] = field(default_factory=dict)
+    """The names of the functions that are called, each by what it is and by the modules that it is called with."""
     uses_torch: set[str] = field(default_factory=set)
     """The operators that are left to PyTorch."""

@@ -9,6 +9,7 @@ from rekindle.analysis.constants import is_constant
 from rekindle.building.lowering.containers import bounds
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
+from rekindle.building.lowering.try_statements import text_of_exception
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import printing, texts, values
 from rekindle.building.runtime.memory import release
@@ -195,6 +196,9 @@ def _is_written_otherwise(type: Type) -> bool:
 
 @emits("aten::str")
 def to_text(w: ProgramWriter, node: Node) -> None:
+    if node.input.node.kind == "prim::Try":
+        text_of_exception(w, node)
+        return
     w.define(node.output, text_of(w, operand_of(w, node.input), node))
 
 

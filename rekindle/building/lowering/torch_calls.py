@@ -42,6 +42,10 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):
         raise NotBuildable(f"{_OF_TORCHSCRIPT} '{node.kind}' of these types", node.range)
+    if w.is_tried:
+        raise NotBuildable(
+            f"'{schema.name}' in a 'try': PyTorch does not say of which class its errors are", node.range
+        )
     if schema.name == "aten::requires_grad_":
         raise NotBuildable("native libraries record no gradients", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
@@ -57,9 +61,7 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     constants = w.parts.constants
     name, overload = constants.bytes(schema.name.encode()), constants.bytes(schema.overload.encode())
     w.call_or_fail(aten.call_operator, "%context", name, overload, words, str(ABI_VERSION))
-    known = w.alloca(f"[{max(len(given), 1)} x i64]")
-    for index, each in enumerate(given):
-        w.line(f"store i64 {each}, ptr {w.emit(f'getelementptr i64, ptr {known}, i64 {index}')}")
+    known = w.words(given)
     for index, (result, value) in enumerate(zip(schema.returns, node.outputs, strict=True)):
         word = w.emit(f"load i64, ptr {w.emit(f'getelementptr i64, ptr {words}, i64 {index}')}")
         _result(w, node, result.type, value, word, known, len(given))

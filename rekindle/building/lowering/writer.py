@@ -15,9 +15,9 @@ from typing import Any, Final
 from rekindle.building.lowering.constants import int_word
 from rekindle.building.lowering.parts import LibraryParts, ModuleValue
 from rekindle.building.lowering.representation import EMPTY, NotBuildable, descriptor_of, is_object, register_of
-from rekindle.building.lowlevel.compiler import parameter_types
+from rekindle.building.lowlevel.compiler import field_index, parameter_types
 from rekindle.building.runtime.memory import release
-from rekindle.building.runtime.objects import ErrorCode, Kind, fail, new_box, retain
+from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, new_box, retain
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.writer import RegionWriter
 from rekindle.errors import SourceRange
@@ -25,8 +25,7 @@ from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.types import Type
 
-CODE_FIELD, MESSAGE_FIELD, PLACE_FIELD = 0, 1, 2
-"""The fields of a context."""
+PLACE_FIELD: Final = field_index(Context, "place")
 
 OVERFLOW: Final = (ErrorCode.OVERFLOW_ERROR, "the result is an int of more than 64 bits")
 Emitter = Callable[["ProgramWriter", Node], None]
@@ -47,6 +46,8 @@ class ProgramWriter(RegionWriter):
         """What :meth:`leave_if` reports."""
         self.is_open = True
         """Whether control reaches the place that is being written."""
+        self.is_tried = False
+        """Whether a ``try`` statement catches the errors of the function."""
         self._slots: dict[Value, str] = {}
         self._expiring: dict[Node, list[Value]] = defaultdict(list)
         self._pending: list[str] = []
@@ -154,6 +155,13 @@ class ProgramWriter(RegionWriter):
     def owned_word(self, value: Value, wanted: Type) -> str:
         """Return a value as the word of a container of ``wanted``, with a reference of its own."""
         return self.word_of(self.owned_as(value, wanted), wanted)
+
+    def words(self, words: Sequence[str]) -> str:
+        """Return the address of an array in the frame that holds words."""
+        slot = self.alloca(f"[{max(len(words), 1)} x i64]")
+        for index, word in enumerate(words):
+            self.line(f"store i64 {word}, ptr {self.emit(f'getelementptr i64, ptr {slot}, i64 {index}')}")
+        return slot
 
     # ------------------------------------------------------------------------------------------------------------ calls
 
@@ -361,10 +369,10 @@ class ProgramWriter(RegionWriter):
 
     # -------------------------------------------------------------------------------------------------------- function
 
-    def write(self, graph: Graph, name: str, skipped: int = 0) -> None:
-        """Write the function ``@name`` of a graph, whose first ``skipped`` inputs are no values: the module."""
+    def write(self, graph: Graph, name: str) -> None:
+        """Write the function ``@name`` of a graph. Its inputs are words, but for those that are modules."""
         self.start_block("body")
-        for index, value in enumerate(graph.inputs[skipped:]):
+        for index, value in enumerate(each for each in graph.inputs if each not in self.modules):
             place = self.emit(f"getelementptr i64, ptr %arguments, i64 {index}")
             self.names[value] = self.of_word(self.emit(f"load i64, ptr {place}"), value.type)
         self.nodes(graph.block)

@@ -84,6 +84,11 @@ def fields_of(type: type[Struct]) -> dict[str, Any]:
     return found
 
 
+def field_index(type: type[Struct], name: str) -> int:
+    """Return the number of the word of a structure that holds a field."""
+    return list(fields_of(type)).index(name)
+
+
 class _Signature(NamedTuple):
     parameters: tuple[Any, ...]
     result: Any

@@ -139,6 +139,7 @@ def aoti_torch_get_dtype(handle: Address, out: Array[Int32]) -> Int32:
 def note_error(context: Context) -> None:
     """Note the error that PyTorch raised last."""
     context.code = ErrorCode.RUNTIME_ERROR
+    context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, c("%s"), torch_exception_get_what_without_backtrace())
 
 

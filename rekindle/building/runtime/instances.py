@@ -91,6 +91,8 @@ def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None
     instance.message = cast("Array[Byte]", offset(memory, size_of(Instance) + 8))
     instance.message[0] = 0
     instance.place = NULL
+    instance.name = NULL
+    instance.is_exact = 0
     instance.attributes = cast("Array[int]", allocate_zeroed(8 * count + 8))
     instance.descriptors = descriptors
     instance.count = count

@@ -123,11 +123,16 @@ class Tensor(Object):
 
 
 class Context(Struct):
-    """What an instance of a library keeps of the last error; ``place`` says where in the program it was raised."""
+    """What an instance of a library keeps of the last error.
+
+    ``place`` says where in the program it was raised. ``name`` is that of the class of an error that the program raised
+    itself, null of one that the library raised. ``is_exact`` is 1 if ``str`` of the exception is the message."""
 
     code: int
     message: Array[Byte]
     place: Array[Byte]
+    name: Array[Byte] | None
+    is_exact: int
 
 
 @native
@@ -170,6 +175,7 @@ def new_box(kind: int, word: int) -> Box:
 def fail(context: Context, code: int, message: Array[Byte]) -> None:
     """Note an error."""
     context.code = code
+    context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, c("%s"), message)
 
 
@@ -177,6 +183,7 @@ def fail(context: Context, code: int, message: Array[Byte]) -> None:
 def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> None:
     """Note an error whose message holds a number, in place of ``%lld``."""
     context.code = code
+    context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, form, number)
 
 

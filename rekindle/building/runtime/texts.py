@@ -550,14 +550,16 @@ def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
 
 @native
 def fail_by_text(context: Context, text: Text) -> None:
-    """Note the error of a message that begins with the class of the error, if it is an AssertionError."""
+    """Note the error of a message without a class: an AssertionError if it begins so, else a RuntimeError."""
     data = data_of(text)
     if text.bytes >= 16 and memcmp(data, c("AssertionError: "), 16) == 0:
         fail(context, ErrorCode.ASSERTION_ERROR, cast("Array[Byte]", offset(data, 16)))
-    elif text.bytes == 14 and memcmp(data, c("AssertionError"), 14) == 0:
-        fail(context, ErrorCode.ASSERTION_ERROR, c(""))
+        context.name = c("builtins.AssertionError")
+        context.is_exact = 1
     else:
         fail(context, ErrorCode.RUNTIME_ERROR, data)
+        context.name = c("builtins.RuntimeError")
+        context.is_exact = 1
 
 
 @native
