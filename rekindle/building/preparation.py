@@ -166,18 +166,20 @@ def _run(graph: Graph, name: str, examples: Sequence[Arguments], others: Sequenc
         function = callable_of(graph, name)
     for number, example in enumerate(examples, 1):
         try:
-            function(*map(_as_number, copy.deepcopy(list(example))))
+            function(*map(_as_in_graph, copy.deepcopy(list(example))))
         except Exception as error:  # a program may raise anything
             said = f"{type(error).__name__}: {error}".splitlines()[0]
             raise NotBuildable(f"the program raises an error on example {number} of '{name}': {said}") from error
     for example in others:
         with suppress(Exception):
-            function(*map(_as_number, copy.deepcopy(list(example))))
+            function(*map(_as_in_graph, copy.deepcopy(list(example))))
     return function
 
 
-def _as_number(value: Any) -> Any:
-    """Return a dtype, a layout or a memory format as the number that it is in a graph."""
+def _as_in_graph(value: Any) -> Any:
+    """Return an argument as graphs have it: a dtype as its number, a set as a dict of bools."""
+    if isinstance(value, set | frozenset):
+        return dict.fromkeys(value, True)
     return number_of(value) if isinstance(value, torch.dtype | torch.layout | torch.memory_format) else value
 
 

@@ -6,6 +6,7 @@ import io
 import shutil
 import struct
 import subprocess
+from collections import deque
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -15,6 +16,7 @@ import torch
 
 from rekindle.building.native_library import CODES
 from rekindle.building.runtime.c_values import CKind
+from rekindle.ir.scalar_types import number_of
 
 DTYPES = {codes: dtype for dtype, codes in CODES.items()}
 SOURCE = Path(__file__).with_name("driver.c")
@@ -81,9 +83,11 @@ def _get(file: Any) -> int:
 def write(file: Any, value: Any) -> None:
     """Write a value as the driver reads it."""
     if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
-        from rekindle.ir.scalar_types import number_of
-
         value = number_of(value)
+    if isinstance(value, set | frozenset):
+        value = dict.fromkeys(value, True)
+    if isinstance(value, deque):
+        value = list(value)
     kinds = (
         (type(None), CKind.NONE),
         (bool, CKind.BOOL),

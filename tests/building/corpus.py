@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import subprocess
 import tempfile
+from collections import deque
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -120,7 +121,9 @@ def same(value: Any, expected: Any) -> bool:
                 or (value != value and expected != expected)
                 or abs(value - expected) <= 1e-6 * abs(expected)
             )
-        case torch.Size() | list():
+        case set() | frozenset():
+            return type(value) is dict and set(value) == expected and all(each is True for each in value.values())
+        case torch.Size() | list() | deque():
             return type(value) is list and len(value) == len(expected) and all(map(same, value, expected))
         case tuple():
             return type(value) is tuple and len(value) == len(expected) and all(map(same, value, expected))

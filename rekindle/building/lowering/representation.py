@@ -70,7 +70,7 @@ def descriptor_of(type: Type) -> str:
             return "t"
         case ListType():
             return "[" + descriptor_of(type.element)
-        case DictType() if not type.python:
+        case DictType():  # a set is a dict of bools
             return "{" + descriptor_of(type.key) + descriptor_of(type.value)
         case TupleType():
             return f"({''.join(map(descriptor_of, type.contained))})"
