@@ -6,12 +6,14 @@ import ctypes
 import itertools
 import json
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from rekindle.building.lowering.constants import member_number
 from rekindle.building.runtime.c_values import CKind
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.errors import RekindleError
@@ -154,6 +156,8 @@ def _to_c(value: Any, kept: list[Any]) -> Value:
     match value:
         case None:
             found.kind = CKind.NONE
+        case Enum():
+            found.kind, found.payload.i, found.count = CKind.INT, member_number(value), 1
         case bool():
             found.kind, found.payload.i, found.count = CKind.BOOL, int(value), 1
         case int():

@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 from collections import deque
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from rekindle.building.lowering.constants import member_number
 from rekindle.building.native_library import CODES
 from rekindle.building.runtime.c_values import CKind
 from rekindle.ir.scalar_types import number_of
@@ -84,6 +86,8 @@ def write(file: Any, value: Any) -> None:
     """Write a value as the driver reads it."""
     if isinstance(value, torch.dtype | torch.layout | torch.memory_format):
         value = number_of(value)
+    if isinstance(value, Enum):
+        value = member_number(value)
     if isinstance(value, set | frozenset):
         value = dict.fromkeys(value, True)
     if isinstance(value, deque):

@@ -6,12 +6,14 @@ import copy
 import subprocess
 import tempfile
 from collections import deque
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
 
 import rekindle
+from rekindle.building.lowering.constants import member_number
 from rekindle.building.lowering.control import error_code
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.scalar_types import number_of
@@ -107,6 +109,8 @@ def _difference(answer: Answer, expected: Any) -> str:
 def same(value: Any, expected: Any) -> bool:
     """Return whether a value is the one that is expected: numbers up to rounding, a dtype as its number."""
     match expected:
+        case Enum():
+            return bool(value == member_number(expected))
         case torch.Tensor():
             if not isinstance(value, torch.Tensor) or value.dtype != expected.dtype:
                 return False

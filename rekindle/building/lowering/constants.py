@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Hashable
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import torch
@@ -70,7 +71,7 @@ class Constants:
         """Return the address of an object that is a constant: ``null`` for None."""
         if value is None:
             return "null"
-        if isinstance(value, bool | int | float):
+        if isinstance(value, bool | int | float) and not isinstance(value, Enum):
             kind = Kind.BOOL if isinstance(value, bool) else Kind.INT if isinstance(value, int) else Kind.FLOAT
             bits = struct.unpack("<q", struct.pack("<d", value))[0] if isinstance(value, float) else int_word(value)
             text = f"{{ i64, i64, i64 }} {{ i64 {IMMORTAL}, i64 {int(kind)}, i64 {bits} }}"
@@ -102,12 +103,19 @@ class Constants:
         raise NotBuildable(f"native libraries have no constants of type {type}")
 
 
+def member_number(value: Enum) -> int:
+    """Return the number of a member of an enum, in the order of their definition."""
+    return list(type(value).__members__).index(value.name)
+
+
 def int_word(value: Any) -> int:
     """Return an int, a bool, a dtype, a layout, a memory format or a device as a word.
 
     Raises:
         NotBuildable: it is something else, or has more than 64 bits.
     """
+    if isinstance(value, Enum):
+        return member_number(value)
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, int):

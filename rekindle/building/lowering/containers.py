@@ -11,8 +11,9 @@ from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable, descriptor_of, is_object
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import OVERFLOW, ProgramWriter
+from rekindle.building.lowlevel.compiler import field_index
 from rekindle.building.runtime import dicts, lists, sorting, texts, values
-from rekindle.building.runtime.objects import ErrorCode
+from rekindle.building.runtime.objects import ErrorCode, List
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import INT, DictType, ListType, TupleType, Type
 
@@ -73,14 +74,31 @@ def append(w: ProgramWriter, node: Node) -> None:
 def get(w: ProgramWriter, node: Node) -> None:
     items, index = (w.name(value) for value in node.inputs)
     at = w.call_or_fail_below_zero(lists.place_in, "%context", items, index)
-    w.define(node.output, w.of_word(w.call(lists.list_get, items, at), node.output.type))
+    word = (
+        w.call(lists.list_get, items, at)
+        if is_object(node.output.type)
+        else w.emit(f"load i64, ptr {_item(w, items, at)}")
+    )
+    w.define(node.output, w.of_word(word, node.output.type))
+
+
+def _item(w: ProgramWriter, items: str, at: str) -> str:
+    """Return the address of an element of a list."""
+    words = w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {items}, i64 {_ITEMS}')}")
+    return w.emit(f"getelementptr i64, ptr {words}, i64 {at}")
+
+
+_ITEMS: Final = field_index(List, "items")
 
 
 @emits("aten::_set_item.t")
 def put(w: ProgramWriter, node: Node) -> None:
     items, index, value = node.inputs
     at = w.call_or_fail_below_zero(lists.place_in, "%context", w.name(items), w.name(index))
-    w.call(lists.list_set, w.name(items), at, w.owned_word(value, element_of(items)))
+    if is_object(element_of(items)):
+        w.call(lists.list_set, w.name(items), at, w.owned_word(value, element_of(items)))
+    else:
+        w.line(f"store i64 {w.owned_word(value, element_of(items))}, ptr {_item(w, w.name(items), at)}")
     same(w, node)
 
 

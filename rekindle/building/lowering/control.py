@@ -15,7 +15,19 @@ from rekindle.building.runtime.memory import fields_of_record
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, retain
 from rekindle.building.runtime.texts import data_of, fail_by_text
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import BOOL, FLOAT, INT, STRING, ListType, NoneType, OptionalType, TensorType, TupleType, Type
+from rekindle.ir.types import (
+    BOOL,
+    FLOAT,
+    INT,
+    STRING,
+    EnumType,
+    ListType,
+    NoneType,
+    OptionalType,
+    TensorType,
+    TupleType,
+    Type,
+)
 from rekindle.ops.python.exceptions import exception_class
 
 _CODES: Final = (
@@ -145,6 +157,8 @@ def is_same(w: ProgramWriter, node: Node) -> None:
     a, b = node.inputs
     if isinstance(b.type, NoneType) or isinstance(a.type, NoneType):
         found = is_none(w, a if isinstance(b.type, NoneType) else b)
+    elif isinstance(a.type, EnumType) and a.type == b.type:
+        found = w.emit(f"icmp eq i64 {w.name(a)}, {w.name(b)}")
     elif a.type == BOOL and b.type == BOOL:
         found = w.emit(f"icmp eq i1 {w.name(a)}, {w.name(b)}")
     elif BOOL in (a.type, b.type) and not is_object(a.type) and not is_object(b.type):

@@ -4,6 +4,7 @@ from rekindle.building.lowering import (
     calls as calls,
     containers as containers,
     control as control,
+    enums as enums,
     formatting as formatting,
     kernels as kernels,
     modules as modules,

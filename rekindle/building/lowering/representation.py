@@ -24,6 +24,7 @@ from rekindle.ir.types import (
     STRING,
     ClassType,
     DictType,
+    EnumType,
     FutureType,
     ListType,
     OptionalType,
@@ -79,6 +80,8 @@ def descriptor_of(type: Type) -> str:
             return inner if inner[0] in "?a" else "?" + inner
         case UnionType():
             return "a"
+        case EnumType():  # the number of the member, in the order of their definition
+            return "i"
         case FutureType():  # the value of its task
             return descriptor_of(type.element)
         case ClassType() if not type.is_module:

@@ -15,7 +15,7 @@ from rekindle.building.runtime import printing, texts, values
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode
 from rekindle.ir.graph import Node, Value
-from rekindle.ir.types import DEVICE, DTYPE, LAYOUT, MEMORY_FORMAT, DictType, ListType, TupleType, Type
+from rekindle.ir.types import DEVICE, DTYPE, LAYOUT, MEMORY_FORMAT, DictType, EnumType, ListType, TupleType, Type
 
 _FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "aten::add.str": texts.text_concat,
@@ -189,7 +189,7 @@ def text_of(w: ProgramWriter, given: Operand, node: Node, *, quoted: bool = Fals
 
 def _is_written_otherwise(type: Type) -> bool:
     """Return whether Python writes a value in another way than its descriptor says: a dtype is no int."""
-    if isinstance(type, ListType | DictType) and type.python:
+    if isinstance(type, EnumType) or (isinstance(type, ListType | DictType) and type.python):
         return True
     if type in (DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT) or (isinstance(type, TupleType) and type.name):
         return True
