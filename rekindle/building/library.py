@@ -21,6 +21,7 @@ from rekindle.building.lowering.representation import NotBuildable, descriptor_o
 from rekindle.building.lowering.tensors import checks_of
 from rekindle.building.lowering.torch_calls import call_torch
 from rekindle.building.lowering.writer import Emitter, ProgramWriter
+from rekindle.building.native_library import MANIFEST
 from rekindle.building.preparation import PreparedMethod, prepare
 from rekindle.building.runtime import aten, entry, instances
 from rekindle.building.runtime.c_values import free_c_value
@@ -375,4 +376,4 @@ def _write(
             for path, data in ((result.library, image), (result.header, header.encode()), (result.weights, weights))
         },
     }
-    (result.folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n")
+    (result.folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")

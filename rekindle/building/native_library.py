@@ -33,6 +33,10 @@ _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
 }
 
 
+MANIFEST: Final = "manifest.json"
+"""The file of a library that describes it."""
+
+
 class LibraryError(RekindleError):
     """A library refuses a call, or has no code for it."""
 
@@ -88,7 +92,7 @@ class NativeLibrary:
     def __init__(self, folder: str | Path) -> None:
         folder = Path(folder)
         try:
-            manifest = json.loads((folder / "manifest.json").read_text())
+            manifest = json.loads((folder / MANIFEST).read_text())
             name = manifest["name"]
             self._library = ctypes.CDLL(str(folder / f"lib{name}.so"))
         except (OSError, ValueError, KeyError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from rekindle.archive.limits import ArchiveLimits
+from rekindle.building.native_library import MANIFEST, LibraryError, NativeLibrary
 from rekindle.cli.archives import device_called, find_method, limit_option, open_archive
 from rekindle.cli.console import json_option, write_json, write_table
 from rekindle.cli.exit_codes import ProgramFailed, Trouble, first_line
@@ -48,18 +50,21 @@ def run(
 ) -> None:
     """Call the module in ARCHIVE with INPUTS.
 
-    Sums up what it gives: types, shapes, and the smallest, mean and largest number of each tensor.
+    ARCHIVE may be the folder of a native library. Sums up what it gives: types, shapes, and the smallest, mean and largest number of each tensor.
     """
     where = device_called(device)
     torch.manual_seed(seed)
     in_order, by_name = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to(where), read_inputs(inputs))
-    module = open_archive(archive, limits, where)
-    if train is not None:
-        module.train(train)
-    callee = find_method(module, method)
-    torch.manual_seed(seed)
-    with working(f"Running {method}"):
-        result = _call(callee, in_order, by_name)
+    if Path(archive, MANIFEST).exists():
+        result = _call_library(archive, method, in_order, by_name)
+    else:
+        module = open_archive(archive, limits, where)
+        if train is not None:
+            module.train(train)
+        callee = find_method(module, method)
+        torch.manual_seed(seed)
+        with working(f"Running {method}"):
+            result = _call(callee, in_order, by_name)
     if file is not None:
         _save(result, file)
     rows = summary(result, "result")
@@ -69,6 +74,23 @@ def run(
     numbers = ("shape", "min", "mean", "max", "value")
     cells = [[row["name"], row["type"], *(_cell(row[key]) if key in row else "" for key in numbers)] for row in rows]
     write_table(("", "type", "shape", ">min", ">mean", ">max", "value"), cells)
+
+
+def _call_library(folder: str, method: str, in_order: list[Any], by_name: dict[str, Any]) -> Any:
+    """Call a native library, whose arguments have no names."""
+    try:
+        library = NativeLibrary(folder)
+    except LibraryError as error:
+        raise Trouble(str(error)) from None
+    if by_name:
+        raise click.UsageError("a native library takes inputs in order, without names")
+    if method not in library.methods:
+        raise click.UsageError(f"the library has no method '{method}'; it has {', '.join(library.methods)}")
+    with working(f"Running {method}"):
+        try:
+            return library.call(method, *in_order)
+        except Exception as error:  # a program may raise anything
+            raise ProgramFailed(f"{type(error).__name__}: {error}") from None
 
 
 def _call(callee: Method, in_order: list[Any], by_name: dict[str, Any]) -> Any:

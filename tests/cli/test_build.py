@@ -23,6 +23,9 @@ def test_what_is_built_is_the_program(command: Command, folder: Path) -> None:
         "call 3 (b=2): agree",
     ]
     assert lines[5].startswith("A call takes ")
+    ran = [command("run", where, "f32[5,2]=1") for where in ("out", "net.pt")]
+    assert [each.code for each in ran] == [0, 0]
+    assert ran[0].out == ran[1].out
     x = torch.ones(5, 2)
     torch.testing.assert_close(rekindle.NativeLibrary("out")(x), rekindle.load("net.pt")(x))
 
