@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
-from rekindle.building.argument_writes import may_be_copied
+from rekindle.building.arguments import use_of
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -291,7 +291,7 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
     for method, graph in methods.items():
         inputs = [value for value in graph.inputs if not _is_module(value)]
         parameters = "".join(descriptor_of(value.type) for value in inputs)
-        checks = [number for value in inputs for number in (*checks_of(value.type), int(may_be_copied(graph, value)))]
+        checks = [number for value in inputs for number in (*checks_of(value.type), int(use_of(graph, value)))]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
         if "o" in parameters + returns:
             raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")

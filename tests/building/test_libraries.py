@@ -350,6 +350,53 @@ def test_errors_of_pytorch(tmp_path):
         library(torch.ones(2, 3), torch.ones(4, 2))
 
 
+class Keeps(nn.Module):
+    """Keeps its arguments: as an attribute, in a list, as a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(3)
+        self.row = torch.zeros(2)
+        self.seen: List[Tensor] = []
+
+    def forward(self, x: Tensor, y: Tensor, z: Tensor) -> Tuple[Tensor, Tensor, List[Tensor]]:
+        before = self.last, self.row
+        self.last = x
+        self.row = y[0]
+        self.seen.append(z.view(-1))
+        return before[0], before[1], self.seen
+
+
+def test_arguments_that_are_kept(tmp_path):
+    examples = [(torch.ones(3), torch.ones(2, 2), torch.ones(2, 1))]
+    library = library_of(rekindle.script(Keeps()), tmp_path, examples)
+    for number in range(1, 4):
+        arguments = [torch.full_like(each, number) for each in examples[0]]
+        last, row, seen = library(*arguments)
+        for each in arguments:
+            each.fill_(-1.0)
+        assert same((last, row), (torch.full((3,), number - 1.0), torch.full((2,), number - 1.0)))
+        assert same(seen, [torch.full((2,), float(each)) for each in range(1, number + 1)])
+
+
+class KeepsAndWrites(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = torch.zeros(3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.last = x
+        x += 1
+        return self.last
+
+
+def test_an_argument_that_is_kept_and_written_to(tmp_path):
+    with pytest.raises(
+        rekindle.NotBuildable, match=r"^the program keeps the argument 'x' in its state, and writes to it"
+    ):
+        rekindle.build(rekindle.script(KeepsAndWrites()), tmp_path, [(torch.ones(3),)])
+
+
 # --------------------------------------------------------------------------------------------------------------- files
 
 

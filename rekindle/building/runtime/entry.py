@@ -11,7 +11,7 @@ from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after,
 from rekindle.building.runtime.instances import Instance, begin_call, end_call
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode, Tensor, allocate_zeroed, fail_number, object_of
-from rekindle.building.runtime.tensors import contiguous
+from rekindle.building.runtime.tensors import contiguous, contiguous_copy
 
 
 @native
@@ -27,8 +27,8 @@ def call_method(
 ) -> int:
     """Run a method on arguments of C; return an error code.
 
-    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
-    the program does the same with a contiguous copy of it."""
+    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and how it
+    is taken (:class:`rekindle.building.arguments.ArgumentUse`)."""
     code = begin_call(instance, arguments, result)
     if code == ErrorCode.BUSY or instance is None:
         return code
@@ -70,7 +70,9 @@ def take_arguments(
             check_tensor(instance, given, checks[3 * i], checks[3 * i + 1], i)
             if instance.code == 0 and checks[3 * i + 2] != 0:
                 # Kernels are made for the strides of examples, which are contiguous as a rule.
-                words[i] = bits_of(contiguous(instance, given))
+                keeps = checks[3 * i + 2] == 2
+                taken = contiguous_copy(instance, given) if keeps else contiguous(instance, given)
+                words[i] = bits_of(taken)
                 release(given)
             if instance.code != 0:
                 return
