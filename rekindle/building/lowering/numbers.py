@@ -131,6 +131,17 @@ def property_of_tensor(w: ProgramWriter, node: Node) -> None:
         w.define(node.output, "0" if node.kind == "prim::layout" else str(0xFFFFFFFF))
 
 
+@emits("prim::type")
+def type_of_device(w: ProgramWriter, node: Node) -> None:
+    """The type of a device: libraries have no other than the CPU."""
+    w.define_borrowed(node.output, w.parts.constants.string("cpu"))
+
+
+@emits("prim::is_cpu")
+def is_on_cpu(w: ProgramWriter, node: Node) -> None:
+    w.define(node.output, "true")
+
+
 _UNTYPED: Final = (
     "add",
     "sub",

@@ -16,7 +16,7 @@ from rekindle.building.lowering.constants import int_word
 from rekindle.building.lowering.parts import LibraryParts, ModuleValue
 from rekindle.building.lowering.representation import EMPTY, NotBuildable, descriptor_of, is_object, register_of
 from rekindle.building.lowlevel.compiler import field_index, parameter_types
-from rekindle.building.runtime.memory import release
+from rekindle.building.runtime.memory import release, release_all
 from rekindle.building.runtime.objects import Context, ErrorCode, Kind, fail, new_box, retain
 from rekindle.codegen.llvm.vector_ir_builder import hexadecimal
 from rekindle.codegen.native.writer import RegionWriter
@@ -50,7 +50,8 @@ class ProgramWriter(RegionWriter):
         """Whether a ``try`` statement catches the errors of the function."""
         self._slots: dict[Value, str] = {}
         self._expiring: dict[Node, list[Value]] = defaultdict(list)
-        self._pending: list[str] = []
+        self._objects = 0
+        """How many slots for objects the frame has."""
         self._cold: list[str] = []
         self._allocas: list[str] = []
 
@@ -81,7 +82,7 @@ class ProgramWriter(RegionWriter):
         if is_object(value.type):
             slot = self._slots.get(value)
             if slot is None:
-                slot = self._slots[value] = self.alloca("ptr", "null")
+                slot = self._slots[value] = self.owned_slot()
             self.line(f"store ptr {register}, ptr {slot}")
 
     def define_borrowed(self, value: Value, register: str) -> None:
@@ -100,9 +101,10 @@ class ProgramWriter(RegionWriter):
 
     def owned_slot(self) -> str:
         """Return a slot for an object that is no value yet; an error releases what is in it."""
-        slot = self.alloca("ptr", "null")
-        self._pending.append(slot)
-        return slot
+        name = f"%{self.fresh('object')}"
+        self._allocas.append(f"  {name} = getelementptr ptr, ptr %objects, i64 {self._objects}")
+        self._objects += 1
+        return name
 
     def take(self, slot: str) -> str:
         """Return the object in a slot, and empty the slot."""
@@ -382,19 +384,19 @@ class ProgramWriter(RegionWriter):
                 place = self.emit(f"getelementptr i64, ptr %results, i64 {index}")
                 self.line(f"store i64 {self.word_of(register, types[index])}, ptr {place}")
             self.line("ret i32 0")
-        unwinding = []
-        for index, slot in enumerate([*self._slots.values(), *self._pending]):
-            unwinding += [f"  %left{index} = load ptr, ptr {slot}", f"  call void @release(ptr %left{index})"]
-        self.parts.runtime.add(release)
+        self.parts.runtime.add(release_all)
+        self.parts.runtime.declarations["llvm.memset"] = "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
         lines = [
             f"define internal i32 @{name}(ptr %context, ptr %arguments, ptr %results) {{",
             "start:",
+            f"  %objects = alloca [{max(self._objects, 1)} x ptr], align 8",
+            f"  call void @llvm.memset.p0.i64(ptr %objects, i8 0, i64 {8 * self._objects}, i1 false)",
             *self._allocas,
             "  br label %body",
             *self.lines,
             *self._cold,
             "unwind:",
-            *unwinding,
+            f"  call void @release_all(ptr %objects, i64 {self._objects})",
             "  %code = load i64, ptr %context",
             "  %short = trunc i64 %code to i32",
             "  ret i32 %short",

@@ -66,6 +66,8 @@ def parameter_type(type: Any) -> str:
 
 
 NoneType: Final = type(None)
+_MAX_INLINED: Final = 64
+"""The most lines of a function that LLVM may inline."""
 
 
 def _plain(annotation: Any) -> Any:
@@ -219,7 +221,9 @@ class _FunctionCompiler:
         result = register_type(self.signature.result)
         if self.is_open:
             self.emit("ret void" if result == "void" else "unreachable")
-        head = f"define internal {result} @{tree.name}({', '.join(parameters)}) {{"
+        # A program calls the runtime in thousands of places: only what is as small as a call is worth a copy there.
+        attributes = " noinline" if len(self.lines) > _MAX_INLINED else ""
+        head = f"define internal {result} @{tree.name}({', '.join(parameters)}){attributes} {{"
         return "\n".join([head, "start:", *self.slots, *self.lines, "}", ""])
 
     # ---------------------------------------------------------------------------------------------------------- lines

@@ -44,6 +44,13 @@ def release(each: Object | None) -> None:
 
 
 @native
+def release_all(objects: Array[Object], count: int) -> None:
+    """Release the objects in the slots of a frame."""
+    for i in range(count):
+        release(objects[i])
+
+
+@native
 def destroy(each: Object) -> None:
     """Free an object, after what it refers to."""
     if each.kind == Kind.LIST:
