@@ -32,6 +32,7 @@ from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.types import DEVICE, Type
 from rekindle.program.function import Function, Method as BoundMethod
 from rekindle.program.modules.module import ScriptModule
 
@@ -297,6 +298,9 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
                 raise NotBuildable(f"'{method}' keeps tensors of the argument '{value.base_name}' in its state")
         checks = [number for value in inputs for number in (*checks_of(value.type), int(use_of(graph, value)))]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
+        types = [value.type for value in (*inputs, *graph.outputs)]
+        if any(map(_holds_device, types)):
+            raise NotBuildable(f"'{method}' takes or returns a device, which C has no form of")
         if "o" in parameters + returns:
             raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")
         exported.append(
@@ -341,6 +345,10 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
             '!1 = !{!"branch_weights", i32 1, i32 1000}',
         ]
     )
+
+
+def _holds_device(type: Type) -> bool:
+    return type == DEVICE or any(map(_holds_device, type.contained))
 
 
 def _declared(line: str) -> str:

@@ -112,6 +112,8 @@ def write(file: Any, value: Any) -> None:
     if kind is CKind.STRING:
         file.write(data)
     elif kind is CKind.TENSOR:
+        if value.dtype not in CODES:
+            raise TypeError(f"a tensor of {value.dtype} has no form in C")
         code, bits = CODES[value.dtype]
         for number in (code | bits << 8, value.dim(), *value.shape):
             _put(file, number)

@@ -8,6 +8,7 @@ from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.parts import ModuleValue
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime.objects import enter_call, leave_call
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.graph_function import called_function
 from rekindle.passes.canonicalization.inlining import call_arguments
@@ -36,7 +37,9 @@ def call(w: ProgramWriter, node: Node) -> None:
     ]
     results = w.alloca("i64")
     w.line(f"store i64 0, ptr {results}")
+    w.call_or_fail(enter_call, "%context")
     code = w.emit(f"call i32 @{name}(ptr %context, ptr {w.words(words)}, ptr {results})")
+    w.call(leave_call, "%context")
     w.unwind_if(w.emit(f"icmp ne i32 {code}, 0"))
     if node.outputs:
         result = graph.outputs[0].type

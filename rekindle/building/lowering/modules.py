@@ -65,7 +65,7 @@ def get_attribute(w: ProgramWriter, node: Node) -> None:
         if not is_object(node.output.type):
             raise NotBuildable(f"the attribute '{name}' has no value when the library is built", node.range)
         missing = w.emit(f"icmp eq ptr {register}, null")
-        w.fail_if(missing, ErrorCode.RUNTIME_ERROR, f"the module has no attribute '{name}' yet")
+        w.fail_if(missing, ErrorCode.NOT_BUILT, f"the attribute '{name}' had no value when the library was built")
     w.define_borrowed(node.output, register)
 
 

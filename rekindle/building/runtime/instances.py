@@ -93,6 +93,7 @@ def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None
     instance.place = NULL
     instance.name = NULL
     instance.is_exact = 0
+    instance.depth = 0
     instance.attributes = cast("Array[int]", allocate_zeroed(8 * count + 8))
     instance.descriptors = descriptors
     instance.count = count

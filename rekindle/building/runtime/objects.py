@@ -133,6 +133,8 @@ class Context(Struct):
     place: Array[Byte]
     name: Array[Byte] | None
     is_exact: int
+    depth: int
+    """How many calls of recursive functions are running."""
 
 
 @native
@@ -185,6 +187,26 @@ def fail_number(context: Context, code: int, form: Array[Byte], number: int) -> 
     context.code = code
     context.name = NULL
     snprintf(context.message, MESSAGE_BYTES, form, number)
+
+
+MAX_DEPTH: Final = 1000
+"""How deep functions call themselves: as deep as in Python."""
+
+
+@native
+def enter_call(context: Context) -> bool:
+    """Count a call of a recursive function; note an error if there are too many."""
+    if context.depth >= MAX_DEPTH:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("maximum recursion depth exceeded"))
+        context.name = c("builtins.RecursionError")
+        return False
+    context.depth += 1
+    return True
+
+
+@native
+def leave_call(context: Context) -> None:
+    context.depth -= 1
 
 
 @native

@@ -517,6 +517,9 @@ def parse_int(context: Context, text: Text, out: Array[int]) -> bool:
         good = digit >= 0 and digit <= 9 and found <= 922337203685477579
         found = found * 10 + digit
         at += 1
+    if not good and (has_byte(text, ord("_")) or text.bytes > 18):
+        fail(context, ErrorCode.NOT_BUILT, c("int() of a string with underscores, or of more than 64 bits"))
+        return False
     if not good:
         fail(context, ErrorCode.VALUE_ERROR, c("invalid literal for int() with base 10"))
         return False
