@@ -34,9 +34,10 @@ Verdict = Literal["same", "not built", "refused", "differs"]
 
 
 class Outcome(NamedTuple):
-    """What came of a program: ``same`` if the library does what the program does; ``not built`` with the reason;
-    ``refused`` if a call goes beyond a limit of the library, which says so; else what ``differs``. ``torch_operators`` counts those
-    that are left to PyTorch."""
+    """What came of a program.
+
+    ``same`` if the library does what the program does; ``not built`` with the reason; ``refused`` if a call goes beyond
+    a limit of the library, which says so; else what ``differs``. ``torch_operators`` counts those left to PyTorch."""
 
     verdict: Verdict
     detail: str = ""
