@@ -7,13 +7,14 @@ are free. Attributes that the program does not write to are constants.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from rekindle.analysis.attribute_writes import AttributeKey
 from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
 from rekindle.codegen.compiled_kernels import GuardedKernel, guarded_kernel
@@ -59,13 +60,17 @@ def prepare(
     Raises:
         NotBuildable: there is no such parameter or dimension.
     """
-    examples = [*examples, *with_other_sizes(record, examples, dynamic)]
+    resized = with_other_sizes(record, examples, dynamic)
     with COMPILING, torch.no_grad():
-        graph = _specialized(record, own, _types(record.graph, examples))
+        graph = _specialized(record, own, _types(record.graph, [*examples, *resized]))
         prepared = PreparedMethod(graph)
-        kept = [_run(graph, record.basename, examples)]
+        # Calls of a module with state depend on those before them, and lead to sizes that no first call leads to.
+        sequences = [[example] for example in (*examples, *resized)]
+        if len(examples) > 1 and own and _has_state(graph):
+            sequences.append(list(examples))
+        kept = [_run(graph, record.basename, len(own), sequences)]
         while _leave_products_to_blas(graph):
-            kept.append(_run(graph, record.basename, examples))
+            kept.append(_run(graph, record.basename, len(own), sequences))
         for node in graph.all_nodes():
             if node.kind == KIND:
                 subgraph = node.get_graph("Subgraph")
@@ -81,7 +86,9 @@ def _specialized(record: GraphFunction, own: Arguments, types: dict[int, TensorT
     """Return the graph of a function for tensors of these types, optimised and fused."""
     graph = record.graph.copy()
     unknown = [None] * (len(graph.inputs) - len(own))
-    evaluation = CallFactsFinder(record).evaluation([*own, *unknown])
+    finder = CallFactsFinder(record)
+    finder.written = _written_by_methods(own, finder.written)
+    evaluation = finder.evaluation([*own, *unknown])
     passes = PartialEvaluation(types=types, attributes=evaluation.attributes, with_types=evaluation.with_types)
     inline_forks(graph)
     optimize(graph, (passes, *OPTIMIZATION))
@@ -94,6 +101,19 @@ def _specialized(record: GraphFunction, own: Arguments, types: dict[int, TensorT
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)
     return graph
+
+
+def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | None) -> AbstractSet[AttributeKey] | None:
+    """Return the attributes that any method of the module writes to, besides those that one is known to write to: an
+    instance of the library is the same one for all methods."""
+    found = set(written or ())
+    for module in own:
+        for method in module.script_type.methods.values():
+            other = CallFactsFinder(method).written if method.is_defined else None
+            if written is None or (method.is_defined and other is None):
+                return None
+            found |= other or set()
+    return found if own else written
 
 
 _SIZES: Final = (5, 7, 11, 13, 17, 19)
@@ -134,13 +154,33 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
     return found
 
 
-def _run(graph: Graph, name: str, examples: Sequence[Arguments]) -> Callable[..., Any]:
-    """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive."""
+def _run(graph: Graph, name: str, modules: int, sequences: Sequence[Sequence[Arguments]]) -> Callable[..., Any]:
+    """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive.
+    The calls of a sequence are calls of one module; an error ends it, unless it is that of the first call."""
     with compile_immediately():
         function = callable_of(graph, name)
-    for example in examples:
-        function(*map(_as_number, copy.deepcopy(list(example))))
+    for sequence in sequences:
+        own = copy.deepcopy(list(sequence[0][:modules]))
+        for index, example in enumerate(sequence):
+            try:
+                function(*own, *map(_as_number, copy.deepcopy(list(example[modules:]))))
+            except Exception:
+                if index == 0:
+                    raise
+                break
     return function
+
+
+def _has_state(graph: Graph) -> bool:
+    """Return whether calls of a method may change what the next ones see."""
+    return any(
+        node.kind == "prim::SetAttr"
+        or (
+            node.schema is not None
+            and any(argument.alias is not None and argument.alias.is_write for argument in node.schema.arguments)
+        )
+        for node in graph.all_nodes()
+    )
 
 
 def _as_number(value: Any) -> Any:

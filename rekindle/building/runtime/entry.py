@@ -6,9 +6,9 @@ from typing import cast
 
 from rekindle.building.lowlevel import Address, Array, Byte, bits_of, c, invoke, native, offset, stack
 from rekindle.building.runtime.c_library import free, memset
-from rekindle.building.runtime.c_values import CValue, word_from_c, word_to_c
+from rekindle.building.runtime.c_values import CValue, free_c_value, word_from_c, word_to_c
 from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after, is_plain
-from rekindle.building.runtime.instances import Instance, begin_call, end_call
+from rekindle.building.runtime.instances import Instance, begin_call, end_call, keep_borrowed
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode, Tensor, allocate_zeroed, fail_number, object_of
 from rekindle.building.runtime.tensors import contiguous
@@ -29,10 +29,11 @@ def call_method(
 
     ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
     the program does the same with a contiguous copy of it."""
-    code = begin_call(instance, arguments, result)
+    code = begin_call(instance, arguments, count, result)
     if code == ErrorCode.BUSY or instance is None:
         return code
     if code == 0:
+        clear(result)
         words = cast("Array[int]", allocate_zeroed(8 * count + 8))
         take_arguments(instance, parameters, checks, arguments, count, words)
         if instance.code == 0:
@@ -44,6 +45,9 @@ def call_method(
                     release(object_of(results[0]))
         drop_arguments(parameters, count, words)
         free(words)
+        keep_borrowed(instance)
+        if instance.code != 0:
+            free_c_value(result)
     return end_call(instance)
 
 
@@ -113,5 +117,5 @@ def drop_arguments(parameters: Array[Byte], count: int, words: Array[int]) -> No
 
 
 @native
-def fill_result(result: CValue) -> None:
+def clear(result: CValue) -> None:
     memset(result, 0, 24)
