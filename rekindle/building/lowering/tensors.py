@@ -191,7 +191,8 @@ def element(w: ProgramWriter, node: Node) -> None:
         "aten::Bool": tensors.item_as_bool,
     }
     register = w.name(node.input)
-    w.call_or_fail(tensors.check_single, "%context", register)
+    check = tensors.check_integral if node.kind == "aten::Int" else tensors.check_single
+    w.call_or_fail(check, "%context", register)
     w.define(node.output, w.call(functions[node.kind], register))
 
 

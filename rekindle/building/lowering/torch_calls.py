@@ -44,6 +44,8 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable(f"{_OF_TORCHSCRIPT} '{node.kind}' of these types", node.range)
     if schema.name == "aten::requires_grad_":
         raise NotBuildable("native libraries record no gradients", node.range)
+    if schema.name == "aten::_neg_view":
+        raise NotBuildable("native libraries have no tensors that are negated when they are read", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
         raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
     words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")
@@ -110,9 +112,9 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
     """Define a result."""
     if isinstance(type, TensorType):
-        w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count)))
+        w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count), str(ABI_VERSION)))
     elif isinstance(type, ListType) and isinstance(type.element, TensorType):
-        w.define(value, w.call(aten.list_result, "%context", word, given, str(count)))
+        w.define(value, w.call_or_fail(aten.list_result, "%context", word, given, str(count), str(ABI_VERSION)))
     elif type in _NUMBERS:
         w.define(value, w.of_word(word, value.type))
     else:

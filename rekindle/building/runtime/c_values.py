@@ -118,6 +118,8 @@ def dtype_of_dlpack(word: int) -> int:
         return tensors.UINT8 if bits == 8 else -1
     if code == 4:
         return tensors.BFLOAT16 if bits == 16 else -1
+    if code == 5:
+        return tensors.COMPLEX64 if bits == 64 else tensors.COMPLEX128 if bits == 128 else -1
     return tensors.BOOL if code == 6 and bits == 8 else -1
 
 
@@ -131,7 +133,7 @@ def dlpack_of_dtype(dtype: int) -> int:
         code = 1
     if dtype == tensors.BOOL:
         code = 6
-    if dtype == 9 or dtype == 10:
+    if dtype == tensors.COMPLEX64 or dtype == tensors.COMPLEX128:
         code = 5
     return (code | ((8 * element_bytes(dtype)) << 8) | (1 << 16)) << 32
 
