@@ -130,7 +130,7 @@ def test_complex_tensors(tmp_path):
     @rekindle.script
     def conjugate(x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
         y = x.conj()
-        return y, y.imag, y * x, torch.ones_like(x) + x
+        return y, y.imag, torch.matmul(y, x), torch.ones_like(x)
 
     x = torch.randn(3, dtype=torch.complex64)
     library = library_of(conjugate, tmp_path, [(x,)])
