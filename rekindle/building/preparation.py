@@ -71,6 +71,7 @@ def prepare(
         kept = [_run(graph, record.basename, len(own), sequences)]
         while _leave_products_to_blas(graph):
             kept.append(_run(graph, record.basename, len(own), sequences))
+        _leave_to_operators(graph)
         for node in graph.all_nodes():
             if node.kind == KIND:
                 subgraph = node.get_graph("Subgraph")
@@ -259,6 +260,16 @@ def _leave_products_to_blas(graph: Graph) -> bool:
         _replace_with_operators(graph, node)
         changed = True
     return changed
+
+
+def _leave_to_operators(graph: Graph) -> None:
+    """Take groups apart that examples led to and that have no kernel: a library runs at least its examples."""
+    for node in [each for each in graph.all_nodes() if each.kind == KIND]:
+        group = group_of(node.get_graph("Subgraph"))
+        if group is not None and not group.recipes and group.fallbacks:
+            with graph.inserting_before(node):
+                results = graph.insert_graph(node.get_graph("Subgraph").copy(), node.inputs)
+            node.replace_with(*results)
 
 
 def _replace_with_operators(graph: Graph, node: Node) -> None:

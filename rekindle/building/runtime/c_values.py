@@ -267,6 +267,8 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
     if first == descriptors.NONE and kind == CKind.NONE:
         return 0
+    if kind < CKind.STRING or kind > CKind.DICT or kind == CKind.TENSOR:
+        return wrong_kind(context, value, 0)
     if value.count < 0 or value.count > MOST_ITEMS:
         fail_number(context, ErrorCode.ARGUMENT_ERROR, c("an argument has %lld items"), value.count)
         return 0

@@ -6,7 +6,7 @@ from typing import cast
 
 from rekindle.building.lowlevel import Address, Array, Byte, bits_of, c, invoke, native, offset, stack
 from rekindle.building.runtime.c_library import free, memset
-from rekindle.building.runtime.c_values import CValue, free_c_value, word_from_c, word_to_c
+from rekindle.building.runtime.c_values import CValue, field_count, free_c_value, word_from_c, word_to_c
 from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after, is_plain
 from rekindle.building.runtime.instances import Instance, begin_call, end_call, keep_borrowed
 from rekindle.building.runtime.memory import release
@@ -23,18 +23,19 @@ def call_method(
     returns: Array[Byte],
     arguments: Address,
     count: int,
-    result: CValue,
+    result: CValue | None,
 ) -> int:
     """Run a method on arguments of C; return an error code.
 
     ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
     the program does the same with a contiguous copy of it."""
+    if result is not None:
+        memset(result, 0, 24)
     code = begin_call(instance, arguments, count, result)
     if code == ErrorCode.BUSY or instance is None:
         return code
-    if code == 0:
-        clear(result)
-        words = cast("Array[int]", allocate_zeroed(8 * count + 8))
+    if code == 0 and result is not None:
+        words = cast("Array[int]", allocate_zeroed(8 * field_count(parameters) + 8))
         take_arguments(instance, parameters, checks, arguments, count, words)
         if instance.code == 0:
             results = cast("Array[int]", stack(8))
@@ -114,8 +115,3 @@ def drop_arguments(parameters: Array[Byte], count: int, words: Array[int]) -> No
         if not is_plain(descriptor):
             release(object_of(words[i]))
         descriptor = after(descriptor)
-
-
-@native
-def clear(result: CValue) -> None:
-    memset(result, 0, 24)
