@@ -1,4 +1,4 @@
-"""The C API under misuse, from several threads, and beside other libraries: codes and messages, and no invalid access."""
+"""The C API under misuse, from several threads, and beside other libraries: codes, messages, no invalid access."""
 
 import ctypes
 import os
@@ -166,7 +166,8 @@ static int use(const char *folder, const char *name, int64_t expected) {
   snprintf(text, sizeof text, "%s_open", name);
   int32_t (*open)(const char *, void **) = (int32_t (*)(const char *, void **))dlsym(library, text);
   snprintf(text, sizeof text, "%s_call", name);
-  int32_t (*call)(void *, value *, int64_t, value *) = (int32_t (*)(void *, value *, int64_t, value *))dlsym(library, text);
+  int32_t (*call)(void *, value *, int64_t, value *) =
+      (int32_t (*)(void *, value *, int64_t, value *))dlsym(library, text);
   snprintf(text, sizeof text, "%s_close", name);
   void (*close)(void *) = (void (*)(void *))dlsym(library, text);
   snprintf(text, sizeof text, "%s/%s.weights", folder, name);
