@@ -139,7 +139,10 @@ def constant_chunk(w: ProgramWriter, node: Node) -> None:
 
 
 def is_default(value: Value, *allowed: object) -> bool:
-    """Return whether an argument is a constant that changes nothing: None, or one of those ``allowed``."""
+    """Return whether an argument changes nothing: None, one of the constants ``allowed``, or the device of a tensor,
+    which is the CPU."""
+    if value.node.kind == "prim::device":
+        return True
     if not is_constant(value):
         return False
     constant = value.to_python()

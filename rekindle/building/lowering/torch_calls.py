@@ -104,6 +104,8 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
         raise NotBuildable("native libraries have no generators of random numbers", node.range)
     if isinstance(element, TensorType) and descriptor_of(value.type) in ("t", "?t"):
         return w.call(aten.optional_tensor_argument, "%context", w.name(value))
+    if element in (INT, FLOAT, BOOL) and descriptor_of(value.type) == "?" + descriptor_of(element):
+        return w.call(aten.optional_number_argument, w.name(value))
     if not isinstance(value.type, OptionalType) and descriptor_of(value.type) != "n":
         return w.call(aten.some, _argument(w, node, element, value))
     raise NotBuildable(f"'{node.kind}' takes an optional {element} that may be None at run time", node.range)

@@ -16,6 +16,7 @@ from rekindle.building.runtime.lists import append, list_of
 from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
+    Box,
     Context,
     ErrorCode,
     Kind,
@@ -193,6 +194,11 @@ def some(word: int) -> int:
 @native
 def optional_tensor_argument(context: Context, tensor: Tensor | None) -> int:
     return 0 if tensor is None else some(tensor_argument(context, tensor))
+
+
+@native
+def optional_number_argument(box: Box | None) -> int:
+    return 0 if box is None else some(box.word)
 
 
 @native
