@@ -174,7 +174,8 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
     borrowed = cast("Instance", context).borrowed
     borrowed[0] = borrowed[0] + 1
     tensor = new_view(new_storage(data, 0, Owner.CALLER, cast("Address", borrowed)), data, dtype, rank)
-    memcpy(sizes_of(tensor), shape, 8 * rank)
+    if shape is not None:
+        memcpy(sizes_of(tensor), shape, 8 * rank)
     if strides is None:
         write_contiguous(rank, sizes_of(tensor), strides_of(tensor))
     else:
