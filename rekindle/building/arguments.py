@@ -6,9 +6,6 @@ be an argument, or a view of it, or hold one, from the input on.
 
 from __future__ import annotations
 
-from enum import IntEnum
-
-from rekindle.building.lowering.representation import NotBuildable
 from rekindle.codegen.fusion import KIND
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import BoolType, ClassType, FloatType, IntType, NoneType, StringType, TensorType
@@ -18,42 +15,11 @@ LAYOUT_QUERIES = frozenset({"aten::stride", "aten::is_contiguous", "aten::as_str
 """The kinds of operators that tell a tensor from a contiguous copy of it."""
 
 
-class ArgumentUse(IntEnum):
-    """How a library takes a tensor: the words that :func:`rekindle.building.runtime.entry.call_method` reads."""
-
-    BORROWED = 0
-    """As it is: the program writes to it, or asks for its strides."""
-    CONTIGUOUS = 1
-    """A copy, unless it is contiguous."""
-    KEPT = 2
-    """A copy: the program keeps it in its state, and the caller may free it after the call."""
-
-
-def use_of(graph: Graph, argument: Value) -> ArgumentUse:
-    """Return how the library takes an argument.
-
-    Raises:
-        NotBuildable: the program writes to an argument and keeps it, which no copy does.
-    """
+def may_be_copied(graph: Graph, argument: Value) -> bool:
+    """Return whether the program does the same with a contiguous copy of an argument: it neither writes to it nor asks
+    for its strides."""
     reached = _reached(graph, argument)
-    kept = next((node for node in graph.all_nodes() if _keeps(node, reached)), None)
-    written = next((node for node in graph.all_nodes() if _writes(node, reached)), None)
-    if kept is not None and written is not None:
-        raise NotBuildable(
-            f"the program keeps the argument '{argument.base_name}' in its state, and writes to it", written.range
-        )
-    if kept is not None:
-        return ArgumentUse.KEPT
-    if written is not None or any(_asks(node, reached) for node in graph.all_nodes()):
-        return ArgumentUse.BORROWED
-    return ArgumentUse.CONTIGUOUS
-
-
-def _keeps(node: Node, reached: set[Value]) -> bool:
-    """Return whether a node makes an argument part of the state: it assigns it, or reads a container that holds it."""
-    if node.kind == "prim::SetAttr":
-        return node.inputs[1] in reached and isinstance(node.inputs[0].type, ClassType)
-    return node.kind == "prim::GetAttr" and node.output in reached and node.input not in reached
+    return not any(_writes(node, reached) or _asks(node, reached) for node in graph.all_nodes())
 
 
 def _reached(graph: Graph, argument: Value) -> set[Value]:

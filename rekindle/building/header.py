@@ -23,7 +23,7 @@ _TEXT = """\
 /* What the library uses of DLPack (https://github.com/dmlc/dlpack). Include dlpack.h first to have all of it. */
 typedef struct {{ int32_t device_type; int32_t device_id; }} DLDevice; /* 1: the CPU */
 typedef struct {{ uint8_t code; uint8_t bits; uint16_t lanes; }} DLDataType;
-/* Codes: 0 int, 1 uint, 2 float, 4 bfloat, 6 bool. */
+/* Codes: 0 int, 1 uint, 2 float, 4 bfloat, 5 complex, 6 bool. */
 typedef struct {{
   void *data;
   DLDevice device;

@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 
 import rekindle.building.lowering.operators  # noqa: F401 (fills the table of emitters)
-from rekindle.building.arguments import ArgumentUse, use_of
+from rekindle.building.arguments import may_be_copied
 from rekindle.building.header import Method, header_text
 from rekindle.building.lowering.emitters import EMITTERS, qualified_name
 from rekindle.building.lowering.initial_values import write_initializer
@@ -292,11 +292,7 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
     for method, graph in methods.items():
         inputs = [value for value in graph.inputs if not _is_module(value)]
         parameters = "".join(descriptor_of(value.type) for value in inputs)
-        for value in inputs:
-            descriptor = descriptor_of(value.type)
-            if "t" in descriptor and descriptor != "t" and use_of(graph, value) is ArgumentUse.KEPT:
-                raise NotBuildable(f"'{method}' keeps tensors of the argument '{value.base_name}' in its state")
-        checks = [number for value in inputs for number in (*checks_of(value.type), int(use_of(graph, value)))]
+        checks = [number for value in inputs for number in (*checks_of(value.type), int(may_be_copied(graph, value)))]
         returns = descriptor_of(graph.outputs[0].type) if graph.outputs else "n"
         types = [value.type for value in (*inputs, *graph.outputs)]
         if any(map(_holds_device, types)):

@@ -77,6 +77,8 @@ CODES: Final[dict[torch.dtype, tuple[int, int]]] = {
     torch.int8: (0, 8),
     torch.uint8: (1, 8),
     torch.bool: (6, 8),
+    torch.complex64: (5, 64),
+    torch.complex128: (5, 128),
 }
 """The code and the bits that DLPack has for each dtype."""
 _DTYPES: Final = {codes: dtype for dtype, codes in CODES.items()}
@@ -135,9 +137,10 @@ class NativeLibrary:
         code = function(self._instance, given, len(arguments), ctypes.byref(result))
         if code:
             raise _EXCEPTIONS.get(code, LibraryError)(self._message())
-        value = _to_python(result)
-        self._function("free", None, ctypes.c_void_p)(ctypes.byref(result))
-        return value
+        try:
+            return _to_python(result)
+        finally:
+            self._function("free", None, ctypes.c_void_p)(ctypes.byref(result))
 
     def __call__(self, *arguments: Any) -> Any:
         """Call the only method, or ``forward``."""
@@ -165,11 +168,13 @@ def _to_c(value: Any, kept: list[Any]) -> Value:
         case bool():
             found.kind, found.payload.i, found.count = CKind.BOOL, int(value), 1
         case int():
+            if not -(2**63) <= value < 2**63:
+                raise LibraryError(f"{value} has more than 64 bits")
             found.kind, found.payload.i, found.count = CKind.INT, value, 1
         case float():
             found.kind, found.payload.f, found.count = CKind.FLOAT, value, 1
         case str():
-            data = ctypes.create_string_buffer(value.encode())
+            data = ctypes.create_string_buffer(value.encode("utf-8", "surrogatepass"))
             kept.append(data)
             found.kind, found.payload.address, found.count = CKind.STRING, ctypes.addressof(data), len(data) - 1
         case Tensor():
@@ -197,6 +202,11 @@ def _items(found: Value, kind: CKind, items: Sequence[Any], count: int, kept: li
 def _dl_tensor(tensor: Tensor, kept: list[Any]) -> _DLTensor:
     if tensor.dtype not in CODES:
         raise LibraryError(f"a tensor of {tensor.dtype} cannot be passed to a library")
+    if tensor.is_conj() or tensor.is_neg():
+        raise LibraryError(
+            "the elements of a tensor are conjugated or negated when they are read; pass what 'resolve_conj' or "
+            "'resolve_neg' returns"
+        )
     code, bits = CODES[tensor.dtype]
     shape = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
     strides = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.stride())

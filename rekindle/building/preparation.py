@@ -7,7 +7,7 @@ are free. Attributes that the program does not write to are constants.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from rekindle.analysis.attribute_writes import AttributeKey
 from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
 from rekindle.building.lowering.representation import NotBuildable
@@ -62,13 +63,16 @@ def prepare(
     Raises:
         NotBuildable: the program raises an error on an example, or a dynamic dimension is not there.
     """
-    others = with_other_sizes(record, examples, dynamic, own[0] if own else None)
+    resized = with_other_sizes(record, examples, dynamic, own[0] if own else None)
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples), _known(record.graph, examples))
         prepared = PreparedMethod(graph)
-        kept = [_run(graph, record.basename, examples, others)]
+        # Calls of a module with state depend on those before them, and lead to sizes that no first call leads to.
+        sequence = examples if len(examples) > 1 and own and _has_state(graph) else ()
+        kept = [_run(graph, record.basename, len(own), examples, resized, sequence)]
         while _leave_products_to_blas(graph):
-            kept.append(_run(graph, record.basename, examples, others))
+            kept.append(_run(graph, record.basename, len(own), examples, resized, sequence))
+        _leave_to_operators(graph)
         for node in graph.all_nodes():
             if node.kind == KIND:
                 subgraph = node.get_graph("Subgraph")
@@ -87,7 +91,9 @@ def _specialized(
     and fused."""
     graph = record.graph.copy()
     unknown = [None] * (len(graph.inputs) - len(own))
-    evaluation = CallFactsFinder(record).evaluation([*own, *unknown])
+    finder = CallFactsFinder(record)
+    finder.written = _written_by_methods(own, finder.written)
+    evaluation = finder.evaluation([*own, *unknown])
     passes = PartialEvaluation(known, types, attributes=evaluation.attributes, with_types=evaluation.with_types)
     inline_forks(graph)
     optimize(graph, (passes, *OPTIMIZATION))
@@ -106,6 +112,19 @@ def _specialized(
     _write_in_place_operators_out(graph)
     optimize(graph, _FUSION)
     return graph
+
+
+def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | None) -> AbstractSet[AttributeKey] | None:
+    """Return the attributes that any method of the module writes to, besides those that one is known to write to: an
+    instance of the library is the same one for all methods."""
+    found = set(written or ())
+    for module in own:
+        for method in module.script_type.methods.values():
+            other = CallFactsFinder(method).written if method.is_defined else None
+            if written is None or (method.is_defined and other is None):
+                return None
+            found |= other or set()
+    return found if own else written
 
 
 _SIZES: Final = (5, 7, 11, 13, 17, 19)
@@ -158,10 +177,18 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
     return found
 
 
-def _run(graph: Graph, name: str, examples: Sequence[Arguments], others: Sequence[Arguments]) -> Callable[..., Any]:
+def _run(
+    graph: Graph,
+    name: str,
+    modules: int,
+    examples: Sequence[Arguments],
+    others: Sequence[Arguments],
+    sequence: Sequence[Arguments],
+) -> Callable[..., Any]:
     """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive.
 
-    ``others`` are examples with other sizes, which may be too small or too large for the program."""
+    ``others`` are examples with other sizes, which may be too small or too large for the program. The calls of a
+    ``sequence`` are calls of one module; an error ends it."""
     with compile_immediately():
         function = callable_of(graph, name)
     for number, example in enumerate(examples, 1):
@@ -173,7 +200,23 @@ def _run(graph: Graph, name: str, examples: Sequence[Arguments], others: Sequenc
     for example in others:
         with suppress(Exception):
             function(*map(_as_in_graph, copy.deepcopy(list(example))))
+    with suppress(Exception):
+        module = copy.deepcopy(list(sequence[0][:modules])) if sequence else []
+        for example in sequence:
+            function(*module, *map(_as_in_graph, copy.deepcopy(list(example[modules:]))))
     return function
+
+
+def _has_state(graph: Graph) -> bool:
+    """Return whether calls of a method may change what the next ones see."""
+    return any(
+        node.kind == "prim::SetAttr"
+        or (
+            node.schema is not None
+            and any(argument.alias is not None and argument.alias.is_write for argument in node.schema.arguments)
+        )
+        for node in graph.all_nodes()
+    )
 
 
 def _as_in_graph(value: Any) -> Any:
@@ -270,6 +313,16 @@ def _leave_products_to_blas(graph: Graph) -> bool:
         _replace_with_operators(graph, node)
         changed = True
     return changed
+
+
+def _leave_to_operators(graph: Graph) -> None:
+    """Take groups apart that examples led to and that have no kernel: a library runs at least its examples."""
+    for node in [each for each in graph.all_nodes() if each.kind == KIND]:
+        group = group_of(node.get_graph("Subgraph"))
+        if group is not None and not group.recipes and group.fallbacks:
+            with graph.inserting_before(node):
+                results = graph.insert_graph(node.get_graph("Subgraph").copy(), node.inputs)
+            node.replace_with(*results)
 
 
 def _replace_with_operators(graph: Graph, node: Node) -> None:

@@ -29,6 +29,15 @@ def compiler() -> str | None:
     return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
 
 
+def memory_checker() -> tuple[str, ...] | None:
+    """Return the command that runs a program under valgrind, which ends with an error for an invalid access and for a
+    leak; None if the machine has none. It knows the instructions of x86-64-v3."""
+    if shutil.which("valgrind") is None:
+        return None
+    leaks = ("--leak-check=full", "--errors-for-leak-kinds=definite,indirect,possible")
+    return ("valgrind", "--quiet", *leaks, "--error-exitcode=9")
+
+
 @cache
 def driver() -> Path:
     """Return the driver, compiled."""

@@ -13,7 +13,7 @@ from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.codegen.native.arithmetic import EMITTERS as ARITHMETIC, FUNCTIONS
 from rekindle.ir.graph import Node
-from rekindle.ir.types import BOOL, FLOAT, INT, Type
+from rekindle.ir.types import BOOL, DEVICE, FLOAT, INT, Type
 
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
 _SINGULAR: Final = frozenset({"log", "log10", "log1p", "log2", "atanh", "sqrt", "acos", "asin", "acosh"})
@@ -119,7 +119,10 @@ def convert_scalar(w: ProgramWriter, node: Node) -> None:
         truth = w.emit(f"fcmp une double {as_float}, 0.0")
         w.define(node.output, w.emit(f"select i1 {is_float}, i1 {truth}, i1 {w.emit(f'icmp ne i64 {word}, 0')}"))
     else:
-        raise NotBuildable("an int of a number whose type is not known", node.range)
+        set_reason(w, node)
+        known = w.emit(f"select i1 {is_float}, double {as_float}, double 0.0")
+        cut = ARITHMETIC["aten::Int.float"](w, known)
+        w.define(node.output, w.emit(f"select i1 {is_float}, i64 {cut}, i64 {word}"))
 
 
 @emits("prim::dtype", "prim::layout", "prim::device")
@@ -133,8 +136,10 @@ def property_of_tensor(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::type")
 def type_of_device(w: ProgramWriter, node: Node) -> None:
-    """The type of a device: libraries have no other than the CPU."""
-    w.define_borrowed(node.output, w.parts.constants.string("cpu"))
+    """``device.type``: the tensors of a library are those of the CPU."""
+    if node.input.type != DEVICE:
+        raise NotBuildable(f"the type of a {node.input.type}", node.range)
+    w.define(node.output, w.parts.constants.string("cpu"))
 
 
 @emits("prim::is_cpu")

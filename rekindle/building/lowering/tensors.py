@@ -139,7 +139,10 @@ def constant_chunk(w: ProgramWriter, node: Node) -> None:
 
 
 def is_default(value: Value, *allowed: object) -> bool:
-    """Return whether an argument is a constant that changes nothing: None, or one of those ``allowed``."""
+    """Return whether an argument changes nothing: None, one of the constants ``allowed``, or the device of a tensor,
+    which is the CPU."""
+    if value.node.kind == "prim::device":
+        return True
     if not is_constant(value):
         return False
     constant = value.to_python()
@@ -191,7 +194,8 @@ def element(w: ProgramWriter, node: Node) -> None:
         "aten::Bool": tensors.item_as_bool,
     }
     register = w.name(node.input)
-    w.call_or_fail(tensors.check_single, "%context", register)
+    check = tensors.check_integral if node.kind == "aten::Int" else tensors.check_single
+    w.call_or_fail(check, "%context", register)
     w.define(node.output, w.call(functions[node.kind], register))
 
 

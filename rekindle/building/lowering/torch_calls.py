@@ -48,6 +48,8 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
         )
     if schema.name == "aten::requires_grad_":
         raise NotBuildable("native libraries record no gradients", node.range)
+    if schema.name == "aten::_neg_view":
+        raise NotBuildable("native libraries have no tensors that are negated when they are read", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
         raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
     words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")
@@ -104,6 +106,8 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
         raise NotBuildable("native libraries have no generators of random numbers", node.range)
     if isinstance(element, TensorType) and descriptor_of(value.type) in ("t", "?t"):
         return w.call(aten.optional_tensor_argument, "%context", w.name(value))
+    if element in (INT, FLOAT, BOOL) and descriptor_of(value.type) == "?" + descriptor_of(element):
+        return w.call(aten.optional_number_argument, w.name(value))
     if not isinstance(value.type, OptionalType) and descriptor_of(value.type) != "n":
         return w.call(aten.some, _argument(w, node, element, value))
     raise NotBuildable(f"'{node.kind}' takes an optional {element} that may be None at run time", node.range)
@@ -112,9 +116,9 @@ def _optional(w: ProgramWriter, node: Node, element: Type, value: Value) -> str:
 def _result(w: ProgramWriter, node: Node, type: Type, value: Value, word: str, given: str, count: int) -> None:
     """Define a result."""
     if isinstance(type, TensorType):
-        w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count)))
+        w.define(value, w.call_or_fail(aten.tensor_result, "%context", word, given, str(count), str(ABI_VERSION)))
     elif isinstance(type, ListType) and isinstance(type.element, TensorType):
-        w.define(value, w.call(aten.list_result, "%context", word, given, str(count)))
+        w.define(value, w.call_or_fail(aten.list_result, "%context", word, given, str(count), str(ABI_VERSION)))
     elif type in _NUMBERS:
         w.define(value, w.of_word(word, value.type))
     else:

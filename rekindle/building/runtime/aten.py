@@ -13,9 +13,10 @@ from rekindle.building.lowlevel.types import not_python
 from rekindle.building.runtime.c_library import memcpy, snprintf
 from rekindle.building.runtime.descriptors import TENSOR
 from rekindle.building.runtime.lists import append, list_of
-from rekindle.building.runtime.memory import Owner
+from rekindle.building.runtime.memory import Owner, release
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
+    Box,
     Context,
     ErrorCode,
     Kind,
@@ -28,7 +29,7 @@ from rekindle.building.runtime.objects import (
     retain,
     word_of,
 )
-from rekindle.building.runtime.tensors import new_storage, new_view, sizes_of, strides_of
+from rekindle.building.runtime.tensors import COMPLEX64, COMPLEX128, new_storage, new_view, sizes_of, strides_of
 from rekindle.building.runtime.texts import data_of
 
 
@@ -197,6 +198,11 @@ def optional_tensor_argument(context: Context, tensor: Tensor | None) -> int:
 
 
 @native
+def optional_number_argument(box: Box | None) -> int:
+    return 0 if box is None else some(box.word)
+
+
+@native
 def list_argument(context: Context, items: List, holds_optional: bool) -> int:
     """Return a list of numbers or of tensors as a word for the dispatcher."""
     out = cast("Array[int]", stack(8))
@@ -251,7 +257,7 @@ def storage_with(data: int, given: Object | None) -> Storage | None:
 
 
 @native
-def tensor_result(context: Context, word: int, given: Array[int], count: int) -> Tensor | None:
+def tensor_result(context: Context, word: int, given: Array[int], count: int, version: int) -> Tensor | None:
     """Return a result of the dispatcher as a tensor. If it is a view of one of the ``given`` arguments, it shares the
     storage of that."""
     handle = view(Address, word)
@@ -263,6 +269,13 @@ def tensor_result(context: Context, word: int, given: Array[int], count: int) ->
     out[0] = 0
     aoti_torch_get_dtype(handle, out)
     dtype = out[0] & 255
+    if dtype == COMPLEX64 or dtype == COMPLEX128:
+        # The elements may be conjugated when they are read, of which the runtime knows nothing.
+        out[0] = bits_of(handle)
+        if torch_call_dispatcher(c("aten::resolve_conj"), c(""), out, version) != 0:
+            note_error(context)
+            return None
+        handle = view(Address, out[0])
     if aoti_torch_get_data_ptr(handle, out) != 0:
         note_error(context)
         aoti_torch_delete_tensor_object(handle)
@@ -290,7 +303,7 @@ def tensor_result(context: Context, word: int, given: Array[int], count: int) ->
 
 
 @native
-def list_result(context: Context, word: int, given: Array[int], count: int) -> List:
+def list_result(context: Context, word: int, given: Array[int], count: int, version: int) -> List | None:
     """Return a list of tensors that the dispatcher returned."""
     handle = view(Address, word)
     out = cast("Array[int]", stack(8))
@@ -299,8 +312,11 @@ def list_result(context: Context, word: int, given: Array[int], count: int) -> L
     items = list_of(c("t"), length)
     for i in range(length):
         torch_list_get_item(handle, i, out)
-        tensor = tensor_result(context, out[0], given, count)
+        tensor = tensor_result(context, out[0], given, count, version)
         if tensor is not None:
             append(items, word_of(tensor))
     torch_delete_list(handle)
+    if items.length < length:
+        release(items)
+        return None
     return items

@@ -20,6 +20,7 @@ from rekindle.building.runtime import descriptors, tensors
 from rekindle.building.runtime.c_library import calloc, free, malloc, memcpy
 from rekindle.building.runtime.descriptors import CLOSE, advance, after, descriptor_of_kind, is_plain
 from rekindle.building.runtime.dicts import dict_of, dict_set, new_record
+from rekindle.building.runtime.instances import Instance
 from rekindle.building.runtime.lists import append, list_of, release_word
 from rekindle.building.runtime.memory import Owner, fields_of_record, release
 from rekindle.building.runtime.objects import (
@@ -44,7 +45,6 @@ from rekindle.building.runtime.objects import (
 from rekindle.building.runtime.tensors import (
     contiguous_copy,
     element_bytes,
-    element_count,
     extent,
     new_storage,
     new_view,
@@ -118,6 +118,8 @@ def dtype_of_dlpack(word: int) -> int:
         return tensors.UINT8 if bits == 8 else -1
     if code == 4:
         return tensors.BFLOAT16 if bits == 16 else -1
+    if code == 5:
+        return tensors.COMPLEX64 if bits == 64 else tensors.COMPLEX128 if bits == 128 else -1
     return tensors.BOOL if code == 6 and bits == 8 else -1
 
 
@@ -131,7 +133,7 @@ def dlpack_of_dtype(dtype: int) -> int:
         code = 1
     if dtype == tensors.BOOL:
         code = 6
-    if dtype == 9 or dtype == 10:
+    if dtype == tensors.COMPLEX64 or dtype == tensors.COMPLEX128:
         code = 5
     return (code | ((8 * element_bytes(dtype)) << 8) | (1 << 16)) << 32
 
@@ -151,29 +153,45 @@ def borrow_tensor(context: Context, given: DLTensor) -> Tensor | None:
         fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor is not in the memory of the CPU"))
         return None
     shape = given.shape
-    if shape is None:
+    if shape is None and rank > 0:
         fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has no sizes"))
         return None
+    strides = given.strides
     for i in range(rank):
-        if shape[i] < 0:
+        if shape is not None and shape[i] < 0:
             fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has a negative size"))
+            return None
+        if strides is not None and strides[i] < 0:
+            fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has a negative stride"))
             return None
     memory = given.data
     if memory is None:
-        if element_count(rank, shape) > 0:
+        if not is_empty(rank, shape):
             fail(context, ErrorCode.ARGUMENT_ERROR, c("a tensor has no memory"))
             return None
-        memory = cast("Address", shape)
+        memory = cast("Address", given)
     data = offset(memory, given.byte_offset)
-    tensor = new_view(new_storage(data, 0, Owner.CALLER, NULL), data, dtype, rank)
-    memcpy(sizes_of(tensor), shape, 8 * rank)
-    strides = given.strides
+    borrowed = cast("Instance", context).borrowed
+    borrowed[0] = borrowed[0] + 1
+    tensor = new_view(new_storage(data, 0, Owner.CALLER, cast("Address", borrowed)), data, dtype, rank)
+    if shape is not None:
+        memcpy(sizes_of(tensor), shape, 8 * rank)
     if strides is None:
-        write_contiguous(rank, shape, strides_of(tensor))
+        write_contiguous(rank, sizes_of(tensor), strides_of(tensor))
     else:
         memcpy(strides_of(tensor), strides, 8 * rank)
     tensor.storage.bytes = extent(rank, sizes_of(tensor), strides_of(tensor)) * element_bytes(dtype)
     return tensor
+
+
+@native
+def is_empty(rank: int, sizes: Array[int] | None) -> bool:
+    """Return whether one of the sizes is 0: a product of them might have more than 64 bits."""
+    if sizes is not None:
+        for i in range(rank):
+            if sizes[i] == 0:
+                return True
+    return False
 
 
 @native
@@ -186,10 +204,12 @@ def delete_managed(managed: DLManagedTensor) -> None:
 
 @native
 def lend_tensor(context: Context, tensor: Tensor) -> DLManagedTensor | None:
-    """Return a tensor for the caller. What is not the library's own memory is copied."""
+    """Return a tensor for the caller. It is copied if its memory is not the library's own, or something else uses it:
+    an attribute, or another result."""
     owner = tensor.storage.owner
+    is_shared = tensor.refs > 1 or tensor.storage.refs > 1
     kept = tensor
-    if owner == Owner.CALLER or owner == Owner.INSTANCE:
+    if is_shared or owner == Owner.CALLER or owner == Owner.INSTANCE:
         copy = contiguous_copy(context, tensor)
         if copy is None:
             return None
@@ -248,6 +268,8 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))
     if first == descriptors.NONE and kind == CKind.NONE:
         return 0
+    if kind < CKind.STRING or kind > CKind.DICT or kind == CKind.TENSOR:
+        return wrong_kind(context, value, 0)
     if value.count < 0 or value.count > MAX_ITEMS:
         fail_number(context, ErrorCode.ARGUMENT_ERROR, c("an argument has %lld items"), value.count)
         return 0

@@ -6,12 +6,12 @@ from typing import cast
 
 from rekindle.building.lowlevel import Address, Array, Byte, bits_of, c, invoke, native, offset, stack
 from rekindle.building.runtime.c_library import free, memset
-from rekindle.building.runtime.c_values import CValue, word_from_c, word_to_c
+from rekindle.building.runtime.c_values import CValue, field_count, free_c_value, word_from_c, word_to_c
 from rekindle.building.runtime.descriptors import CLOSE, TENSOR, advance, after, is_plain
-from rekindle.building.runtime.instances import Instance, begin_call, end_call
+from rekindle.building.runtime.instances import Instance, begin_call, end_call, keep_borrowed
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import ErrorCode, Tensor, allocate_zeroed, fail_number, object_of
-from rekindle.building.runtime.tensors import contiguous, contiguous_copy
+from rekindle.building.runtime.tensors import contiguous
 
 
 @native
@@ -23,17 +23,19 @@ def call_method(
     returns: Array[Byte],
     arguments: Address,
     count: int,
-    result: CValue,
+    result: CValue | None,
 ) -> int:
     """Run a method on arguments of C; return an error code.
 
-    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and how it
-    is taken (:class:`rekindle.building.arguments.ArgumentUse`)."""
-    code = begin_call(instance, arguments, result)
+    ``checks`` has three words for each parameter: the dtype and the rank of a tensor, -1 where any will do, and 1 if
+    the program does the same with a contiguous copy of it."""
+    if result is not None:
+        memset(result, 0, 24)
+    code = begin_call(instance, arguments, count, result)
     if code == ErrorCode.BUSY or instance is None:
         return code
-    if code == 0:
-        words = cast("Array[int]", allocate_zeroed(8 * count + 8))
+    if code == 0 and result is not None:
+        words = cast("Array[int]", allocate_zeroed(8 * field_count(parameters) + 8))
         take_arguments(instance, parameters, checks, arguments, count, words)
         if instance.code == 0:
             results = cast("Array[int]", stack(8))
@@ -44,6 +46,9 @@ def call_method(
                     release(object_of(results[0]))
         drop_arguments(parameters, count, words)
         free(words)
+        keep_borrowed(instance)
+        if instance.code != 0:
+            free_c_value(result)
     return end_call(instance)
 
 
@@ -70,9 +75,7 @@ def take_arguments(
             check_tensor(instance, given, checks[3 * i], checks[3 * i + 1], i)
             if instance.code == 0 and checks[3 * i + 2] != 0:
                 # Kernels are made for the strides of examples, which are contiguous as a rule.
-                keeps = checks[3 * i + 2] == 2
-                taken = contiguous_copy(instance, given) if keeps else contiguous(instance, given)
-                words[i] = bits_of(taken)
+                words[i] = bits_of(contiguous(instance, given))
                 release(given)
             if instance.code != 0:
                 return
@@ -112,8 +115,3 @@ def drop_arguments(parameters: Array[Byte], count: int, words: Array[int]) -> No
         if not is_plain(descriptor):
             release(object_of(words[i]))
         descriptor = after(descriptor)
-
-
-@native
-def fill_result(result: CValue) -> None:
-    memset(result, 0, 24)

@@ -19,15 +19,21 @@ from rekindle.building.lowlevel import (
     size_of,
 )
 from rekindle.building.lowlevel.types import not_python
-from rekindle.building.runtime.c_library import free, malloc, memcpy, snprintf, strlen
-from rekindle.building.runtime.descriptors import is_plain
-from rekindle.building.runtime.memory import Owner, release
+from rekindle.building.runtime.c_library import aligned_alloc, free, malloc, memcpy, snprintf, strlen
+from rekindle.building.runtime.descriptors import CLOSE, advance, after, is_plain
+from rekindle.building.runtime.memory import Owner, fields_of_record, release, release_handle
 from rekindle.building.runtime.objects import (
     MESSAGE_BYTES,
     Context,
+    Dict,
     ErrorCode,
+    Kind,
+    List,
+    Object,
+    Record,
     Storage,
     Tensor,
+    abort_if_null,
     allocate_zeroed,
     fail,
     fail_number,
@@ -50,7 +56,9 @@ class Instance(Context):
     count: int
     """How many attributes there are."""
     weights: Storage | None
-    """The mapped file."""
+    """The mapped file; null if it could not be mapped, and the instance has no values."""
+    borrowed: Array[int]
+    """One word: how many storages of the caller are in use."""
 
 
 @extern
@@ -81,14 +89,16 @@ def munmap(address: Address, bytes: int) -> Int32:
 @native
 def new_instance(descriptors: Array[Array[Byte]], count: int) -> Instance | None:
     """Return an instance with attributes that are all zero; None if there is no memory."""
-    memory = malloc(size_of(Instance) + 8 + MESSAGE_BYTES)
+    memory = malloc(size_of(Instance) + 16 + MESSAGE_BYTES)
     if memory is None:
         return None
     instance = cast("Instance", memory)
     instance.code = 0
     instance.busy = cast("Array[int]", offset(memory, size_of(Instance)))
     instance.busy[0] = 0
-    instance.message = cast("Array[Byte]", offset(memory, size_of(Instance) + 8))
+    instance.borrowed = cast("Array[int]", offset(memory, size_of(Instance) + 8))
+    instance.borrowed[0] = 0
+    instance.message = cast("Array[Byte]", offset(memory, size_of(Instance) + 16))
     instance.message[0] = 0
     instance.place = NULL
     instance.name = NULL
@@ -152,14 +162,15 @@ def map_weights(instance: Instance, path: Array[Byte] | None, identity: int, byt
         fail(instance, ErrorCode.MEMORY_ERROR, c("the file of weights cannot be mapped into memory"))
         return False
     words = cast("Array[int]", memory)
-    instance.weights = new_storage(memory, bytes, Owner.INSTANCE, NULL)
+    body = cast("Array[int]", offset(memory, HEADER_BYTES))
     if words[0] != MAGIC or words[1] != 1 or words[2] != identity or words[3] != bytes:
         fail(instance, ErrorCode.ARGUMENT_ERROR, c("the file of weights is not that of this library"))
-        return False
-    body = cast("Array[int]", offset(memory, HEADER_BYTES))
-    if checksum(body, (bytes - HEADER_BYTES) // 8) != words[4]:
+    elif checksum(body, (bytes - HEADER_BYTES) // 8) != words[4]:
         fail(instance, ErrorCode.ARGUMENT_ERROR, c("the file of weights is damaged: its checksum differs"))
+    if instance.code != 0:
+        munmap(memory, bytes)
         return False
+    instance.weights = new_storage(memory, bytes, Owner.INSTANCE, NULL)
     return True
 
 
@@ -174,7 +185,7 @@ def weight(instance: Instance, storage: Storage, start: int, dtype: int, rank: i
 
 
 @native
-def begin_call(instance: Instance | None, arguments: Address | None, results: Address | None) -> int:
+def begin_call(instance: Instance | None, arguments: Address | None, count: int, results: Address | None) -> int:
     """Return 0 if a call may run now, or an error code."""
     if instance is None:
         return ErrorCode.ARGUMENT_ERROR
@@ -183,9 +194,76 @@ def begin_call(instance: Instance | None, arguments: Address | None, results: Ad
     instance.code = 0
     instance.message[0] = 0
     instance.place = NULL
-    if arguments is None or results is None:
+    if instance.weights is None:
+        fail(instance, ErrorCode.ARGUMENT_ERROR, c("the instance was not opened: its file of weights was refused"))
+    elif count < 0:
+        fail_number(instance, ErrorCode.ARGUMENT_ERROR, c("the number of arguments is %lld"), count)
+    elif (arguments is None and count > 0) or results is None:
         fail(instance, ErrorCode.ARGUMENT_ERROR, c("the arguments or the result are a null pointer"))
     return instance.code
+
+
+@native
+def keep_borrowed(instance: Instance) -> None:
+    """Copy the memory of the caller that attributes still refer to when a call ends: it was lent for the call."""
+    if instance.borrowed[0] == 0:
+        return
+    for i in range(instance.count):
+        if not is_plain(instance.descriptors[i]):
+            keep_tensors(object_of(instance.attributes[i]))
+
+
+@native
+def keep_tensors(each: Object | None) -> None:
+    """Copy the memory of the caller that an object refers to."""
+    if each is None:
+        return
+    if each.kind == Kind.TENSOR:
+        keep_memory(cast("Tensor", each))
+    elif each.kind == Kind.LIST:
+        items = cast("List", each)
+        if not is_plain(items.element):
+            for i in range(items.length):
+                keep_tensors(object_of(items.items[i]))
+    elif each.kind == Kind.DICT:
+        pairs = cast("Dict", each)
+        for i in range(pairs.used):
+            if pairs.entries[3 * i] != 0:
+                if not is_plain(pairs.key):
+                    keep_tensors(object_of(pairs.entries[3 * i + 1]))
+                if not is_plain(pairs.value):
+                    keep_tensors(object_of(pairs.entries[3 * i + 2]))
+    elif each.kind == Kind.RECORD:
+        descriptor = advance(cast("Record", each).fields, 1)
+        i = 0
+        while descriptor[0] != CLOSE:
+            if not is_plain(descriptor):
+                keep_tensors(object_of(fields_of_record(cast("Record", each))[i]))
+            descriptor = after(descriptor)
+            i += 1
+
+
+@native
+def keep_memory(tensor: Tensor) -> None:
+    """Give the storage of a tensor memory of its own, if that is the caller's, and point the tensor to it.
+
+    The storage remembers in ``handle`` where its memory was, for its other tensors."""
+    storage = tensor.storage
+    if storage.owner == Owner.CALLER:
+        count = cast("Array[int]", storage.handle)
+        count[0] = count[0] - 1
+        memory = abort_if_null(aligned_alloc(64, ((storage.bytes + 63) // 64) * 64 + 64))
+        memcpy(memory, storage.address, storage.bytes)
+        storage.handle = storage.address
+        storage.address = memory
+        storage.owner = Owner.LIBRARY
+    if storage.owner == Owner.LIBRARY and storage.handle is not None:
+        place = bits_of(tensor.data) - bits_of(storage.handle)
+        if 0 <= place and place < storage.bytes:
+            tensor.data = offset(storage.address, place)
+            if tensor.handle is not None:
+                release_handle(tensor.handle)
+                tensor.handle = NULL
 
 
 @native

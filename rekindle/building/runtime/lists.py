@@ -171,6 +171,8 @@ def list_slice(context: Context, items: List, start: int, end: int, step: int) -
     if step == 0:
         fail(context, ErrorCode.VALUE_ERROR, c("slice step cannot be zero"))
         return None
+    # A longer step leads to the same elements, and adding it to an index could exceed 64 bits.
+    step = max(min(step, items.length + 1), -items.length - 1)
     result = list_of(items.element, 4)
     at = bound(start, items.length, step)
     stop = bound(end, items.length, step)

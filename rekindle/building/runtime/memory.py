@@ -16,7 +16,8 @@ class Owner(IntEnum):
 
     LIBRARY = 0
     CALLER = 1
-    """Whoever called the library: it is valid for the time of the call."""
+    """Whoever called the library: it is valid for the time of the call. ``handle`` is the address of a word that counts
+    such storages."""
     TORCH = 2
     """The tensor of PyTorch in ``handle``."""
     INSTANCE = 3
@@ -107,3 +108,6 @@ def release_memory(each: Storage) -> None:
         free(each.address)
     elif each.owner == Owner.TORCH:
         release_handle(each.handle)
+    elif each.owner == Owner.CALLER:
+        borrowed = cast("Array[int]", each.handle)
+        borrowed[0] = borrowed[0] - 1

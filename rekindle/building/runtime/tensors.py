@@ -41,7 +41,7 @@ from rekindle.building.runtime.objects import (
 )
 
 UINT8, INT8, INT16, INT32, INT64, HALF, FLOAT, DOUBLE = 0, 1, 2, 3, 4, 5, 6, 7
-BOOL, BFLOAT16 = 11, 15
+COMPLEX64, COMPLEX128, BOOL, BFLOAT16 = 9, 10, 11, 15
 """The numbers of PyTorch's dtypes (``c10::ScalarType``)."""
 
 
@@ -50,13 +50,13 @@ def element_bytes(dtype: int) -> int:
     """Return the size of an element; 0 of a dtype that the library does not know."""
     if dtype == FLOAT or dtype == INT32:
         return 4
-    if dtype == INT64 or dtype == DOUBLE or dtype == 9:
+    if dtype == INT64 or dtype == DOUBLE or dtype == COMPLEX64:
         return 8
     if dtype == UINT8 or dtype == INT8 or dtype == BOOL:
         return 1
     if dtype == HALF or dtype == BFLOAT16 or dtype == INT16:
         return 2
-    return 16 if dtype == 10 else 0
+    return 16 if dtype == COMPLEX128 else 0
 
 
 @native
@@ -352,7 +352,28 @@ def check_single(context: Context, tensor: Tensor) -> bool:
             c("a Tensor with %lld elements cannot be converted to Scalar"),
             count,
         )
-    return count == 1
+        return False
+    if tensor.dtype == COMPLEX64 or tensor.dtype == COMPLEX128:
+        fail(context, ErrorCode.NOT_BUILT, c("native libraries have no complex numbers beside tensors"))
+        return False
+    return True
+
+
+@native
+def check_integral(context: Context, tensor: Tensor) -> bool:
+    """Return whether the only element is an int, or a float that can be cut off to one; note an error if not."""
+    if not check_single(context, tensor):
+        return False
+    if not is_floating(tensor.dtype):
+        return True
+    value = float_at(tensor.dtype, tensor.data)
+    if value != value:
+        fail(context, ErrorCode.VALUE_ERROR, c("cannot convert float NaN to integer"))
+    elif value - value != 0.0:
+        fail(context, ErrorCode.OVERFLOW_ERROR, c("cannot convert float infinity to integer"))
+    elif not holds(INT64, True, 0, value):
+        fail(context, ErrorCode.OVERFLOW_ERROR, c("a float that is no int of 64 bits cannot be converted to one"))
+    return context.code == 0
 
 
 @native
@@ -382,36 +403,107 @@ def fill_word(context: Context, tensor: Tensor | None, is_float: bool, word: int
     """Fill a new tensor without gaps with an int, or with a float whose bits are ``word``."""
     if tensor is None:
         return None
-    count = numel(tensor)
     kind = tensor.dtype
-    if not is_floating(kind):
-        number = int(float_of(word)) if is_float else word
-        if kind == BOOL:
-            number = int(float_of(word) != 0.0) if is_float else int(word != 0)
-        bytes = element_bytes(kind)
-        for i in range(count):
-            if bytes == 8:
-                cast("Array[int]", tensor.data)[i] = number
-            elif bytes == 4:
-                cast("Array[Int32]", tensor.data)[i] = number
-            elif bytes == 2:
-                cast("Array[Int16]", tensor.data)[i] = number
-            else:
-                cast("Array[Byte]", tensor.data)[i] = number
-        return tensor
     value = float_of(word) if is_float else float(word)
-    for j in range(count):
-        if kind == DOUBLE:
-            cast("Array[float]", tensor.data)[j] = value
-        elif kind == FLOAT:
-            cast("Array[Float32]", tensor.data)[j] = value
-        elif value == 0.0:
-            cast("Array[Int16]", tensor.data)[j] = 0
+    if not holds(kind, is_float, word, value):
+        fail_number(
+            context, ErrorCode.RUNTIME_ERROR, c("value cannot be converted to dtype %lld without overflow"), kind
+        )
+        release(tensor)
+        return None
+    if is_floating(kind) or kind == COMPLEX64 or kind == COMPLEX128:
+        for j in range(numel(tensor)):
+            write_float(tensor, j, value)
+        return tensor
+    number = int(value) if is_float and kind != BOOL else word
+    if kind == BOOL:
+        number = int(value != 0.0)
+    bytes = element_bytes(kind)
+    for i in range(numel(tensor)):
+        if bytes == 8:
+            cast("Array[int]", tensor.data)[i] = number
+        elif bytes == 4:
+            cast("Array[Int32]", tensor.data)[i] = number
+        elif bytes == 2:
+            cast("Array[Int16]", tensor.data)[i] = number
         else:
-            fail(context, ErrorCode.NOT_BUILT, c("half floats can only be filled with zero"))
-            release(tensor)
-            return None
+            cast("Array[Byte]", tensor.data)[i] = number
     return tensor
+
+
+@native
+def write_float(tensor: Tensor, at: int, value: float) -> None:
+    """Write one element of a tensor of floats or of complex numbers."""
+    kind = tensor.dtype
+    if kind == DOUBLE:
+        cast("Array[float]", tensor.data)[at] = value
+    elif kind == FLOAT:
+        cast("Array[Float32]", tensor.data)[at] = value
+    elif kind == COMPLEX64:
+        cast("Array[Float32]", tensor.data)[2 * at] = value
+        cast("Array[Float32]", tensor.data)[2 * at + 1] = 0.0
+    elif kind == COMPLEX128:
+        cast("Array[float]", tensor.data)[2 * at] = value
+        cast("Array[float]", tensor.data)[2 * at + 1] = 0.0
+    else:
+        cast("Array[Int16]", tensor.data)[at] = bfloat16_bits(value) if kind == BFLOAT16 else half_bits(value)
+
+
+@native
+def holds(dtype: int, is_float: bool, word: int, value: float) -> bool:
+    """Return whether PyTorch converts a number to an element of a dtype. An unsigned dtype takes negative ints."""
+    if dtype == BOOL or dtype == DOUBLE or dtype == COMPLEX128 or (dtype == INT64 and not is_float):
+        return True
+    if is_floating(dtype) or dtype == COMPLEX64:
+        most = 3.4028234663852886e38
+        if dtype == HALF:
+            most = 65504.0
+        if dtype == BFLOAT16:
+            most = 3.3895313892515355e38
+        return value != value or value - value != 0.0 or (-most <= value and value <= most)
+    if dtype == INT64:
+        return -9223372036854775808.0 <= value and value < 9223372036854775808.0
+    most_bits = 8 * element_bytes(dtype) - int(dtype != UINT8)
+    high = float((1 << most_bits) - 1)
+    low = -high - 1.0
+    if dtype == UINT8:
+        low = 0.0 if is_float else -high
+    return low <= value and value <= high
+
+
+@native
+def float32_bits(value: float) -> int:
+    """Return the bits of a number as a float32."""
+    word = cast("Array[int]", stack(8))
+    word[0] = 0
+    cast("Array[Float32]", word)[0] = value
+    return word[0]
+
+
+@native
+def bfloat16_bits(value: float) -> int:
+    bits = float32_bits(value)
+    if value != value:
+        return 32704
+    return (bits + 32767 + ((bits >> 16) & 1)) >> 16
+
+
+@native
+def half_bits(value: float) -> int:
+    """Return the bits of the IEEE half float that is nearest to a number as a float32."""
+    bits = float32_bits(value)
+    sign = (bits >> 16) & 32768
+    size = bits & 2147483647
+    if size > 2139095040:
+        return 32256
+    if size >= 1199566848:
+        return sign | 31744
+    if size < 947912704:
+        word = cast("Array[int]", stack(8))
+        word[0] = size
+        steps = cast("Array[Float32]", word)[0] * 16777216.0
+        return sign | int((steps + 4503599627370496.0) - 4503599627370496.0)
+    return sign | (((size + 4095 + ((size >> 13) & 1)) >> 13) - 114688)
 
 
 @native
@@ -421,7 +513,7 @@ def range_of_ints(context: Context, start: int, end: int, step: int) -> Tensor |
         fail(context, ErrorCode.RUNTIME_ERROR, c("step must be nonzero"))
         return None
     count = (end - start + step - 1) // step if step > 0 else (start - end - step - 1) // (-step)
-    if count < 0:
+    if end < start if step > 0 else start < end:
         fail(context, ErrorCode.RUNTIME_ERROR, c("upper bound and lower bound inconsistent with step sign"))
         return None
     sizes = cast("Array[int]", stack(8))

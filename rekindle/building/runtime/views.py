@@ -92,6 +92,7 @@ def slice_view(context: Context, tensor: Tensor, dim: int, start: int, end: int,
         high = low
     view = same_view(tensor)
     view.data = offset(tensor.data, low * strides_of(tensor)[at] * element_bytes(tensor.dtype))
+    step = min(step, max(1, size))
     sizes_of(view)[at] = (high - low + step - 1) // step
     strides_of(view)[at] = strides_of(tensor)[at] * step
     return view
