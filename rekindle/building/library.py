@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -361,10 +362,9 @@ def _write(
 ) -> None:
     """Write the files of a library."""
     result.folder.mkdir(parents=True, exist_ok=True)
-    result.library.write_bytes(image)
-    result.library.chmod(0o755)
-    result.header.write_text(header)
-    result.weights.write_bytes(weights)
+    _replace(result.library, image, 0o755)
+    _replace(result.header, header.encode())
+    _replace(result.weights, weights)
     manifest = {
         "format": 1,
         "name": result.name,
@@ -384,4 +384,12 @@ def _write(
             for path, data in ((result.library, image), (result.header, header.encode()), (result.weights, weights))
         },
     }
-    (result.folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n")
+    _replace(result.folder / MANIFEST, (json.dumps(manifest, indent=2) + "\n").encode())
+
+
+def _replace(path: Path, content: bytes, mode: int = 0o644) -> None:
+    """Write a file beside another one, and put it in its place: a process may have that mapped into memory."""
+    written = path.with_name(f".{path.name}.{os.getpid()}")
+    written.write_bytes(content)
+    written.chmod(mode)
+    written.replace(path)

@@ -23,7 +23,7 @@ _FORMAT: Final = 1
 class Weights:
     """The file of weights, while it is being laid out."""
 
-    storages: dict[int, int] = field(default_factory=dict)
+    storages: dict[tuple[int, int], int] = field(default_factory=dict)
     """Where each storage begins in the file."""
     kept: list[torch.UntypedStorage] = field(default_factory=list)
     size: int = HEADER_BYTES
@@ -39,7 +39,7 @@ class Weights:
         if tensor.is_conj() or tensor.is_neg():
             tensor = tensor.resolve_conj().resolve_neg()
         storage = tensor.untyped_storage()
-        key = storage.data_ptr() if storage.nbytes() else id(storage)
+        key = (storage.data_ptr(), storage.nbytes())
         if key not in self.storages:
             self.storages[key] = self.size
             self.kept.append(storage)
