@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "build": "Build a shared library and a C header of the module in ARCHIVE.",
     "convert": "Save ARCHIVE as RESULT, in today's format.",
     "diff": "Tell what differs between two archives.",
+    "doctor": "Find every use of torch.jit in PATH, and tell which works with rekindle.",
     "export": "Write the module in ARCHIVE as a program of torch.export.",
     "import": "Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads.",
     "inspect": "Tell what ARCHIVE holds, without loading it.",

@@ -25,6 +25,16 @@ def _copied(value: Any) -> Any:
     return copy.deepcopy(value)
 
 
+def is_plain(value: Any) -> bool:
+    """Return whether ``torch.load`` can read a value back without running anything: Tensors, numbers, texts, None, and
+    lists, tuples and dicts of them."""
+    if type(value) in (list, tuple):
+        return all(map(is_plain, value))
+    if type(value) is dict:
+        return all(is_plain(key) and is_plain(item) for key, item in value.items())
+    return type(value) in (torch.Tensor, int, float, bool, complex, str, type(None))
+
+
 def difference(expected: Any, found: Any) -> str | None:
     """Return how two answers differ; None where they agree: Tensors within the tolerances of
     ``torch.testing.assert_close`` for their dtypes, everything else exactly."""

@@ -15,6 +15,7 @@ import time
 import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ import torch
 
 from rekindle.api.drop_in.install import install_recording
 from rekindle.api.drop_in.torch_jit_shims import SHIMS
-from rekindle.doctor.comparison import copied, difference
+from rekindle.doctor.comparison import copied, difference, is_plain
 from rekindle.doctor.inputs import NotGenerated, generated
 from rekindle.doctor.problems import problems_of
 from rekindle.doctor.ways_out import measured, onnx, portable_program
@@ -53,8 +54,12 @@ class Program:
     """Where the inputs came from: ``recorded`` or ``generated``."""
     difference: str | None = None
     not_compared: str | None = None
+    examples: tuple[Any, ...] | None = None
+    """The arguments that it was traced with."""
     arguments: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     """A copy of the arguments of the last call that was compared."""
+    answer: Any = None
+    """What eager answers to them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +80,8 @@ class Recorder:
     programs: dict[int, Program] = field(default_factory=dict)
     """By the ids of the compiled objects."""
     deferred: list[_Deferred] = field(default_factory=list)
+    inputs: str = "recorded"
+    """What calls are made with: ``recorded`` or ``generated`` inputs."""
     _busy: threading.local = field(default_factory=threading.local)
     _lock: Any = field(default_factory=threading.Lock)
     _count: int = 0
@@ -107,7 +114,11 @@ class Recorder:
             if name == "script_if_tracing":
                 self.deferred.append(_Deferred(event, args[0]))
                 return result
-            self.write({**event, "ok": True, "program": self._add(result, subject)})
+            number = self._add(result, subject)
+            if number is not None and name == "trace":
+                examples = args[1] if len(args) > 1 else kwargs.get("example_inputs")
+                self.programs[id(result)].examples = examples if isinstance(examples, tuple) else (examples,)
+            self.write({**event, "ok": True, "program": number})
             return result
 
         recorded.__name__ = recorded.__qualname__ = name
@@ -155,7 +166,7 @@ class Recorder:
                 return call(compiled, *args, **kwargs) if target is compiled else target(*args, **kwargs)
             if program.calls >= MAX_CALLS or program.not_compared is not None:
                 return call(compiled, *args, **kwargs)
-            return self._call_both(program, lambda: call(compiled, *args, **kwargs), args, kwargs, "recorded")
+            return self._call_both(program, lambda: call(compiled, *args, **kwargs), args, kwargs)
 
         return __call__
 
@@ -165,7 +176,6 @@ class Recorder:
         call: Callable[[], Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-        inputs: str,
     ) -> Any:
         """Call a program and its eager version with equal arguments, and compare what they answer."""
         try:
@@ -186,9 +196,9 @@ class Recorder:
         draws = not torch.equal(torch.get_rng_state(), random_state) or not torch.equal(after, random_state)
         torch.set_rng_state(after)
         program.calls += 1
-        program.inputs = inputs
+        program.inputs = self.inputs
         if raised is None:
-            program.arguments = kept
+            program.arguments, program.answer = kept, expected
         text = _difference(expected, eager_raised, found, raised)
         if text is not None and draws:
             program.not_compared = "it draws random numbers, and in another order than eager"
@@ -199,8 +209,9 @@ class Recorder:
         return found
 
     def call_with_generated_inputs(self) -> None:
-        """Call the programs that nothing called with generated inputs that eager accepts."""
-        for program in self.programs.values():
+        """Call the programs that nothing called: with the examples of a trace, or generated inputs that eager accepts."""
+        self.inputs = "generated"
+        for program in list(self.programs.values()):
             if program.calls or program.not_compared is not None:
                 continue
             try:
@@ -214,7 +225,7 @@ class Recorder:
         compiled = program.compiled
         schema = compiled.forward.schema.bound if isinstance(compiled, ScriptModule) else compiled.schema
         rejected = ""
-        for args in generated(schema):
+        for args in [list(program.examples)] if program.examples is not None else generated(schema):
             if program.calls >= MAX_CALLS or program.not_compared is not None:
                 return
             try:
@@ -223,12 +234,16 @@ class Recorder:
             except Exception as error:  # what copying an object of the user raises
                 program.not_compared = f"it cannot be copied: {type(error).__name__}"
                 return
-            _, error = _outcome(lambda eager=eager, eager_args=eager_args: eager(*eager_args))
+            self._busy.eager = True
+            try:
+                _, error = _outcome(partial(eager, *eager_args))
+            finally:
+                self._busy.eager = False
             if error is not None:
                 rejected = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
                 continue
             with contextlib.suppress(Exception):  # the difference is kept
-                self._call_both(program, lambda args=args: compiled(*args), tuple(args), {}, "generated")
+                compiled(*args)
         if not program.calls:
             program.not_compared = f"eager raises on all generated inputs, the last time {rejected}"
 
@@ -239,6 +254,7 @@ class Recorder:
         self.compile_deferred()
         end = time.monotonic() + FINISH_SECONDS
         programs, self.programs = self.programs, {}
+        self._keep_answers(list(programs.values()))
         for program in programs.values():
             event: dict[str, Any] = {
                 "event": "calls",
@@ -251,6 +267,20 @@ class Recorder:
             self.write(event)
             if program.arguments is not None and program.difference is None:
                 self.write({**event, **_beyond(program, end)})
+
+
+    def _keep_answers(self, programs: list[Program]) -> None:
+        """Save the arguments and answers of functions that stock PyTorch can be asked for too."""
+        kept = {}
+        for program in programs:
+            python = program.eager
+            if program.arguments is None or program.arguments[1] or not isinstance(python, types.FunctionType):
+                continue
+            if "<" not in python.__qualname__ and is_plain((program.arguments[0], program.answer)):
+                key = f"{python.__module__}:{python.__qualname__}"
+                kept[key] = {"inputs": list(program.arguments[0]), "answer": program.answer}
+        if kept:
+            torch.save(kept, self.file.with_suffix(".pt"))
 
 
 def _beyond(program: Program, end: float) -> dict[str, Any]:

@@ -124,7 +124,7 @@ def _matching_lines(relative: str, text: str) -> Iterator[Mention]:
 
 def _mentions(file: SourceFile, covered: set[int]) -> Iterator[Mention]:
     """Yield the lines that mention TorchScript in comments and strings alone."""
-    lines = file.text.splitlines()
+    lines = file.text.split("\n")
     matching = {number for number, line in enumerate(lines, 1) if MENTION.search(line)} - covered
     if not matching:
         return
@@ -154,7 +154,7 @@ class _Uses:
         self.resolved = resolved
         """What was found out about dotted names, for all files."""
         self.scope = scopes[file.tree]
-        self.lines = file.text.splitlines()
+        self.lines = file.text.split("\n")
         self.found: list[Use] = []
         self.covered: set[int] = set()
         """The lines that uses stand on."""
