@@ -6,7 +6,7 @@ import ast
 import difflib
 import shutil
 import tokenize
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -136,47 +136,59 @@ def of_problem(problem: Mapping[str, Any], paths: Mapping[str, str]) -> SourceEd
 # ------------------------------------------------------------------------------------------------------------- switches
 
 
-def without_switch(file: SourceFile, use: Use) -> list[SourceEdit] | None:
-    """Return the edits that take out a call of a switch: a statement of its own, or a context manager. None where its
-    result is used."""
+def without_switches(file: SourceFile, uses: Sequence[Use]) -> dict[Use, list[SourceEdit]]:
+    """Return the edits that take out calls of switches: statements of their own, and context managers. Those whose
+    results are used are left out."""
     parents = {child: node for node in ast.walk(file.tree) for child in ast.iter_child_nodes(node)}
     lines = file.text.split("\n")
-    for node in ast.walk(file.tree):
-        if not isinstance(node, ast.Call) or node.func.lineno != use.line or node.func.end_lineno != use.end_line:
-            continue
-        if _column(lines, node.func.lineno, node.func.col_offset) != use.column:
-            continue
-        parent = parents[node]
+    calls = {
+        (node.func.lineno, _column(lines, node.func.lineno, node.func.col_offset)): node
+        for node in ast.walk(file.tree)
+        if isinstance(node, ast.Call)
+    }
+    found: dict[Use, list[SourceEdit]] = {}
+    statements: dict[Use, ast.stmt] = {}
+    for use in uses:
+        node = calls.get((use.line, use.column))
+        parent = None if node is None else parents[node]
         if isinstance(parent, ast.Expr):
-            return [_removal(file, lines, parent, parents)]
-        if isinstance(parent, ast.withitem) and parent.optional_vars is None:
+            statements[use] = parent
+        elif node is not None and isinstance(parent, ast.withitem) and parent.optional_vars is None:
             edit = _replacement(file, lines, node, "contextlib.nullcontext()")
-            return [edit, *_import_of_contextlib(file, lines)]
-    return None
+            found[use] = [edit, *_import_of_contextlib(file)]
+    removed = set(statements.values())
+    for use, statement in statements.items():
+        block = _block_of(statement, parents[statement])
+        is_left_empty = (
+            removed.issuperset(block) and statement is block[0] and not isinstance(parents[statement], ast.Module)
+        )
+        found[use] = [_removal(file, lines, statement, is_left_empty)]
+    try:
+        ast.parse(edited(file.text, [edit for edits in found.values() for edit in edits]))
+    except (SyntaxError, StaleEdit):
+        return {}
+    return found
 
 
-def _removal(
-    file: SourceFile, lines: list[str], statement: ast.stmt, parents: Mapping[ast.AST, ast.AST]
-) -> SourceEdit:
-    """Remove a statement with its lines; leave ``pass`` where it is the only one of a block or shares its lines."""
-    siblings = _siblings(statement, parents[statement])
-    end = statement.end_lineno or statement.lineno
-    before = lines[statement.lineno - 1][: _column(lines, statement.lineno, statement.col_offset)]
-    after = lines[end - 1][_column(lines, end, statement.end_col_offset or 0) :]
-    if len(siblings) == 1 and not isinstance(parents[statement], ast.Module) or before.strip() or after.strip():
-        return _replacement(file, lines, statement, "pass")
-    if end == len(lines):  # the file does not end with a line end
-        return SourceEdit(file.relative, statement.lineno, 0, end, len(lines[end - 1]), "\n".join(lines[statement.lineno - 1 : end]), "")
-    text = "".join(f"{line}\n" for line in lines[statement.lineno - 1 : end])
-    return SourceEdit(file.relative, statement.lineno, 0, end + 1, 0, text, "")
-
-
-def _siblings(statement: ast.stmt, parent: ast.AST) -> list[ast.stmt]:
+def _block_of(statement: ast.stmt, parent: ast.AST) -> list[ast.stmt]:
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)
         if isinstance(block, list) and statement in block:
             return block
     return [statement]
+
+
+def _removal(file: SourceFile, lines: list[str], statement: ast.stmt, is_left_empty: bool) -> SourceEdit:
+    """Remove a statement with its lines; ``pass`` takes its place where its block would be empty, and where it shares
+    its lines."""
+    end = statement.end_lineno or statement.lineno
+    before = lines[statement.lineno - 1][: _column(lines, statement.lineno, statement.col_offset)]
+    after = lines[end - 1][_column(lines, end, statement.end_col_offset or 0) :]
+    is_shared = before.strip() or (after.strip() and not after.strip().startswith("#"))
+    if is_left_empty or is_shared or end == len(lines):
+        return _replacement(file, lines, statement, "pass")
+    text = "".join(f"{line}\n" for line in lines[statement.lineno - 1 : end])
+    return SourceEdit(file.relative, statement.lineno, 0, end + 1, 0, text, "")
 
 
 def _replacement(file: SourceFile, lines: list[str], node: ast.expr | ast.stmt, new: str) -> SourceEdit:
@@ -189,10 +201,11 @@ def _replacement(file: SourceFile, lines: list[str], node: ast.expr | ast.stmt, 
     return SourceEdit(file.relative, node.lineno, start, end_line, end, old, new)
 
 
-def _import_of_contextlib(file: SourceFile, lines: list[str]) -> list[SourceEdit]:
+def _import_of_contextlib(file: SourceFile) -> list[SourceEdit]:
     """Return the edit that imports ``contextlib`` before the first import, unless the module does."""
     imports = [node for node in file.tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
-    if any(isinstance(node, ast.Import) and any(a.name == "contextlib" and not a.asname for a in node.names) for node in imports):
+    names = [alias for node in imports if isinstance(node, ast.Import) for alias in node.names]
+    if any(alias.name == "contextlib" and alias.asname is None for alias in names):
         return []
     later = [node for node in imports if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     line = later[0].lineno if later else 1

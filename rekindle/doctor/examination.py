@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from rekindle.doctor.changes import SourceEdit, StaleEdit, apply, copied_with, diff_of, of_problem, without_switch
+from rekindle.doctor.changes import SourceEdit, StaleEdit, apply, copied_with, diff_of, of_problem, without_switches
 from rekindle.doctor.names import Status, classify
 from rekindle.doctor.processes import Event, Trial, events_in, run_command, try_all
 from rekindle.doctor.search import SourceFile, files_below, search
@@ -67,14 +67,13 @@ def examine(root: Path, options: Options, folder: Path) -> Examination:
     found, files = (Found([], [], [], 0), []) if archives == [root] else search(root)
     examination = Examination(root, found, answers=folder)
     by_path = {file.relative: file for file in files}
-    unreached = {}
+    unreached: dict[str, str] = {}
     modules: list[str] = []
     if options.imports and not options.command:
         modules, unreached = _modules(found.uses, by_path)
     tops = list(dict.fromkeys(str(file.top) for file in files if file.module in set(modules)))
-    request = Request(
-        "", tops, modules, list(map(str, archives)), options.inputs and str(options.inputs), options.trusted
-    )
+    inputs = None if options.inputs is None else str(options.inputs)
+    request = Request("", tops, modules, list(map(str, archives)), inputs, options.trusted)
     trial = try_all(request, options.seconds, folder)
     events = trial.events
     if options.command:
@@ -123,14 +122,15 @@ def is_archive(path: Path) -> bool:
 
 
 def _modules(uses: Sequence[Use], files: dict[str, SourceFile]) -> tuple[list[str], dict[str, str]]:
-    """Return the modules in which something is compiled at import, and why some of them are not to be imported."""
+    """Return the modules in which something is compiled, and why some of them are not to be imported.
+
+    What functions compile may be reached too: as decorators, they are called when their module is imported.
+    """
     wanted: list[str] = []
     refused: dict[str, str] = {}
     for use in uses:
         known = classify(use.name)
-        if not use.at_import or use.form not in ("call", "decorator") or known is None:
-            continue
-        if known[1].status is not Status.COMPILES:
+        if known is None or not _compiles(use, known[0], known[1].status):
             continue
         file = files[use.path]
         why = _why_not_imported(file)
@@ -141,6 +141,12 @@ def _modules(uses: Sequence[Use], files: dict[str, SourceFile]) -> tuple[list[st
     return list(dict.fromkeys(wanted)), refused
 
 
+def _compiles(use: Use, name: str, status: Status) -> bool:
+    if use.form == "base class":
+        return name in ("torch.jit.ScriptModule", "torch.jit.RecursiveScriptModule")
+    return use.form in ("call", "decorator") and status is Status.COMPILES
+
+
 def _why_not_imported(file: SourceFile) -> str | None:
     parts = file.module.split(".")
     if not all(part.isidentifier() for part in parts):
@@ -149,7 +155,7 @@ def _why_not_imported(file: SourceFile) -> str | None:
         return f"'{file.path.name}' is not for imports"
     if parts[-1].startswith("test_") or parts[-1].endswith("_test") or "tests" in file.path.parts[-3:-1]:
         return "it is a test: --run COMMAND tries it"
-    if len(parts) == 1 and not file.is_package:
+    if len(parts) == 1 and not file.is_package:  # no package has it: it may be a program
         line = _first_action(file.tree)
         if line is not None:
             return f"importing it would run its program (line {line}): --run COMMAND tries it"
@@ -228,34 +234,41 @@ def _matched(examination: Examination, events: Sequence[Event]) -> tuple[dict[Us
         if not uses:
             outside.append(event)
         for use in uses:
-            each = Evidence(event["subject"], event["ok"], event.get("problems", []), of_calls)
+            each = Evidence(event["subject"], event["kind"], event["ok"], event.get("problems", []), of_calls)
             found.setdefault(use, []).append(each)
     return found, outside
 
 
 def _is_at(use: Use, event: Event) -> bool:
-    return use.form != "import" and use.line <= event["line"] <= use.end_line and use.name.endswith(f".{event['name']}")
+    if use.form == "import":
+        return False
+    if event["name"] == "ScriptModule":
+        is_base = use.form == "base class" and use.line == event["line"]
+        return is_base or (use.name.endswith(".script_method") and use.scope == event["subject"])
+    return use.line <= event["line"] <= use.end_line and use.name.endswith(f".{event['name']}")
 
 
 # -------------------------------------------------------------------------------------------------------------- changes
 
 
 def _remove_switches(examination: Examination, files: dict[str, SourceFile]) -> None:
+    by_path: dict[str, list[Finding]] = {}
     for finding in examination.findings:
         known = classify(finding.use.name)
-        if known is None or known[1].status is not Status.SWITCH or finding.use.form != "call":
-            continue
-        edits = without_switch(files[finding.use.path], finding.use)
-        if edits is not None:
-            finding.verdict = Verdict.CHANGE
-            finding.reason = "a switch of PyTorch's executor, without effect on what rekindle compiles"
-            finding.diff = diff_of(examination.base, edits)
-            examination.edits += edits
+        if known is not None and known[1].status is Status.SWITCH and finding.use.form == "call":
+            by_path.setdefault(finding.use.path, []).append(finding)
+    for path, findings in by_path.items():
+        changes = without_switches(files[path], [finding.use for finding in findings])
+        for finding in findings:
+            edits = changes.get(finding.use)
+            if edits is not None:
+                finding.verdict = Verdict.CHANGE
+                finding.reason = "a switch of PyTorch's executor, without effect on what rekindle compiles"
+                finding.diff = diff_of(examination.base, edits)
+                examination.edits += edits
 
 
-def _try_changes(
-    examination: Examination, files: dict[str, SourceFile], options: Options, folder: Path
-) -> None:
+def _try_changes(examination: Examination, files: dict[str, SourceFile], options: Options, folder: Path) -> None:
     """Try the edits that compile errors suggest on a copy; keep those with which the use compiles and answers as eager
     does."""
     paths = {os.path.realpath(file.path): file.relative for file in files.values()}

@@ -32,8 +32,8 @@ class NotGenerated(Exception):
 
 
 def generated(schema: FunctionSchema) -> Iterator[list[Any]]:
-    """Yield lists of positional arguments that fit a schema, each with other shapes and dtypes of its Tensors. Parameters
-    with a default are left out.
+    """Yield lists of positional arguments that fit a schema, each with other shapes and dtypes of its Tensors.
+    Parameters with a default are left out.
 
     Raises:
         NotGenerated: there is a parameter of a type of which no value can be made up.

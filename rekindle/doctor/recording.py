@@ -7,6 +7,7 @@ when it is compiled or fails, and one for each compiled program when the process
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import os
 import sys
@@ -29,10 +30,13 @@ from rekindle.doctor.problems import problems_of
 from rekindle.doctor.ways_out import measured, onnx, portable_program
 from rekindle.program.calling import interceptors
 from rekindle.program.function import Function
+from rekindle.program.modules import module as program_module
 from rekindle.program.modules.module import ScriptModule
+from rekindle.scripting.modules.module_classes import compile_instance
 from rekindle.scripting.script import script
 
-RECORDED: Final = ("script", "trace", "trace_module", "script_if_tracing", "freeze", "optimize_for_inference", "load")
+_IF_TRACING: Final = ("script_if_tracing", "_script_if_tracing")
+RECORDED: Final = ("script", "trace", "trace_module", *_IF_TRACING, "freeze", "optimize_for_inference", "load")
 MAX_CALLS: Final = 3
 """So many calls of each program are compared with eager."""
 MAX_PROGRAMS: Final = 500
@@ -97,6 +101,7 @@ class Recorder:
         install_recording({name: self._recorded(name) for name in RECORDED})
         for cls in (Function, ScriptModule):
             setattr(cls, "__call__", self._compared(vars(cls)["__call__"]))  # noqa: B010
+        program_module.compile_instance.provide(self._compile_instance)
 
     def _recorded(self, name: str) -> Callable[..., Any]:
         shim = SHIMS[name]
@@ -111,7 +116,7 @@ class Recorder:
                 if not self.keeps_going or name == "load":
                     raise
                 return subject
-            if name == "script_if_tracing":
+            if name in _IF_TRACING:
                 self.deferred.append(_Deferred(event, args[0]))
                 return result
             number = self._add(result, subject)
@@ -124,6 +129,28 @@ class Recorder:
         recorded.__name__ = recorded.__qualname__ = name
         recorded.__doc__ = shim.__doc__
         return recorded
+
+    def _compile_instance(self, module: ScriptModule) -> None:
+        """Compile an object of a class that derives from ``torch.jit.ScriptModule``: an event for each such class."""
+        problems: list[dict[str, Any]] = []
+        try:
+            compile_instance(module)
+        except Exception as error:
+            problems = problems_of(error)
+            raise
+        finally:
+            for cls in type(module).__mro__[:-1]:
+                if issubclass(cls, ScriptModule) and cls.__module__.partition(".")[0] not in ("rekindle", "torch"):
+                    event = {"event": "program", "name": "ScriptModule", **_place_of_class(cls), **_described(cls)}
+                    self.write({**event, "ok": not problems, "problems": problems, "program": None})
+
+    def make_objects(self, module: types.ModuleType) -> None:
+        """Make an object of each class of a module that derives from ``torch.jit.ScriptModule``, if it needs no
+        arguments: that compiles it."""
+        for cls in list(vars(module).values()):
+            if isinstance(cls, type) and issubclass(cls, ScriptModule) and cls.__module__ == module.__name__:
+                with contextlib.suppress(Exception):  # what matters is recorded
+                    cls()
 
     def _add(self, compiled: Any, eager: Any) -> int | None:
         """Remember a program, of which calls are to be compared; return its number."""
@@ -209,7 +236,8 @@ class Recorder:
         return found
 
     def call_with_generated_inputs(self) -> None:
-        """Call the programs that nothing called: with the examples of a trace, or generated inputs that eager accepts."""
+        """Call the programs that nothing called: with the examples of a trace, or generated inputs that eager
+        accepts."""
         self.inputs = "generated"
         for program in list(self.programs.values()):
             if program.calls or program.not_compared is not None:
@@ -236,11 +264,11 @@ class Recorder:
                 return
             self._busy.eager = True
             try:
-                _, error = _outcome(partial(eager, *eager_args))
+                _, raised = _outcome(partial(eager, *eager_args))
             finally:
                 self._busy.eager = False
-            if error is not None:
-                rejected = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
+            if raised is not None:
+                rejected = f"{type(raised).__name__}: {raised}".partition("\n")[0][:200]
                 continue
             with contextlib.suppress(Exception):  # the difference is kept
                 compiled(*args)
@@ -267,7 +295,6 @@ class Recorder:
             self.write(event)
             if program.arguments is not None and program.difference is None:
                 self.write({**event, **_beyond(program, end)})
-
 
     def _keep_answers(self, programs: list[Program]) -> None:
         """Save the arguments and answers of functions that stock PyTorch can be asked for too."""
@@ -320,12 +347,24 @@ def _caller(frame: types.FrameType) -> dict[str, Any]:
     return {"file": os.path.realpath(frame.f_code.co_filename), "line": frame.f_lineno}
 
 
+def _place_of_class(cls: type) -> dict[str, Any]:
+    try:
+        lines, first = inspect.getsourcelines(cls)
+        file = inspect.getsourcefile(cls)
+    except (OSError, TypeError):
+        return {"file": "", "line": 0}
+    offset = next((index for index, line in enumerate(lines) if line.lstrip().startswith("class ")), 0)
+    return {"file": os.path.realpath(file or ""), "line": first + offset}
+
+
 def _described(subject: object) -> dict[str, Any]:
     """Return the name of what is compiled, and where its code is."""
     named = subject if isinstance(subject, (type, types.FunctionType, types.MethodType)) else type(subject)
     if isinstance(subject, (str, bytes, os.PathLike)):
-        return {"subject": os.path.basename(os.fsdecode(subject)), "module": ""}
-    return {"subject": getattr(named, "__qualname__", str(named)), "module": getattr(named, "__module__", "")}
+        return {"subject": os.path.basename(os.fsdecode(subject)), "module": "", "kind": "archive"}
+    kind = "class" if isinstance(subject, type) else "function" if named is subject else "object"
+    name, module = getattr(named, "__qualname__", str(named)), getattr(named, "__module__", "")
+    return {"subject": name, "module": module, "kind": kind}
 
 
 @contextlib.contextmanager

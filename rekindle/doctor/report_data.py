@@ -11,14 +11,15 @@ from typing import Any
 import torch
 
 import rekindle
+from rekindle.doctor.changes import diff_of
 from rekindle.doctor.examination import Examination
 from rekindle.doctor.processes import Event
 from rekindle.doctor.verdicts import Evidence, Finding, Verdict
 
 
 def report_data(examination: Examination, name: str, stock: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the report of an examination. ``name`` is the path as the user wrote it, ``stock`` how answers compare with
-    those of stock PyTorch, by programs."""
+    """Return the report of an examination. ``name`` is the path as the user wrote it, ``stock`` how answers compare
+    with those of stock PyTorch, by programs."""
     found = examination.found
     counts = Counter(finding.verdict for finding in examination.findings)
     counts.update(Verdict(each["verdict"]) for each in map(_archive_verdict, examination.archives))
@@ -31,6 +32,7 @@ def report_data(examination: Examination, name: str, stock: Mapping[str, str] | 
         "files_with_uses": len(files),
         "counts": {verdict.value: counts[verdict] for verdict in Verdict},
         "uses": [_use(examination, finding) for finding in examination.findings],
+        "diff": diff_of(examination.base, examination.edits),
         "archives": [_archive(examination, event) for event in examination.archives],
         "outside": _outside(examination.outside),
         "mentions": [
@@ -97,7 +99,10 @@ def _archive_verdict(event: Event) -> dict[str, str]:
     if event.get("difference"):
         return {"verdict": Verdict.FAILS.value, "reason": f"compiled code differs: {event['difference']}"}
     if event.get("not_called"):
-        return {"verdict": Verdict.NOT_TRIED.value, "reason": f"it loads; forward was not called: {event['not_called']}"}
+        return {
+            "verdict": Verdict.NOT_TRIED.value,
+            "reason": f"it loads; forward was not called: {event['not_called']}",
+        }
     reason = f"it loads, and forward answers in the sandbox on {event['called']} inputs: {event['shapes']}"
     return {"verdict": Verdict.WORKS.value, "reason": reason}
 

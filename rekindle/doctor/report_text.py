@@ -49,7 +49,7 @@ def _section(data: Mapping[str, Any], verdict: Verdict, style: str) -> Iterator[
     if not items:
         return
     yield "", None
-    yield verdict.value + (" (--fix applies it)" if verdict is Verdict.CHANGE else ""), f"bold {style}"
+    yield verdict.value + (" (--fix applies the changes)" if verdict is Verdict.CHANGE else ""), f"bold {style}"
     for each in items:
         yield f"{_INDENT}{_label(each)}: {each['reason']}", None
         for problem in each["problems"] if verdict is Verdict.FAILS else ():
@@ -57,9 +57,9 @@ def _section(data: Mapping[str, Any], verdict: Verdict, style: str) -> Iterator[
             yield f"{_INDENT * 3}{place}{problem['message'].splitlines()[0]}", None
             if "hint" in problem:
                 yield f"{_INDENT * 3}hint: {problem['hint'].splitlines()[0]}", None
-        for line in each.get("diff", "").splitlines():
-            color = {"+": "green", "-": "red"}.get(line[:1])
-            yield f"{_INDENT * 3}{line}", color
+    for line in data["diff"].splitlines() if verdict is Verdict.CHANGE else ():
+        color = {"+": "green", "-": "red"}.get(line[:1])
+        yield f"{_INDENT * 3}{line}", color
 
 
 def _label(each: Mapping[str, Any]) -> str:

@@ -209,7 +209,9 @@ class _Uses:
         for node in nodes:
             self.visit(node)
 
-    def _visit_scope(self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
+    def _visit_scope(
+        self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    ) -> None:
         decorators = [] if isinstance(node, ast.Module | ast.Lambda) else node.decorator_list
         bases = node.bases if isinstance(node, ast.ClassDef) else []
         annotations = _annotations(node)

@@ -66,7 +66,7 @@ def _import(module: str, recorder: Recorder) -> None:
     recorder.write({"event": "begin", "what": module})
     event: dict[str, Any] = {"event": "import", "module": module, "ok": True}
     try:
-        importlib.import_module(module)
+        recorder.make_objects(importlib.import_module(module))
     except (Exception, SystemExit) as error:  # modules of users do anything
         event |= {"ok": False, "problems": problems_of(error)}
     recorder.compile_deferred()

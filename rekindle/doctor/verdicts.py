@@ -26,6 +26,8 @@ class Evidence:
     """A program that was compiled or failed at a use."""
 
     subject: str
+    kind: str
+    """``function``, ``class``, ``object`` (a module, for the most part) or ``archive``."""
     ok: bool
     problems: list[dict[str, Any]] = field(default_factory=list)
     calls: dict[str, Any] | None = None
@@ -64,10 +66,9 @@ def judged(use: Use, evidence: Sequence[Evidence], why_not: str) -> Finding:
         return Finding(use, Verdict.NOT_TRIED, reason)
     if info.status is Status.PYTORCH:
         return Finding(use, Verdict.FAILS, info.remark)
-    if use.form == "base class" and name.endswith("Module"):
-        if evidence:
-            return _of_programs(use, evidence, why_not)
-        return Finding(use, Verdict.NOT_TRIED, "it is compiled when an object of it is made")
+    if (use.form == "base class" and name.endswith("ScriptModule")) or name == "torch.jit.script_method":
+        what = "the class" if use.form == "base class" else "the method"
+        return _of_programs(use, evidence, f"{what} is compiled when an object is made, and none was")
     if info.status is Status.SAME:
         return Finding(use, Verdict.WORKS, info.remark or "the same to either compiler")
     return Finding(use, Verdict.WORKS, info.remark or REFERENCE)
@@ -111,7 +112,8 @@ def _success(found: Sequence[Evidence]) -> str:
         agree = "call agrees" if calls == 1 else "calls agree"
         return f"{compiles}; {calls} {agree} with eager, on {inputs} inputs"
     reasons = {each.calls["not_compared"] for each in found if each.calls is not None and each.calls["not_compared"]}
-    why = sorted(reasons)[0] if reasons else "nothing called it"
+    of_classes = all(each.kind == "class" for each in found)
+    why = min(reasons) if reasons else "nothing called an object of the class" if of_classes else "nothing called it"
     return f"{compiles}; answers were not compared: {why}"
 
 

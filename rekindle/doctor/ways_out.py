@@ -73,7 +73,9 @@ def onnx(exported: torch.export.ExportedProgram | None, args: tuple[Any, ...], k
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             expected = pytree.tree_leaves(exported.module()(*copied(args), **copied(kwargs)))
-            converted = torch.onnx.export(exported, copied(args), kwargs=copied(dict(kwargs)), dynamo=True, verbose=False)
+            converted = torch.onnx.export(
+                exported, copied(args), kwargs=copied(dict(kwargs)), dynamo=True, verbose=False
+            )
             assert converted is not None
             text = difference(expected, list(converted(*copied(args), **copied(kwargs))))
     except Exception as error:  # exporters raise anything

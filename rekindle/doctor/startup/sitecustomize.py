@@ -1,5 +1,5 @@
-"""What Python imports when it starts, in the processes of ``rekindle doctor --run``: when PyTorch has been imported, the
-recorder begins."""
+"""What Python imports when it starts, in the processes of ``rekindle doctor --run``: when PyTorch has been imported,
+the recorder begins."""
 
 from __future__ import annotations
 
@@ -20,9 +20,7 @@ _HERE = str(Path(__file__).parent)
 class _AfterTorch(importlib.abc.MetaPathFinder):
     """Finds ``torch`` as the others do, and has the recorder begin when it has been imported."""
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name != "torch":
             return None
         sys.meta_path.remove(self)
