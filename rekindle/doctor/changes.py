@@ -45,7 +45,7 @@ def edited(text: str, edits: Iterable[SourceEdit]) -> str:
     result = text
     before = len(text) + 1
     for edit in sorted(set(edits), reverse=True):
-        if edit.end_line > len(starts):
+        if edit.end_line >= len(starts):
             raise StaleEdit(f"{edit.path} has no line {edit.end_line}")
         start, end = starts[edit.line - 1] + edit.column, starts[edit.end_line - 1] + edit.end_column
         if text[start:end] != edit.old or end > before:

@@ -63,8 +63,9 @@ class Examination:
 def examine(root: Path, options: Options, folder: Path) -> Examination:
     """Examine an archive, a file or a folder of code; ``folder`` takes what processes write."""
     root = root.resolve()
-    archives = [path for path in files_below(root) if is_archive(path)]
-    found, files = (Found([], [], [], 0), []) if archives == [root] else search(root)
+    is_file_of_data = root.is_file() and root.suffix != ".py"
+    archives = [root] if is_file_of_data else [path for path in files_below(root) if is_archive(path)]
+    found, files = (Found([], [], [], 0), []) if is_file_of_data else search(root)
     examination = Examination(root, found, answers=folder)
     by_path = {file.relative: file for file in files}
     unreached: dict[str, str] = {}

@@ -41,11 +41,10 @@ def generated(schema: FunctionSchema) -> Iterator[list[Any]]:
     needed = [argument for argument in schema.arguments if not argument.has_default]
     if any(argument.kwarg_only for argument in needed):
         raise NotGenerated("it has parameters that are given by name")
-    for dtype in _DTYPES:
-        for shape in _SHAPES:
+    has_tensors = any(_has_tensor(argument.type) for argument in needed)
+    for dtype in _DTYPES if has_tensors else _DTYPES[:1]:
+        for shape in _SHAPES if has_tensors else _SHAPES[:1]:
             yield [_value(argument.type, argument.name, shape, dtype) for argument in needed]
-        if not any(_has_tensor(argument.type) for argument in needed):
-            return
 
 
 def _value(type: Type, name: str, shape: tuple[int, ...], dtype: torch.dtype) -> Any:

@@ -112,7 +112,8 @@ _C_NAMES: Final = frozenset(
         """
         AliasDb AnyType Argument BoolType Block BufferDict ClassType Code CompilationUnit ConcreteModuleType
         ConcreteModuleTypeBuilder DeviceObjType DictType EnumType FileCheck FloatType FunctionSchema FutureType Gradient
-        Graph InferredType IntType InterfaceType ListType LiteScriptModule ModuleDict Node NoneType NumberType OptionalType
+        Graph InferredType IntType InterfaceType ListType LiteScriptModule ModuleDict Node NoneType NumberType
+        OptionalType
         ParameterDict ScriptClass ScriptDict ScriptFunction ScriptList ScriptMethod ScriptModule ScriptObject StringType
         TensorType TracingState TupleType Type UnionType Use Value _create_function_from_graph
         _create_function_from_trace _create_graph_by_tracing _create_method_from_trace _export_operator_list

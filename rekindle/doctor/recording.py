@@ -55,7 +55,7 @@ class Program:
     calls: int = 0
     """How many calls were compared."""
     inputs: str = ""
-    """Where the inputs came from: ``recorded`` or ``generated``."""
+    """Where the inputs came from: ``recorded``, ``generated`` or ``example``."""
     difference: str | None = None
     not_compared: str | None = None
     examples: tuple[Any, ...] | None = None
@@ -85,7 +85,7 @@ class Recorder:
     """By the ids of the compiled objects."""
     deferred: list[_Deferred] = field(default_factory=list)
     inputs: str = "recorded"
-    """What calls are made with: ``recorded`` or ``generated`` inputs."""
+    """What calls are made with: ``recorded``, ``generated`` or ``example`` inputs, those of a trace."""
     _busy: threading.local = field(default_factory=threading.local)
     _lock: Any = field(default_factory=threading.Lock)
     _count: int = 0
@@ -238,10 +238,10 @@ class Recorder:
     def call_with_generated_inputs(self) -> None:
         """Call the programs that nothing called: with the examples of a trace, or generated inputs that eager
         accepts."""
-        self.inputs = "generated"
         for program in list(self.programs.values()):
             if program.calls or program.not_compared is not None:
                 continue
+            self.inputs = "generated" if program.examples is None else "example"
             try:
                 self._try_inputs(program)
             except NotGenerated as error:

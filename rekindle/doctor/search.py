@@ -178,6 +178,8 @@ class _Uses:
                 if not self._add(node, self.scope.dotted(node), form):
                     self.visit(node.func, "decorator" if form == "decorator" else "call")
                     self._visit_all([*node.args, *node.keywords])
+            case ast.Name(ctx=ast.Store() | ast.Del()):
+                pass
             case ast.Attribute() | ast.Name():
                 if not self._add(node, self.scope.dotted(node), form) and isinstance(node, ast.Attribute):
                     self.visit(node.value)

@@ -107,7 +107,8 @@ def _success(found: Sequence[Evidence]) -> str:
     compared = [each.calls for each in found if each.calls is not None and each.calls["calls"]]
     calls = sum(each["calls"] for each in compared)
     inputs = " and ".join(sorted({each["inputs"] for each in compared}))
-    compiles = f"{shown} {'compiles' if len(subjects) == 1 else 'compile'}"
+    verb = "load" if all(each.kind == "archive" for each in found) else "compile"
+    compiles = f"{shown} {verb}s" if len(subjects) == 1 else f"{shown} {verb}"
     if calls:
         agree = "call agrees" if calls == 1 else "calls agree"
         return f"{compiles}; {calls} {agree} with eager, on {inputs} inputs"
