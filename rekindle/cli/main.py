@@ -57,8 +57,8 @@ class _Commands(click.Group):
 def cli() -> None:
     """A compiler for PyTorch programs.
 
-    Exit codes: 0 all is well; 1 the archives differ, or the program raised an error; 2 the command could not do its
-    work: it was called wrongly, or a file cannot be read or written.
+    Exit codes: 0 all is well; 1 the archives differ, the program raised an error, or something that doctor tried does
+    not work; 2 the command could not do its work: it was called wrongly, or a file cannot be read or written.
     """
 
 

@@ -50,6 +50,7 @@ def _use(examination: Examination, finding: Finding) -> dict[str, Any]:
         "path": use.path,
         "line": use.line,
         "column": use.column,
+        "end_line": use.end_line,
         "name": use.name,
         "form": use.form,
         "scope": use.scope,

@@ -85,6 +85,7 @@ def test_json_of_one_file(examples: Path, capsys: pytest.CaptureFixture[str]) ->
                 "path": "one.py",
                 "line": 4,
                 "column": 1,
+                "end_line": 4,
                 "name": "torch.jit.script",
                 "form": "decorator",
                 "scope": "",
@@ -209,7 +210,7 @@ def test_a_broken_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert out.splitlines()[6:] == [
         "does not work",
         "  broken.pt: it cannot be loaded",
-        "      CorruptArchiveError: The file is no zip archive.",
+        "      CorruptArchiveError: The archive is cut off: its directory, which stands at the end, is missing.",
     ]
 
 
