@@ -1,5 +1,5 @@
-"""The wheel: ``python -m tests.wheel contents dist`` checks what is in it, ``python -m tests.wheel try dist`` installs it
-in a clean environment and runs README's examples and a share of the tests there.
+"""The wheel: ``python -m tests.wheel contents dist`` checks what is in it, ``python -m tests.wheel try dist`` installs
+it in a clean environment and runs README's examples and a share of the tests there.
 
 The environment has nothing but the wheel and its dependencies when README's examples run; what the tests need is
 installed after that. The tests run in a copy, beside which there is no source of the package.
@@ -31,7 +31,9 @@ def contents(dist: Path) -> None:
     wheel, sdist = _wheel(dist), next(dist.glob("*.tar.gz"))
     names = zipfile.ZipFile(wheel).namelist()
     package = {path.relative_to(ROOT).as_posix() for path in (ROOT / "rekindle").rglob("*.py")}
-    package |= {"rekindle/py.typed"} | {path.relative_to(ROOT).as_posix() for path in (ROOT / "rekindle/viz/assets").iterdir()}
+    package |= {"rekindle/py.typed"} | {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "rekindle/viz/assets").iterdir()
+    }
     in_wheel = {name for name in names if name.startswith("rekindle/")}
     assert in_wheel == package, in_wheel ^ package
     others = sorted(name.partition("/")[2] for name in names if not name.startswith("rekindle/"))
@@ -49,7 +51,8 @@ def contents(dist: Path) -> None:
     assert package | {"LICENSE", "README.md", "pyproject.toml"} <= inside
     assert not any(name.startswith("tests/") for name in inside)
     assert rekindle.__version__ in wheel.name
-    print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB, {len(names)} files; {sdist.name}: {sdist.stat().st_size / 1e6:.1f} MB")
+    for path in (wheel, sdist):
+        print(f"{path.name}: {path.stat().st_size / 1e6:.1f} MB")
 
 
 def try_wheel(dist: Path) -> None:
@@ -59,7 +62,16 @@ def try_wheel(dist: Path) -> None:
         folder = Path(name)
         _run([sys.executable, "-m", "venv", folder / "venv"])
         python = folder / "venv" / "bin" / "python"
-        install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", ROOT / "constraints.txt"]
+        install = [
+            python,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "-c",
+            ROOT / "constraints.txt",
+        ]
         _run([*install, wheel])
         work = folder / "readme"
         work.mkdir()

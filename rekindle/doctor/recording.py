@@ -362,6 +362,8 @@ def _described(subject: object) -> dict[str, Any]:
     named = subject if isinstance(subject, (type, types.FunctionType, types.MethodType)) else type(subject)
     if isinstance(subject, (str, bytes, os.PathLike)):
         return {"subject": os.path.basename(os.fsdecode(subject)), "module": "", "kind": "archive"}
+    if hasattr(subject, "read"):
+        return {"subject": "an open file", "module": "", "kind": "archive"}
     kind = "class" if isinstance(subject, type) else "function" if named is subject else "object"
     name, module = getattr(named, "__qualname__", str(named)), getattr(named, "__module__", "")
     return {"subject": name, "module": module, "kind": kind}

@@ -29,7 +29,10 @@ def report_lines(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     yield from _rest(data)
     if data["uses"]:
         yield "", None
-        yield "to use rekindle: call rekindle.install() before these modules are imported, or start the program by", None
+        yield (
+            "to use rekindle: call rekindle.install() before these modules are imported, or start the program by",
+            None,
+        )
         yield f"{_INDENT}python -m rekindle run-script", None
 
 

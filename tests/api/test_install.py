@@ -135,7 +135,7 @@ def test_functions_that_are_compiled_if_traced_keep_their_loops() -> None:
                     return x
                 return -x
 
-            traced = torch.jit.trace(lambda x: positive(x) + 1, torch.ones(2))  # noqa: B023
+            traced = torch.jit.trace(lambda x: positive(x) + 1, torch.ones(2))
             assert torch.equal(traced(torch.ones(2)), torch.full((2,), 2.0))
             assert torch.equal(traced(-torch.ones(3)), torch.full((3,), 2.0))
 

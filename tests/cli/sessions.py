@@ -1,5 +1,5 @@
-"""The sessions of README.md, ``docs/command_line.md`` and ``docs/doctor.md``, played; ``python -m tests.cli.sessions`` writes into the
-pages what happens.
+"""The sessions of README.md, ``docs/command_line.md`` and ``docs/doctor.md``, played;
+``python -m tests.cli.sessions`` writes into the pages what happens.
 
 A session is a block of ``console``: lines behind ``$`` are typed, the others are what comes. All of a page happens in
 one folder, in order, after the programs of the page ran there as ``net.py``.

@@ -1,13 +1,13 @@
-"""Reports of ``rekindle doctor`` on packages of others: ``python -m tests.doctor.packages NAME=PATH …``.
+"""Reports of ``rekindle doctor`` on packages of others: ``python -m tests.doctor.packages NAME=PATH …``,
+or ``NAME=PATH::COMMAND`` for one with ``--run``.
 
-Writes ``results/NAME.md`` for each, and ``results/README.md`` with all that are there. What a text search finds, and the
-report does not have, fails the run. ``--sample N`` prints N uses of these reports at random, to be checked by hand.
+Writes ``results/NAME.md`` for each, and ``results/README.md`` with all that are there. What a text search finds, and
+the XX
 """
 
 from __future__ import annotations
 
 import json
-import random
 import re
 import subprocess
 import sys
@@ -23,23 +23,25 @@ TEXT_SEARCH: Final = r"torch\.jit\b|torch import jit|torch\._jit_internal|torch\
 def main(arguments: list[str]) -> None:
     uses: list[tuple[str, dict[str, Any]]] = []
     for argument in (each for each in arguments if "=" in each):
-        name, _, path = argument.partition("=")
-        data = examine(path)
+        name, _, rest = argument.partition("=")
+        path, _, command = rest.partition("::")
+        data = examine(path, command)
         uses += [(name, use) for use in data["uses"]]
         missing, lines = not_in_report(Path(path), data)
         assert not missing, missing
         data["path"] = name
         write(name, data, lines)
-    if "--sample" in arguments:
-        count = int(arguments[arguments.index("--sample") + 1])
-        for name, use in random.Random(0).sample(uses, count):
+    if "--uses" in arguments:
+        for name, use in uses:
             print(f"{name} {use['path']}:{use['line']} {use['name']} [{use['form']}] {use['verdict']}: {use['reason']}")
     summarize()
 
 
-def examine(path: str) -> dict[str, Any]:
-    command = [sys.executable, "-m", "rekindle", "doctor", path, "--json"]
-    done = subprocess.run(command, capture_output=True, text=True)
+def examine(path: str, command: str) -> dict[str, Any]:
+    options = ["--run", command] if command else []
+    done = subprocess.run(
+        [sys.executable, "-m", "rekindle", "doctor", path, "--json", *options], capture_output=True, text=True
+    )
     assert done.returncode in (0, 1), done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -60,7 +62,8 @@ def not_in_report(root: Path, data: dict[str, Any]) -> tuple[list[str], int]:
 
 def write(name: str, data: dict[str, Any], lines: int) -> None:
     text = "\n".join(line for line, _ in report_lines(data))
-    head = f"# {name}\n\nrekindle {data['rekindle']}, PyTorch {data['torch']}. A text search finds {lines} lines, all in this report.\n"
+    versions = f"rekindle {data['rekindle']}, PyTorch {data['torch']}"
+    head = f"# {name}\n\n{versions}. A text search finds {lines} lines, all in this report.\n"
     (HERE / f"{name}.md").write_text(f"{head}\n```text\n{text}\n```\n", encoding="utf-8")
 
 
@@ -69,7 +72,9 @@ def summarize() -> None:
     rows = []
     for path in sorted(HERE.glob("*.md")):
         text = path.read_text(encoding="utf-8")
-        counts = re.findall(r"^  (?:works as it is|works with a change|does not work|not tried) +(\d+)$", text, re.MULTILINE)
+        counts = re.findall(
+            r"^  (?:works as it is|works with a change|does not work|not tried) +(\d+)$", text, re.MULTILINE
+        )
         lines = re.search(r"finds (\d+) lines", text)
         if lines is not None:
             rows.append(f"| [{path.stem}]({path.name}) | {lines[1]} | {' | '.join(counts)} |")
@@ -80,7 +85,9 @@ def summarize() -> None:
     ]
     page = HERE / "README.md"
     before = page.read_text(encoding="utf-8") if page.exists() else "# Reports on packages\n\nTABLE\n"
-    shown = re.sub(r"(^\| package.*?\n)(?=\n|\Z)|TABLE\n", "\n".join(table) + "\n", before, count=1, flags=re.DOTALL | re.MULTILINE)
+    shown = re.sub(
+        r"(^\| package.*?\n)(?=\n|\Z)|TABLE\n", "\n".join(table) + "\n", before, count=1, flags=re.DOTALL | re.MULTILINE
+    )
     page.write_text(shown, encoding="utf-8")
 
 

@@ -30,7 +30,12 @@ def test_line_ends_and_encodings_stay(tmp_path: Path) -> None:
     path = tmp_path / "a.py"
     path.write_bytes("# coding: latin-1\r\né = x + y\r\n".encode("latin-1"))
     edit = SourceEdit("a.py", 2, 4, 2, 5, "x", "é")
-    assert diff_of(tmp_path, [edit]).splitlines()[2:] == ["@@ -1,2 +1,2 @@", " # coding: latin-1", "-é = x + y", "+é = é + y"]
+    assert diff_of(tmp_path, [edit]).splitlines()[2:] == [
+        "@@ -1,2 +1,2 @@",
+        " # coding: latin-1",
+        "-é = x + y",
+        "+é = é + y",
+    ]
     assert apply(tmp_path, [edit]) == ["a.py"]
     assert path.read_bytes() == "# coding: latin-1\r\né = é + y\r\n".encode("latin-1")
 
@@ -47,15 +52,21 @@ def test_nothing_is_written_if_one_file_changed(tmp_path: Path) -> None:
     ("source", "expected"),
     [
         ("import torch\nON\nx = 1\n", "import torch\nx = 1\n"),
-        ("import torch\nif x:\n    ON\n    ON  # why\nelse:\n    ON\n", "import torch\nif x:\n    pass\nelse:\n    pass\n"),
-        ("import torch\ntry:\n    ON\nfinally:\n    ON\n    y()\n", "import torch\ntry:\n    pass\nfinally:\n    y()\n"),
+        (
+            "import torch\nif x:\n    ON\n    ON  # why\nelse:\n    ON\n",
+            "import torch\nif x:\n    pass\nelse:\n    pass\n",
+        ),
+        (
+            "import torch\ntry:\n    ON\nfinally:\n    ON\n    y()\n",
+            "import torch\ntry:\n    pass\nfinally:\n    y()\n",
+        ),
         ("import torch\nx = 1; ON; y = 2\n", "import torch\nx = 1; pass; y = 2\n"),
         ("import torch\nON", "import torch\npass"),
         ("import torch\nold = ON\n", "import torch\nold = ON\n"),
         (
             '"""Text."""\nfrom __future__ import annotations\nimport torch\nwith torch.jit.fuser("a"), x:\n    pass\n',
             '"""Text."""\nfrom __future__ import annotations\nimport contextlib\nimport torch\n'
-            "with contextlib.nullcontext(), x:\n    pass\n",
+            + "with contextlib.nullcontext(), x:\n    pass\n",
         ),
         (
             "import contextlib, torch\nwith torch.jit.fuser(\n    name\n):\n    pass\n",
@@ -64,7 +75,11 @@ def test_nothing_is_written_if_one_file_changed(tmp_path: Path) -> None:
     ],
 )
 def test_switches(tmp_path: Path, source: str, expected: str) -> None:
-    switch = "torch._C._jit_set_profiling_mode(\n    False)" if source.endswith("x = 1\n") else "torch._C._jit_set_nvfuser_enabled(1)"
+    switch = (
+        "torch._C._jit_set_profiling_mode(\n    False)"
+        if source.endswith("x = 1\n")
+        else "torch._C._jit_set_nvfuser_enabled(1)"
+    )
     path = tmp_path / "a.py"
     path.write_text(source.replace("ON", switch), encoding="utf-8")
     found, (file,) = search(path)

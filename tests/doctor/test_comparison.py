@@ -57,7 +57,11 @@ def schema_of(source: str) -> Any:
 
 
 def test_generated_inputs() -> None:
-    first = next(generated(schema_of("def f(x, n: int, s: float, t: Tuple[str, List[int]], o: Optional[bool], d: int=1): return x")))
+    first = next(
+        generated(
+            schema_of("def f(x, n: int, s: float, t: Tuple[str, List[int]], o: Optional[bool], d: int=1): return x")
+        )
+    )
     assert first[1:] == [1, 0.5, ("a", [1, 1]), True]
     assert list(first[0].shape) == [4, 4]
     assert [len(each) for each in generated(schema_of("def f(n: int): return n"))] == [1]

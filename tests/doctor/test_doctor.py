@@ -69,7 +69,9 @@ def test_the_report_and_the_changes(examples: Path, capsys: pytest.CaptureFixtur
 
 
 def test_json_of_one_file(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (examples / "one.py").write_text("import torch\n\n\n@torch.jit.script\ndef f(x, n):\n    return x[: len(n), m]\n", "utf-8")
+    (examples / "one.py").write_text(
+        "import torch\n\n\n@torch.jit.script\ndef f(x, n):\n    return x[: len(n), m]\n", "utf-8"
+    )
     code, out = doctor(capsys, "one.py", "--json")
     data = json.loads(out)
     assert code == 1
@@ -109,9 +111,7 @@ def test_json_of_one_file(examples: Path, capsys: pytest.CaptureFixture[str]) ->
     }
 
 
-def test_a_command_is_recorded(
-    examples: Path, golden: GoldenTexts
-) -> None:
+def test_a_command_is_recorded(examples: Path, golden: GoldenTexts) -> None:
     repair(examples)
     done = subprocess.run(
         [sys.executable, "-m", "rekindle", "doctor", ".", "--run", f"{sys.executable} use.py net.pt"],
@@ -125,9 +125,7 @@ def test_a_command_is_recorded(
     golden("doctor/run", without_times(done.stdout))
 
 
-def test_a_folder_is_only_read_if_nothing_is_to_be_imported(
-    examples: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_folder_is_only_read_if_nothing_is_to_be_imported(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (examples / "models" / "__init__.py").write_text("raise SystemExit('imported')\n", encoding="utf-8")
     code, out = doctor(capsys, "models", "--no-import", "--json")
     data = json.loads(out)
@@ -253,5 +251,6 @@ def test_modules_that_crash_or_hang_leave_the_others(tmp_path: Path) -> None:
 def test_what_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "no_such_package"]) == 2
     assert capsys.readouterr().err == (
-        "rekindle: error: there is no file, folder or installed package 'no_such_package' (see 'rekindle doctor --help')\n"
+        "rekindle: error: there is no file, folder or installed package 'no_such_package' "
+        "(see 'rekindle doctor --help')\n"
     )

@@ -29,13 +29,19 @@ def uses_in(tmp_path: Path, source: str) -> list[tuple[int, str, str]]:
     [
         ("import torch\ntorch.jit.script(f)", [(2, "torch.jit.script", "call")]),
         ("import torch.jit as J\nJ.load('x')", [(1, "torch.jit", "import"), (2, "torch.jit.load", "call")]),
-        ("from torch import jit\n@jit.export\ndef f(): 0", [(1, "torch.jit", "import"), (2, "torch.jit.export", "decorator")]),
+        (
+            "from torch import jit\n@jit.export\ndef f(): 0",
+            [(1, "torch.jit", "import"), (2, "torch.jit.export", "decorator")],
+        ),
         (
             "from torch.jit import script as s\n@s\ndef f(): 0",
             [(1, "torch.jit.script", "import"), (2, "torch.jit.script", "decorator")],
         ),
         ("from torch.jit import *\nscript(f)\nother(f)", [(1, "torch.jit", "import"), (2, "torch.jit.script", "call")]),
-        ("import torch as t\nx = t.jit.script\nx(f)", [(2, "torch.jit.script", "reference"), (3, "torch.jit.script", "call")]),
+        (
+            "import torch as t\nx = t.jit.script\nx(f)",
+            [(2, "torch.jit.script", "reference"), (3, "torch.jit.script", "call")],
+        ),
         (
             "import torch\nfrom functools import partial\np = partial(torch.jit.script, optimize=True)\n@p\ndef f(): 0",
             [(3, "torch.jit.script", "reference"), (4, "torch.jit.script", "decorator")],
@@ -63,7 +69,10 @@ def uses_in(tmp_path: Path, source: str) -> list[tuple[int, str, str]]:
             "import torch\ndef f(on):\n    c = torch.jit.script if on else id\n    return c(1)",
             [(3, "torch.jit.script", "reference"), (4, "torch.jit.script", "call")],
         ),
-        ("import torch\nx, y = torch.jit, 1\nx.load('a')", [(2, "torch.jit", "reference"), (3, "torch.jit.load", "call")]),
+        (
+            "import torch\nx, y = torch.jit, 1\nx.load('a')",
+            [(2, "torch.jit", "reference"), (3, "torch.jit.load", "call")],
+        ),
         ("import torch\ndef f(torch): return torch.jit.script", []),
         ("import torch\ndef f():\n    torch = None\n    torch.jit", []),
         ("jit = object()\njit.script(f)", []),
@@ -83,7 +92,7 @@ def test_names_are_followed_through_modules_and_star_imports(tmp_path: Path) -> 
         "compat.py": "import torch\nscript = torch.jit.script\n",
         "everything.py": "from .compat import *\nfrom .everything import *\n",
         "inner/__init__.py": "from ..compat import script as jit_script\n",
-        "inner/user.py": "import package.everything as e\nfrom . import jit_script\ne.script(f)\n@jit_script\ndef g(): 0\n",
+        "inner/user.py": "import package.everything as e\nfrom . import jit_script as s\ne.script(f)\n@s\ndef g(): 0\n",
     }.items():
         (package / path).write_text(text, encoding="utf-8")
     found, _ = search(package)
