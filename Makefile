@@ -12,7 +12,7 @@ TESTS ?= tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order format bench bench-start bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -120,6 +120,9 @@ format: setup ## put the code into the form that lint asks for
 
 bench: setup ## time of calls, to compile, to trace, to interpret, to load and to save, beside eager and torch.jit
 	$(BIN)/python -m benchmarks
+
+bench-start: setup ## time and memory of start-up: imports, the first program, the command line
+	$(BIN)/python -m benchmarks --only imports
 
 bench-modules: setup ## others' modules, one by one (where installed: pip install -e .[modules]); goes on where it was
 	$(BIN)/python -m benchmarks --only modules --resume

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -12,7 +13,6 @@ from typing import Any, Final
 
 import torch
 
-import rekindle
 from rekindle.codegen.llvm.disk_cache import cache_directory
 from rekindle.codegen.llvm.target import native_target
 from rekindle.errors import RekindleError
@@ -70,7 +70,7 @@ def collect_env() -> Environment:
     """Return what a bug report needs to say of this process. It has no paths and no names of people or machines: values
     of environment variables that may be such are left out."""
     return Environment(
-        rekindle=rekindle.__version__,
+        rekindle=sys.modules["rekindle"].__version__,
         torch=_torch(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
         system=_system(),
@@ -87,7 +87,11 @@ def collect_env() -> Environment:
 
 
 def _system() -> str:
-    parts = (f"{platform.system()} {platform.release()}", platform.machine(), " ".join(platform.libc_ver()).strip())
+    parts = (
+        f"{platform.system()} {platform.release().partition('-')[0]}",
+        platform.machine(),
+        " ".join(platform.libc_ver()).strip(),
+    )
     return ", ".join(filter(None, parts))
 
 

@@ -145,7 +145,9 @@ def _rest(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     if data["mentions"] or data["unread"]:
         yield "", None
         kinds = Counter(each["kind"] for each in data["mentions"])
-        told = [f"{count} in {'an' if kind == 'unread file' else 'a'} {kind}" for kind, count in sorted(kinds.items())]
-        yield f"lines that mention TorchScript and are no uses: {', '.join(told) or 'none'}", None
+        counts = [
+            f"{count} in {'an' if kind == 'unread file' else 'a'} {kind}" for kind, count in sorted(kinds.items())
+        ]
+        yield f"lines that mention TorchScript and are no uses: {', '.join(counts) or 'none'}", None
     for each in data["unread"]:
         yield f"{_INDENT}{each['path']} was not read: {each['reason']}", None

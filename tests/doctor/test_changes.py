@@ -65,8 +65,10 @@ def test_nothing_is_written_if_one_file_changed(tmp_path: Path) -> None:
         ("import torch\nold = ON\n", "import torch\nold = ON\n"),
         (
             '"""Text."""\nfrom __future__ import annotations\nimport torch\nwith torch.jit.fuser("a"), x:\n    pass\n',
-            '"""Text."""\nfrom __future__ import annotations\nimport contextlib\nimport torch\n'
-            + "with contextlib.nullcontext(), x:\n    pass\n",
+            (
+                '"""Text."""\nfrom __future__ import annotations\nimport contextlib\nimport torch\n'
+                "with contextlib.nullcontext(), x:\n    pass\n"
+            ),
         ),
         (
             "import contextlib, torch\nwith torch.jit.fuser(\n    name\n):\n    pass\n",
