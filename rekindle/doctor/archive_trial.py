@@ -17,7 +17,7 @@ from rekindle.archive.pickles.setstate_sandbox import SetStateSandbox
 from rekindle.doctor.comparison import copied, difference
 from rekindle.doctor.inputs import NotGenerated, generated
 from rekindle.doctor.problems import problems_of
-from rekindle.doctor.ways_out import measured, onnx, portable_program
+from rekindle.doctor.ways_out import measured, native_library, onnx, portable_program
 from rekindle.errors import RekindleError
 from rekindle.program.function import Method
 from rekindle.program.modules.module import ScriptModule
@@ -96,6 +96,7 @@ def _trusted(module: ScriptModule, arguments: list[Any], answer: Any) -> dict[st
     if times is not None:
         found["seconds"] = times[0]
     exported, found["pt2"] = portable_program(module, args, {})
+    found["native"] = native_library(module, args, {})
     found["onnx"] = onnx(exported, args, {})
     return found
 

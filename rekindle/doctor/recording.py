@@ -27,7 +27,7 @@ from rekindle.api.drop_in.torch_jit_shims import SHIMS
 from rekindle.doctor.comparison import copied, difference, is_plain
 from rekindle.doctor.inputs import NotGenerated, generated
 from rekindle.doctor.problems import problems_of
-from rekindle.doctor.ways_out import measured, onnx, portable_program
+from rekindle.doctor.ways_out import measured, native_library, onnx, portable_program
 from rekindle.program.calling import interceptors
 from rekindle.program.function import Function
 from rekindle.program.modules import module as program_module
@@ -321,6 +321,7 @@ def _beyond(program: Program, end: float) -> dict[str, Any]:
     if times is not None:
         found["seconds"], found["eager_seconds"] = times
     exported, found["pt2"] = portable_program(program.compiled, args, kwargs)
+    found["native"] = native_library(program.compiled, args, kwargs)
     found["onnx"] = onnx(exported, args, kwargs)
     return found
 

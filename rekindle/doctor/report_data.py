@@ -87,7 +87,7 @@ def _relative(base: Path, file: str) -> str:
 
 def _program(evidence: Evidence) -> dict[str, Any]:
     calls = evidence.calls or {}
-    kept = ("calls", "inputs", "difference", "not_compared", "seconds", "eager_seconds", "pt2", "onnx")
+    kept = ("calls", "inputs", "difference", "not_compared", "seconds", "eager_seconds", "pt2", "native", "onnx")
     return {"subject": evidence.subject, **{key: calls[key] for key in kept if calls.get(key) is not None}}
 
 
@@ -109,7 +109,7 @@ def _archive_verdict(event: Event) -> dict[str, str]:
 
 
 def _archive(examination: Examination, event: Event) -> dict[str, Any]:
-    kept = ("methods", "format", "missing", "called", "shapes", "difference", "seconds", "pt2", "onnx")
+    kept = ("methods", "format", "missing", "called", "shapes", "difference", "seconds", "pt2", "native", "onnx")
     return {
         "path": _relative(examination.base, event["path"]),
         **_archive_verdict(event),

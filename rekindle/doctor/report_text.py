@@ -9,6 +9,12 @@ from typing import Any, Final
 from rekindle.doctor.verdicts import Verdict
 
 _INDENT: Final = "  "
+_WAYS_OUT: Final = (
+    ("pt2", ".pt2 files of torch.export", "torch.export"),
+    ("native", "native libraries", "native library"),
+    ("onnx", "ONNX", "ONNX"),
+)
+"""Where programs can leave to: the key in the data, and how texts name it."""
 
 
 def report_lines(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
@@ -113,15 +119,14 @@ def _programs(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:
     ]
     leaving = [program for each in data["uses"] for program in each["programs"] if "pt2" in program]
     leaving += [each for each in data["archives"] if "pt2" in each]
-    if leaving:
-        agree = sum(program["pt2"] == "agrees" for program in leaving)
-        yield "", None
-        yield f"{agree} of {_count(len(leaving), 'program')} can leave as .pt2 files of torch.export", "bold"
-        for reason, count in Counter(each["pt2"] for each in leaving if each["pt2"] != "agrees").most_common():
-            yield f"{_INDENT}{_count(count, 'program')}: {reason}", None
-        onnx = [each["onnx"] for each in leaving if "onnx" in each]
-        for reason, count in Counter(onnx).most_common():
-            yield f"{_INDENT}ONNX, {_count(count, 'program')}: {reason}", None
+    for key, form, label in _WAYS_OUT:
+        reasons = [each[key] for each in leaving if key in each]
+        tried = [reason for reason in reasons if not reason.startswith("not tried")]
+        if tried:
+            yield "", None
+            yield f"{tried.count('agrees')} of {_count(len(tried), 'program')} can leave as {form}", "bold"
+        for reason, count in Counter(reason for reason in reasons if reason != "agrees").most_common():
+            yield f"{_INDENT}{label}, {_count(count, 'program')}: {reason}", None
     if timed:
         ratios = sorted(program["seconds"] / program["eager_seconds"] for program in timed)
         median = ratios[len(ratios) // 2]

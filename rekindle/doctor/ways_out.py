@@ -1,4 +1,4 @@
-"""How fast a program is beside eager, and where it can leave to: Export IR, ONNX."""
+"""How fast a program is beside eager, and where it can leave to: Export IR, a native library, ONNX."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import io
 import statistics
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -14,6 +15,8 @@ from typing import Any, Final
 import torch
 from torch.utils import _pytree as pytree
 
+from rekindle.building.library import build
+from rekindle.building.native_library import NativeLibrary
 from rekindle.doctor.comparison import copied, difference
 from rekindle.exporting.program import to_exported
 
@@ -60,6 +63,20 @@ def portable_program(
     except Exception as error:  # exporters raise anything
         return None, f"refused: {_first_line(error)}"
     return (exported, "agrees") if text is None else (None, f"differs: {text}")
+
+
+def native_library(program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
+    """Build a native library for a program, load and call it. Return ``agrees``, or why not."""
+    if kwargs:
+        return "not tried: arguments are given by name"
+    try:
+        with tempfile.TemporaryDirectory() as folder, torch.no_grad():
+            build(program, folder, [copied(args)])
+            found = NativeLibrary(folder)(*copied(args))
+            text = difference(program(*copied(args)), found)
+    except Exception as error:  # a program may raise anything
+        return f"refused: {_first_line(error)}"
+    return "agrees" if text is None else f"differs: {text}"
 
 
 def onnx(exported: torch.export.ExportedProgram | None, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> str:
