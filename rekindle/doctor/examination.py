@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -81,8 +81,10 @@ def examine(root: Path, options: Options, folder: Path) -> Examination:
         work = folder / "command"
         work.mkdir()
         code = run_command(options.command, work, options.command_seconds)
-        events = [*events, *events_in(work)]
-        examination.command = {"command": list(options.command), "exit_code": code}
+        recorded = list(events_in(work))
+        events = [*events, *recorded]
+        processes = len({event["process"] for event in recorded})
+        examination.command = {"command": list(options.command), "exit_code": code, "processes": processes}
     examination.archives = [event for event in events if event["event"] == "archive"]
     examination.archives += [
         {"event": "archive", "path": path, "ok": False, "problems": [{"message": why}]}
@@ -90,7 +92,7 @@ def examine(root: Path, options: Options, folder: Path) -> Examination:
         if path in request.archives
     ]
     failures = unreached | _import_failures(trial, modules, options)
-    _judge(examination, by_path, events, failures, set(modules), bool(options.command))
+    _judge(examination, by_path, events, failures, set(modules), examination.command)
     if not options.command:
         _try_changes(examination, by_path, options, folder)
     _remove_switches(examination, by_path)
@@ -204,12 +206,12 @@ def _judge(
     events: Sequence[Event],
     failures: dict[str, str],
     imported: set[str],
-    was_run: bool,
+    command: Mapping[str, Any] | None,
 ) -> None:
     evidence, examination.outside = _matched(examination, events)
     for use in examination.found.uses:
         module = files[use.path].module
-        why = why_not_tried(use, failures.get(module), module in imported, was_run)
+        why = why_not_tried(use, failures.get(module), module in imported, command)
         examination.findings.append(judged(use, evidence.get(use, ()), why))
 
 
@@ -290,7 +292,7 @@ def _try_changes(examination: Examination, files: dict[str, SourceFile], options
         tops = list(dict.fromkeys(str(file.top) for file in copied_files if file.module in modules))
         trial = try_all(Request("", tops, modules), options.seconds, work)
         after = Examination(copy, copied_found)
-        _judge(after, {file.relative: file for file in copied_files}, trial.events, {}, set(modules), False)
+        _judge(after, {file.relative: file for file in copied_files}, trial.events, {}, set(modules), None)
     # Edits replace text within lines, so that the uses keep their lines.
     works = {(each.use.path, each.use.line, each.use.name): each for each in after.findings}
     for finding in candidates:

@@ -375,6 +375,7 @@ def recording(folder: Path, keeps_going: bool) -> Iterator[Recorder]:
     """Within, what this process compiles is recorded, in a file of ``folder``."""
     recorder = Recorder(folder / f"events-{os.getpid()}.jsonl", keeps_going)
     recorder.install()
+    recorder.write({"event": "start"})
     try:
         yield recorder
     finally:

@@ -3,7 +3,7 @@ tried, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -118,11 +118,11 @@ def _success(found: Sequence[Evidence]) -> str:
     return f"{compiles}; answers were not compared: {why}"
 
 
-def why_not_tried(use: Use, module_failure: str | None, was_imported: bool, was_run: bool) -> str:
-    """Say why nothing was compiled at a use that is reached by calls."""
-    if was_run:
-        reached = "the command did not reach it"
-        return reached if module_failure is None else f"{reached}, and {module_failure}"
+def why_not_tried(use: Use, module_failure: str | None, was_imported: bool, command: Mapping[str, Any] | None) -> str:
+    """Say why nothing was compiled at a use that is reached by calls. ``command`` is what was run, if anything."""
+    if command is not None:
+        recorded = "no process of the command that imports PyTorch could be recorded"
+        return "the command did not reach it" if command["processes"] else recorded
     if use.at_import:
         if module_failure is not None:
             return module_failure

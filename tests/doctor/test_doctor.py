@@ -17,8 +17,10 @@ import torch
 
 import rekindle
 from rekindle.cli.main import main
+from rekindle.doctor.examination import Options, examine
 from rekindle.doctor.processes import try_all
 from rekindle.doctor.trial import Request
+from rekindle.doctor.verdicts import Verdict
 from tests.support.golden import GoldenTexts
 
 ROOT = Path(__file__).parents[2]
@@ -124,6 +126,13 @@ def test_a_command_is_recorded(examples: Path, golden: GoldenTexts) -> None:
     assert "tensor([8., 8.]) tensor([1., 1.]) tensor([3.])" in done.stderr, done.stderr
     assert done.returncode == 1  # what is for phones
     golden("doctor/run", without_times(done.stdout))
+
+
+def test_a_command_without_pytorch(examples: Path) -> None:
+    found = examine(examples, Options(command=[sys.executable, "-c", ""]), examples)
+    reasons = {each.reason for each in found.with_verdict(Verdict.NOT_TRIED) if each.use.name == "torch.jit.trace"}
+    assert reasons == {"no process of the command that imports PyTorch could be recorded"}
+    assert found.command == {"command": [sys.executable, "-c", ""], "exit_code": 0, "processes": 0}
 
 
 def test_a_folder_is_only_read_if_nothing_is_to_be_imported(examples: Path, capsys: pytest.CaptureFixture[str]) -> None:
