@@ -12,7 +12,7 @@ TESTS ?= tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order format bench bench-start bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -88,6 +88,15 @@ test-versions: ## a share of the tests on other versions: make test-versions PYT
 test-matrix: ## the same on every version of Python on the path and of PyTorch, one after another; writes tests/versions/results.md
 	$(MATRIX) $(filter-out tests,$(TESTS))
 
+dist: setup ## build the wheel and the source distribution in dist/
+	rm -rf dist build
+	$(BIN)/python -c 'from setuptools import build_meta; build_meta.build_sdist("dist"); build_meta.build_wheel("dist")'
+	$(BIN)/python -m tests.wheel contents dist
+
+# An environment with the wheel and what it depends on, and nothing else: about 2 GB, which is removed afterwards.
+test-wheel: dist ## README's examples and a share of the tests with the wheel alone, in a clean environment
+	$(BIN)/python -m tests.wheel try dist
+
 test-browser: setup ## the page of rekindle.show in headless Chromium, which has to be on the path; screenshots in build/
 	$(BIN)/python -m pytest -p no:xdist tests/viz/browser_tests.py
 
@@ -111,6 +120,9 @@ format: setup ## put the code into the form that lint asks for
 
 bench: setup ## time of calls, to compile, to trace, to interpret, to load and to save, beside eager and torch.jit
 	$(BIN)/python -m benchmarks
+
+bench-start: setup ## time and memory of start-up: imports, the first program, the command line
+	$(BIN)/python -m benchmarks --only imports
 
 bench-modules: setup ## others' modules, one by one (where installed: pip install -e .[modules]); goes on where it was
 	$(BIN)/python -m benchmarks --only modules --resume

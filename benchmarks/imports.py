@@ -1,6 +1,7 @@
-"""What ``import rekindle`` takes, beside ``import torch``, which it needs; and what the first use of it loads.
+"""What ``import rekindle`` takes, beside ``import torch``, which it needs; what the first use of it loads; and what the
+command line takes to start. Times of the processor and memory, the most that was in use.
 
-Every measurement is a process of its own; a time is that of its processor, the median over a few processes.
+Every measurement is a process of its own; the median over a few processes counts.
 """
 
 from __future__ import annotations
@@ -22,36 +23,63 @@ STEPS: Final = {
 }
 PROCESS: Final = """
 import sys, time
+from benchmarks.memory import peak_megabytes
 for step in sys.argv[1:]:
     start = time.process_time()
     exec(step)
-    print(time.process_time() - start)
+    print(time.process_time() - start, peak_megabytes())
 """
+COMMAND: Final = """
+import contextlib, os, sys, time
+from benchmarks.memory import peak_megabytes
+from rekindle.cli.main import main
+with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+    assert main(sys.argv[1:]) == 0
+print(time.process_time(), peak_megabytes())
+"""
+COMMANDS: Final = ("--help", "inspect --help", "show --help")
+"""Commands of which the start is measured."""
 
 
 @dataclass(slots=True)
 class Row:
-    """A step, and the median of its milliseconds; ``ratio`` is to the import of torch."""
+    """A step, and the median of its milliseconds; ``ratio`` is to the import of torch. ``megabytes`` is the most memory
+    that the process had used by the end of the step."""
 
     what: str
     milliseconds: float
     ratio: float
+    megabytes: float
 
 
 def run(rounds: int = ROUNDS) -> list[Row]:
     """Measure in ``rounds`` processes."""
     found = [_process() for _ in range(rounds)]
-    medians = [statistics.median(each) * 1e3 for each in zip(*found)]
-    return [Row(what, taken, taken / medians[0]) for what, taken in zip(STEPS, medians)]
+    found_of_commands = [[_command(command) for command in COMMANDS] for _ in range(rounds)]
+    names = [*STEPS, *(f"rekindle {command}" for command in COMMANDS)]
+    columns = [*zip(*found), *zip(*found_of_commands)]
+    medians = [[statistics.median(numbers) for numbers in zip(*column)] for column in columns]
+    first = medians[0][0]
+    return [Row(what, taken * 1e3, taken / first, memory) for what, (taken, memory) in zip(names, medians)]
 
 
-def _process() -> list[float]:
-    command = [sys.executable, "-W", "ignore", "-c", PROCESS, *STEPS.values()]
+def _process() -> list[tuple[float, float]]:
+    return _numbers(PROCESS, *STEPS.values())
+
+
+def _command(arguments: str) -> tuple[float, float]:
+    (found,) = _numbers(COMMAND, *arguments.split())
+    return found
+
+
+def _numbers(program: str, *arguments: str) -> list[tuple[float, float]]:
+    """What a process writes: the seconds of its processor and its megabytes, in lines."""
+    command = [sys.executable, "-W", "ignore", "-c", program, *arguments]
     out = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    return [float(line) for line in out.split()]
+    return [(float(seconds), float(memory)) for seconds, memory in map(str.split, out.splitlines())]
 
 
 def table(rows: list[Row]) -> list[list[Any]]:
     """The rows as text, with their heading on top."""
-    body = [[row.what, f"{row.milliseconds:.0f}", f"{row.ratio:.2f}"] for row in rows]
-    return [["step", "ms", "of importing torch"], *body]
+    body = [[row.what, f"{row.milliseconds:.0f}", f"{row.ratio:.2f}", f"{row.megabytes:.0f}"] for row in rows]
+    return [["step", "ms", "of importing torch", "MB by then"], *body]

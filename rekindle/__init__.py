@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         is_installed as is_installed,
         uninstall as uninstall,
     )
+    from rekindle.api.environment import collect_env as collect_env
     from rekindle.api.freezing import (
         freeze as freeze,
         optimize_for_inference as optimize_for_inference,
@@ -137,6 +138,7 @@ _HOMES: Final[dict[str, str]] = {
     "backend": "rekindle.importing.backend",
     "bisect": "rekindle.api.bisect",
     "build": "rekindle.building.library",
+    "collect_env": "rekindle.api.environment",
     "create_function": "rekindle.transforms.editing.from_graph",
     "create_method": "rekindle.transforms.editing.from_graph",
     "create_module": "rekindle.transforms.editing.from_graph",

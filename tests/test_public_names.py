@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,13 @@ def test_importing_costs_nothing():
 @pytest.mark.parametrize("name", dir(rekindle))
 def test_every_name_is_there(name):
     assert getattr(rekindle, name) is not None
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
+def test_the_version_is_that_of_the_package():
+    tomllib = pytest.importorskip("tomllib")
+    text = (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
+    assert tomllib.loads(text)["project"]["version"] == rekindle.__version__
 
 
 def test_where_names_live():

@@ -22,6 +22,7 @@ _COMMANDS: Final = {
     "build": "Build a shared library and a C header of the module in ARCHIVE.",
     "convert": "Save ARCHIVE as RESULT, in today's format.",
     "diff": "Tell what differs between two archives.",
+    "doctor": "Find every use of torch.jit in PATH, and tell which works with rekindle.",
     "export": "Write the module in ARCHIVE as a program of torch.export.",
     "import": "Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads.",
     "inspect": "Tell what ARCHIVE holds, without loading it.",
@@ -56,8 +57,8 @@ class _Commands(click.Group):
 def cli() -> None:
     """A compiler for PyTorch programs.
 
-    Exit codes: 0 all is well; 1 the archives differ, or the program raised an error; 2 the command could not do its
-    work: it was called wrongly, or a file cannot be read or written.
+    Exit codes: 0 all is well; 1 the archives differ, the program raised an error, or something that doctor tried does
+    not work; 2 the command could not do its work: it was called wrongly, or a file cannot be read or written.
     """
 
 

@@ -124,6 +124,22 @@ def test_the_other_public_names_stay_for_a_reason() -> None:
     assert {*torch.jit.__all__} - {*SHIMS} == {*NOT_TAKEN}
 
 
+def test_functions_that_are_compiled_if_traced_keep_their_loops() -> None:
+    """torchvision marks them with the private name."""
+    with rekindle.installed():
+        for mark in (torch.jit.script_if_tracing, torch.jit._script_if_tracing):
+
+            @mark
+            def positive(x: torch.Tensor) -> torch.Tensor:
+                if bool(x.sum() > 0):
+                    return x
+                return -x
+
+            traced = torch.jit.trace(lambda x: positive(x) + 1, torch.ones(2))
+            assert torch.equal(traced(torch.ones(2)), torch.full((2,), 2.0))
+            assert torch.equal(traced(-torch.ones(3)), torch.full((3,), 2.0))
+
+
 def test_freezing_goes_through() -> None:
     with rekindle.installed():
         compiled = torch.jit.script(torch.nn.Linear(2, 2).eval())

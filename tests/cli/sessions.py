@@ -1,5 +1,5 @@
-"""The sessions of README.md and ``docs/command_line.md``, played; ``python -m tests.cli.sessions`` writes into the
-pages what happens.
+"""The sessions of README.md, ``docs/command_line.md`` and ``docs/doctor.md``, played;
+``python -m tests.cli.sessions`` writes into the pages what happens.
 
 A session is a block of ``console``: lines behind ``$`` are typed, the others are what comes. All of a page happens in
 one folder, in order, after the programs of the page ran there as ``net.py``.
@@ -21,7 +21,7 @@ from pathlib import Path
 from rekindle.cli.main import main
 
 ROOT = Path(__file__).parents[2]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "command_line.md")
+PAGES = (ROOT / "README.md", ROOT / "docs" / "command_line.md", ROOT / "docs" / "doctor.md")
 HOME = "/home/you"
 """What the page calls the folder."""
 _PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import FrameType, ModuleType
 from typing import Any, Final
@@ -78,8 +78,9 @@ def _is_insider(frame: FrameType) -> bool:
 def _front(module: ModuleType) -> type[ModuleType]:
     """Return a class for ``module`` that answers for the names that are taken. ``torch.jit`` has all of them, also
     where PyTorch has removed its own; the modules within it have those that they had."""
-    names = SHIMS if module is torch_jit.module() else SHIMS.keys() & vars(module).keys()
-    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, SHIMS[name]) for name in names})
+    shims = {**SHIMS, **_state.substitutes}
+    names = shims if module is torch_jit.module() else shims.keys() & vars(module).keys()
+    return type("ModuleWithStandIns", (ModuleType,), {name: _Taken(name, shims[name]) for name in names})
 
 
 # ----------------------------------------------------------------------------------------------------- in and out again
@@ -95,6 +96,8 @@ class _State:
     is_in_place: bool = False
     functions: dict[str, Any] = field(default_factory=dict)
     """The functions of ``torch._C`` that are replaced by ones that take views of graphs too."""
+    substitutes: dict[str, Any] = field(default_factory=dict)
+    """What some names mean instead of what :data:`SHIMS` says."""
 
 
 _state = _State()
@@ -112,6 +115,16 @@ def install() -> None:
     with _state.lock:
         _state.is_permanent = True
         _put()
+
+
+def install_recording(substitutes: Mapping[str, Any]) -> None:
+    """Install as :func:`install` does, with functions that record what is compiled in place of those of some names.
+
+    For a process that does nothing else: the drop-in must not be installed before.
+    """
+    assert not _state.is_in_place
+    _state.substitutes = dict(substitutes)
+    install()
 
 
 def uninstall() -> None:

@@ -285,6 +285,7 @@ SHIMS: Final[dict[str, Any]] = {
     "_awaitable_nowait": asynchrony.awaitable_nowait,
     "_awaitable_wait": asynchrony.awaitable_wait,
     "_fork": asynchrony.fork,
+    "_script_if_tracing": script_if_tracing,
     "_wait": asynchrony.wait,
     "export": modifiers.export,
     "export_opnames": export_opnames,

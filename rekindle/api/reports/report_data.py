@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final, Literal
 
+from rekindle.api.environment import collect_env
+from rekindle.api.reports.report_page import report_page
 from rekindle.api.reports.report_text import report_text
 from rekindle.codegen.compiled_kernels import CodeOrigin
 from rekindle.codegen.llvm.engine import NativeCode
@@ -212,11 +217,40 @@ class Report:
         assert isinstance(plain, dict)
         return plain
 
+    def save(self, path: str | Path) -> Path:
+        """Write it to one file to be shared: a page with the texts of graphs and kernels and with
+        :func:`rekindle.collect_env`; all of :meth:`to_dict` as JSON if the name ends with ``.json``. Files of source
+        are named without their folders."""
+        path = Path(path)
+        if path.suffix == ".json":
+            data = {"environment": collect_env().to_dict(), "report": _without_folders(self.to_dict())}
+            path.write_text(json.dumps(data, indent=1), encoding="utf-8")
+        else:
+            path.write_text(report_page(self), encoding="utf-8")
+        return path
+
     def __str__(self) -> str:
         return report_text(self)
 
 
 _ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")
+
+
+def _without_folders(value: Any) -> Any:
+    """Return the data of a report, in which files have their names alone, and graphs no places."""
+    if isinstance(value, list):
+        return [_without_folders(item) for item in value]
+    if isinstance(value, dict):
+        found = {key: _without_folders(item) for key, item in value.items()}
+        if isinstance(found.get("file"), str):
+            found["file"] = Path(found["file"]).name
+        if isinstance(found.get("graph"), str):
+            found["graph"] = _PLACE.sub("", found["graph"])
+        return found
+    return value
+
+
+_PLACE: Final = re.compile(r" # \S.*$", re.MULTILINE)
 
 
 def _plain(value: object) -> Any:

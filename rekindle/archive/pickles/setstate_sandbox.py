@@ -68,10 +68,20 @@ class SetStateSandbox:
                 hint="Load with allow_setstate=True if you trust this file: it runs in rekindle's interpreter, without "
                 "access to files or the system.",
             )
+        self.call(method, [target, state])
+
+    def call(self, method: GraphFunction, arguments: Sequence[object]) -> Any:
+        """Return what ``method`` returns, whatever it is called: for programs of archives that are not trusted.
+
+        Raises:
+            UnsafeArchiveError: it fails, or would do what loading never does.
+            ArchiveLimitError: it takes too long, or too much memory.
+            CompileError: it is no program.
+        """
         self._running = method.name
         try:
             with TensorCosts(self._budget, method.name):
-                self._call(method, [target, state])
+                return self._call(method, arguments)
         except (RekindleError, MemoryError):
             raise
         except RecursionError:

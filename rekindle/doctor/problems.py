@@ -1,0 +1,59 @@
+"""Errors as data: messages, places, hints and edits, for the process that writes the report."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any, Final
+
+from rekindle.errors import CompileError, Edit
+
+_MAX_PROBLEMS: Final = 10
+_MAX_TEXT: Final = 500
+
+
+def problems_of(error: BaseException) -> list[dict[str, Any]]:
+    """Return what an error reports: each problem of a compilation, or the error as one."""
+    if isinstance(error, CompileError):
+        return [_of_compilation(each) for each in error.errors[:_MAX_PROBLEMS]]
+    return [{"message": f"{type(error).__name__}: {_shortened(str(error))}", **_place_in_traceback(error)}]
+
+
+def _of_compilation(error: CompileError) -> dict[str, Any]:
+    found: dict[str, Any] = {"message": _shortened(error.message), "hint": error.hint, "cause": str(error.cause)}
+    if error.range is not None and error.range.is_known:
+        place = error.range.original
+        found |= {"file": _real(place.source.filename), "line": place.line, "column": place.column}
+    if error.edit is not None:
+        found["edit"] = _edit(error.edit)
+    return found
+
+
+def _edit(edit: Edit) -> dict[str, Any] | None:
+    range = edit.range
+    if range.source.filename is None or "\n" in range.text:
+        return None
+    return {
+        "file": _real(range.source.filename),
+        "line": range.line,
+        "column": range.column,
+        "old": range.text,
+        "new": edit.replacement,
+    }
+
+
+def _place_in_traceback(error: BaseException) -> dict[str, Any]:
+    """Return the innermost place in the user's code."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        folders = frame.filename.replace(os.sep, "/").split("/")
+        if "rekindle" not in folders and "torch" not in folders and not frame.filename.startswith("<"):
+            return {"file": _real(frame.filename), "line": frame.lineno}
+    return {}
+
+
+def _real(filename: str | None) -> str | None:
+    return None if filename is None or filename.startswith("<") else os.path.realpath(filename)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]} …"

@@ -1,0 +1,1 @@
+"""A package that uses torch.jit in every form."""
