@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
+from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.target import host_target
 
@@ -29,6 +30,19 @@ _WORTH_IT: Final = 0.95
 
 Candidate = Callable[..., "Tensor | None"]
 """Returns the result for the arguments; None if it does not support them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeCandidate:
+    """A candidate that computes by machine code. ``native_call`` returns how native code computes what ``run`` has
+    computed of such arguments."""
+
+    run: Candidate
+    native_call: Callable[..., NativeCall | None]
+
+    def __call__(self, *arguments: Any) -> Tensor | None:
+        """Run it."""
+        return self.run(*arguments)
 
 
 @dataclass(slots=True)
@@ -55,6 +69,12 @@ class Selection:
             result = self._last(*arguments)
         assert result is not None
         return result
+
+    def native_call(self, kind: Hashable, *arguments: Any) -> NativeCall | None:
+        """Return how native code runs the candidate that is chosen for arguments of this kind; None where Python has
+        to."""
+        candidate = self.chosen.get(kind)
+        return candidate.native_call(*arguments) if isinstance(candidate, NativeCandidate) else None
 
     @property
     def _last(self) -> Candidate:

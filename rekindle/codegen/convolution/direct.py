@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -14,11 +13,11 @@ from torch import Tensor
 
 from rekindle.codegen.convolution.activations import NONE, Activation
 from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, function_name, module_text
-from rekindle.codegen.convolution.padding import padded
+from rekindle.codegen.convolution.launch_ir import NULL, PADDED, LaunchPart, launch_parameters
+from rekindle.codegen.convolution.padding import padded, padding_of
+from rekindle.codegen.convolution.task_function import TaskFunction, task_function
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
-from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
-from rekindle.codegen.llvm.engine import compile_module
-from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 256
@@ -29,22 +28,16 @@ _GRAIN: Final = 1 << 19
 """Multiplications for which another thread is worth its start."""
 _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
+_MAX_LAUNCHED_PARTS: Final = 64
+"""Native code has the words of all parts on its stack."""
 _LAST: Final = torch.channels_last
-
-Function = Callable[[int, int, int, int, int], None]
-"""Called with the addresses of the words, the image, the residual or 0, and the output, and with how many threads."""
 
 
 @cache
-def _function(kind: str, rows: int, target: Target) -> Function | None:
-    """The function of a kind of convolution; None where this platform lacks what it calls."""
-    name = function_name(kind, rows)
-    text = module_text(target, kind, rows)
-    entry = wrapper_ir(name, ["ptr", "ptr", "ptr", "ptr", "i64"], None, without_gil=True)
-    try:
-        return python_function(compile_module(with_declarations(text + entry), target=target), name)
-    except MissingSymbolError:
-        return None
+def _function(kind: str, rows: int, target: Target) -> TaskFunction | None:
+    """The function of a kind of convolution, whose arguments are the image, the residual or 0, and the output; None
+    where this platform lacks what it calls."""
+    return task_function(function_name(kind, rows), module_text(target, kind, rows), 3, target, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +79,7 @@ class Part:
 class _Call:
     """What calls with images of one size share."""
 
-    function: Function
+    function: TaskFunction
     parts: list[Part]
     sizes: tuple[int, int, int, int]
     strides: tuple[int, int, int, int]
@@ -134,8 +127,33 @@ class DirectConvolution:
         first, written = image.data_ptr(), output.data_ptr()
         for part in call.parts:
             beside = added + part.output if added else 0
-            call.function(part.address, first + part.image, beside, written + part.output, threads)
+            call.function.call(part.address, first + part.image, beside, written + part.output, threads)
         return output
+
+    def native_call(self, image: Tensor, residual: Tensor | None = None) -> NativeCall | None:
+        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
+        where Python has to."""
+        call = self._calls.get(image.shape)
+        if call is None or call.function.launch is None or len(call.parts) > _MAX_LAUNCHED_PARTS:
+            return None
+        if not all(each is None or each.is_contiguous(memory_format=_LAST) for each in (image, residual)):
+            return None
+        padding = padding_of(image, *self.geometry.padding)
+        tensors = 1 if residual is None else 2
+        parts = [
+            LaunchPart(
+                (
+                    (0 if padding is None else PADDED, part.image),
+                    (NULL, 0) if residual is None else (1, part.output),
+                    (tensors, part.output),
+                ),
+                tuple(part.words),
+            )
+            for part in call.parts
+        ]
+        parameters = launch_parameters(parts, call.most_threads, padding=padding)
+        output = (torch.float32, call.sizes, call.strides)
+        return NativeCall(call.function.launch, parameters, output, call.function)
 
     # --------------------------------------------------------------------------------------------------------- sizes
 

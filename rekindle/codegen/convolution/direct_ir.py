@@ -26,6 +26,7 @@ from enum import IntEnum
 from typing import Final
 
 from rekindle.codegen.convolution.activations import RELU
+from rekindle.codegen.convolution.padding_ir import define_pad
 from rekindle.codegen.convolution.task_ir import VECTORS, TaskWriter, finished
 from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
@@ -109,6 +110,8 @@ class _FunctionWriter(TaskWriter):
         self._tasks()
         self.share()
         self.entry()
+        define_pad(self.module)
+        self.launch(pads=True)
 
     # ----------------------------------------------------------------------------------------------------------- tasks
 

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import Final
 
 from rekindle.codegen.convolution.activations import ACTIVATIONS, NONE, RELU
+from rekindle.codegen.convolution.launch_ir import launch_text
 from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.llvm import vector_math
@@ -97,6 +98,14 @@ class TaskWriter:
         self._return()
         parameters = ", ".join(["ptr %given", *(f"ptr {name}" for name in names), "i64 %threads"])
         self.define(self.name, parameters, "" if self._result is None else "i64", "")
+
+    def launch(self, *, pads: bool = False) -> None:
+        """Emit the function by which native code launches this one; see
+        :mod:`rekindle.codegen.convolution.launch_ir`."""
+        returns = self._result is not None
+        text = launch_text(self.name, len(self._arguments), len(self._words), returns=returns, pads=pads)
+        if text is not None:
+            self.module.definitions.append(text)
 
     def _return(self) -> None:
         if self._result is None:
