@@ -54,7 +54,7 @@ class LaunchedOperation(PatchableOperation):
         self._run = run
         self._native_call = native_call
         self._site: TensorCallSite | None = None
-        self._fixed: list[object] = []
+        self._kinds: list[str | Fixed] = []
         self._seen: dict[tuple[object, ...], int] = {}
         """How often Python has run each combination of sizes and strides."""
         self._adding = threading.Lock()
@@ -94,16 +94,16 @@ class LaunchedOperation(PatchableOperation):
             kinds.append("tensor" if is_read else Fixed(each))
         if self._site is None:
             self._site = site = TensorCallSite(kinds, self.__call__)
-            self._fixed = kinds
+            self._kinds = kinds
             function = site.function
             site.function = _taken  # or the site and the function would keep each other alive
             site.add(CachedLaunch(found.kernel, layouts, [found.output], found.parameters, found.keep))
             self.patch_call_sites(function)
-        elif all(_is_same(known, kind) for known, kind in zip(self._fixed, kinds, strict=True)):
+        elif all(_is_same(known, kind) for known, kind in zip(self._kinds, kinds, strict=True)):
             self._site.add(CachedLaunch(found.kernel, layouts, [found.output], found.parameters, found.keep))
 
 
-def _is_same(known: object, kind: object) -> bool:
+def _is_same(known: str | Fixed, kind: str | Fixed) -> bool:
     if isinstance(known, Fixed) and isinstance(kind, Fixed):
         return known.value is kind.value
     return known == kind

@@ -24,7 +24,7 @@ LONGEST_SUM: Final = 256
 """How many products are added to one number before the sum is added to the result."""
 _CHUNK: Final = range(32, 193)
 """How many channels a chunk has, where there are more."""
-_GRAIN: Final = 1 << 19
+GRAIN: Final = 1 << 19
 """Multiplications for which another thread is worth its start."""
 _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
@@ -76,7 +76,7 @@ class Part:
 
 
 @dataclass(slots=True)
-class _Call:
+class Call:
     """What calls with images of one size share."""
 
     function: TaskFunction
@@ -102,7 +102,7 @@ class DirectConvolution:
     target: Target = field(default_factory=host_target)
     _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """Weights and bias of each part, in the order in which they are read."""
-    _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
+    _calls: dict[torch.Size, Call | None] = field(default_factory=dict)
     """By the sizes of images, of the latest sizes that were seen."""
 
     @property
@@ -117,7 +117,7 @@ class DirectConvolution:
         call = known[image.shape] if image.shape in known else self._prepare(image.shape)
         if call is None:
             return None
-        image = padded(image, *self.geometry.padding, self.target)
+        image = padded(image, *self._zeros, self.target)
         output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32, device="cpu")
         added = 0
         if residual is not None:
@@ -138,7 +138,7 @@ class DirectConvolution:
             return None
         if not all(each is None or each.is_contiguous(memory_format=_LAST) for each in (image, residual)):
             return None
-        padding = padding_of(image, *self.geometry.padding)
+        padding = padding_of(image, *self._zeros)
         tensors = 1 if residual is None else 2
         parts = [
             LaunchPart(
@@ -158,6 +158,11 @@ class DirectConvolution:
     # --------------------------------------------------------------------------------------------------------- sizes
 
     @property
+    def _zeros(self) -> tuple[int, int]:
+        """Rows and columns of zeros that have to be around an image."""
+        return self.geometry.padding
+
+    @property
     def _kind(self) -> str:
         return "depthwise" if self.is_depthwise else "dense"
 
@@ -169,14 +174,14 @@ class DirectConvolution:
         images, _, height, width = self._output_sizes(image)
         return images, height, width
 
-    def _prepare(self, image: torch.Size) -> _Call | None:
+    def _prepare(self, image: torch.Size) -> Call | None:
         sizes = self._output_sizes(image)
         made = self._call_for(image, sizes) if min(sizes) > 0 else None
         latest = list(self._calls.items())[1 - _MAX_SIZES :]
         self._calls = {**dict(latest), image: made}
         return made
 
-    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
+    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> Call | None:
         positions = math.prod(self._tiled_sizes(image))
         rows = next(each for each in rows_of(self.target) if each <= positions)
         function = _function(self._kind, rows, self.target)
@@ -187,7 +192,7 @@ class DirectConvolution:
         parts = [self._part(packed, number, image, positions, tiles) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
-        return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[DirectWord.TASKS])))
+        return Call(function, parts, sizes, strides, max(1, min(work // GRAIN, parts[0].words[DirectWord.TASKS])))
 
     def _part(
         self,

@@ -17,8 +17,9 @@ from typing import Any, Final
 import torch
 from torch import Tensor
 
-from rekindle.codegen.convolution import winograd
+from rekindle.codegen.convolution import depthwise, winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
+from rekindle.codegen.convolution.depthwise import DepthwiseConvolution
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
 from rekindle.codegen.convolution.transposed import TransposedConvolution
 from rekindle.codegen.convolution.winograd import WinogradConvolution
@@ -106,7 +107,9 @@ class _Convolution:
         return is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> dict[str, Candidate]:
-        direct = DirectConvolution(weight, bias, self.geometry, self.activation)
+        is_depthwise = depthwise.applies(weight, self.geometry)
+        kind = DepthwiseConvolution if is_depthwise else DirectConvolution
+        direct = kind(weight, bias, self.geometry, self.activation)
         found: dict[str, Candidate] = {"direct": NativeCandidate(direct.run, direct.native_call)}
         if winograd.applies(weight, self.geometry):
             faster = WinogradConvolution(weight, bias, self.geometry, self.activation)
