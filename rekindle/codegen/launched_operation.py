@@ -105,7 +105,9 @@ class LaunchedOperation(PatchableOperation):
 
 def _is_same(known: str | Fixed, kind: str | Fixed) -> bool:
     if isinstance(known, Fixed) and isinstance(kind, Fixed):
-        return known.value is kind.value
+        first, second = known.value, kind.value
+        are_numbers = type(first) is type(second) and isinstance(first, int | float)
+        return first is second or (are_numbers and repr(first) == repr(second))
     return known == kind
 
 

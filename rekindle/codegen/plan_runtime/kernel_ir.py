@@ -9,6 +9,8 @@ from rekindle.codegen.plan_runtime.macros import handler
 
 TENSOR_INPUT: Final = -2
 """The class of an input that is a Tensor; numbers have those of ``SCALAR_CLASSES``, fixed objects have ``FIXED``."""
+CONSTANT_INPUT: Final = -3
+"""The class of a fixed object that is a constant of the plan: it needs no check."""
 DROPPED: Final = -1
 """The offset of an output that nothing reads."""
 _WORDS_OF_INPUT: Final = 5
@@ -65,6 +67,8 @@ tensor:
   %fine = call i1 @read_handle(ptr %value, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer)
   br i1 %fine, label %taken, label %other_way
 number:
+  %is_constant = icmp eq i64 %class, {CONSTANT_INPUT}
+  %given_class = select i1 %is_constant, i64 {FIXED}, i64 %class
   %is_fixed = icmp eq i64 %class, {FIXED}
   br i1 %is_fixed, label %fixed, label %counted
 fixed:
@@ -74,7 +78,7 @@ fixed:
   br i1 %is_same, label %counted, label %other_way
 counted:
   %rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
-  store i64 %class, ptr %layout
+  store i64 %given_class, ptr %layout
   store i64 0, ptr %rank_at
   %scalar_index = sub i64 %i, %tensors
   %scalar_at = getelementptr ptr, ptr %scalars, i64 %scalar_index

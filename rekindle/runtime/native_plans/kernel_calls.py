@@ -9,7 +9,7 @@ from rekindle.codegen.launched_operation import LaunchedOperation
 from rekindle.codegen.llvm.call_sites import SCALAR_CLASSES
 from rekindle.codegen.llvm.tensor_boxing_ir import FIXED
 from rekindle.codegen.plan_runtime.frame import Kind
-from rekindle.codegen.plan_runtime.kernel_ir import DROPPED, TENSOR_INPUT
+from rekindle.codegen.plan_runtime.kernel_ir import CONSTANT_INPUT, DROPPED, TENSOR_INPUT
 from rekindle.ir.types import TensorType
 from rekindle.runtime.interpreter.instructions import Instruction
 from rekindle.runtime.native_plans.aten_arguments import UNKNOWN, NotNative, tensor_word
@@ -57,11 +57,10 @@ def _output(writer: PlanWriter, register: int) -> int:
 
 
 def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
-    """Return the class and the words of an input that has to be a certain object."""
-    constant = writer.constant_of(register)
-    if constant is not UNKNOWN:
-        writer.table.kept.append(constant)
-        return FIXED, *immediate(id(constant))
+    """Return the class and the words of an input that has to be a certain object: the operation belongs to the node, so
+    that it is called with the node's constants only."""
+    if writer.constant_of(register) is not UNKNOWN:
+        return CONSTANT_INPUT, *immediate(0)
     found = writer.register(register)
     if found.kind is not Kind.OBJECT:
         raise NotNative
