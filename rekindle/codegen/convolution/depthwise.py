@@ -46,7 +46,7 @@ class DepthwiseConvolution(DirectConvolution):
     def _zeros(self) -> tuple[int, int]:
         return 0, 0
 
-    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> Call | None:
+    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int], planar: bool) -> Call | None:
         geometry = self.geometry
         shape = RowShape(self.weight.shape[3], geometry.stride[1], geometry.dilation[1])
         function = _function(shape, self.target)

@@ -30,6 +30,10 @@ _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
 _MAX_LAUNCHED_PARTS: Final = 64
 """Native code has the words of all parts on its stack."""
+_TILE_OVERHEAD: Final = 0.5
+"""What a tile takes besides its products, in positions."""
+_MAX_PLANES: Final = 4
+"""Images of more channels are read in channels-last order."""
 _LAST: Final = torch.channels_last
 
 
@@ -102,8 +106,8 @@ class DirectConvolution:
     target: Target = field(default_factory=host_target)
     _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
     """Weights and bias of each part, in the order in which they are read."""
-    _calls: dict[torch.Size, Call | None] = field(default_factory=dict)
-    """By the sizes of images, of the latest sizes that were seen."""
+    _calls: dict[tuple[torch.Size, bool], Call | None] = field(default_factory=dict)
+    """By the sizes of images, and whether they are read plane by plane, of the latest ones that were seen."""
 
     @property
     def is_depthwise(self) -> bool:
@@ -113,11 +117,12 @@ class DirectConvolution:
     def run(self, image: Tensor, residual: Tensor | None = None) -> Tensor | None:
         """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
         None for unsupported sizes."""
-        known = self._calls
-        call = known[image.shape] if image.shape in known else self._prepare(image.shape)
+        known, planar = self._calls, self._reads_planes(image)
+        key = image.shape, planar
+        call = known[key] if key in known else self._prepare(*key)
         if call is None:
             return None
-        image = padded(image, *self._zeros, self.target)
+        image = padded(image, *self._zeros, self.target, planar=planar)
         output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32, device="cpu")
         added = 0
         if residual is not None:
@@ -133,12 +138,14 @@ class DirectConvolution:
     def native_call(self, image: Tensor, residual: Tensor | None = None) -> NativeCall | None:
         """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
         where Python has to."""
-        call = self._calls.get(image.shape)
+        planar = self._reads_planes(image)
+        call = self._calls.get((image.shape, planar))
         if call is None or call.function.launch is None or len(call.parts) > _MAX_LAUNCHED_PARTS:
             return None
-        if not all(each is None or each.is_contiguous(memory_format=_LAST) for each in (image, residual)):
+        copied = [residual] if planar else [image, residual]
+        if not all(each is None or each.is_contiguous(memory_format=_LAST) for each in copied):
             return None
-        padding = padding_of(image, *self._zeros)
+        padding = padding_of(image, *self._zeros, planar=planar)
         tensors = 1 if residual is None else 2
         parts = [
             LaunchPart(
@@ -166,6 +173,17 @@ class DirectConvolution:
     def _kind(self) -> str:
         return "depthwise" if self.is_depthwise else "dense"
 
+    def _reads_planes(self, image: Tensor) -> bool:
+        """Return whether to read an image plane by plane: one of few channels, such as a photograph, needs no copy in
+        channels-last order."""
+        return (
+            image.shape[1] <= _MAX_PLANES
+            and self._kind == "dense"
+            and self.geometry.groups == 1
+            and image.is_contiguous()
+            and not image.is_contiguous(memory_format=_LAST)
+        )
+
     def _output_sizes(self, image: torch.Size) -> tuple[int, int, int, int]:
         return self.geometry.output_sizes(image, self.weight.shape)
 
@@ -174,22 +192,22 @@ class DirectConvolution:
         images, _, height, width = self._output_sizes(image)
         return images, height, width
 
-    def _prepare(self, image: torch.Size) -> Call | None:
+    def _prepare(self, image: torch.Size, planar: bool) -> Call | None:
         sizes = self._output_sizes(image)
-        made = self._call_for(image, sizes) if min(sizes) > 0 else None
+        made = self._call_for(image, sizes, planar) if min(sizes) > 0 else None
         latest = list(self._calls.items())[1 - _MAX_SIZES :]
-        self._calls = {**dict(latest), image: made}
+        self._calls = {**dict(latest), (image, planar): made}
         return made
 
-    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> Call | None:
+    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int], planar: bool) -> Call | None:
         positions = math.prod(self._tiled_sizes(image))
-        rows = next(each for each in rows_of(self.target) if each <= positions)
+        rows = tile_rows(self.target, positions)
         function = _function(self._kind, rows, self.target)
         if function is None:
             return None
         packed = self._packed = self._packed or self._pack()
         tiles = -(-positions // rows)
-        parts = [self._part(packed, number, image, positions, tiles) for number in range(len(packed))]
+        parts = [self._part(packed, number, image, positions, tiles, planar) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         return Call(function, parts, sizes, strides, max(1, min(work // GRAIN, parts[0].words[DirectWord.TASKS])))
@@ -201,17 +219,19 @@ class DirectConvolution:
         image: torch.Size,
         positions: int,
         tiles: int,
+        planar: bool,
     ) -> Part:
         weight, geometry = self.weight, self.geometry
         _, height, width = self._tiled_sizes(image)
         outputs = weight.shape[0] // len(packed)
         inputs = weight.shape[1]
-        pixel = image[1] * 4
+        pixel = 4 if planar else image[1] * 4
         line = (image[3] + 2 * geometry.padding[1]) * pixel
+        plane = (image[2] + 2 * geometry.padding[0]) * line
         block = VECTORS * lanes_of(self.target)
         whole, rest = divmod(outputs, block)
         columns, run = weight.shape[3], inputs
-        if geometry.dilation[1] == 1 and geometry.groups == 1:  # the columns of a row lie side by side
+        if geometry.dilation[1] == 1 and geometry.groups == 1 and not planar:  # the columns of a row lie side by side
             columns, run = 1, columns * run
         chunk = _chunk(run) if weight[0].numel() > LONGEST_SUM else run
         words = (ctypes.c_int64 * WORDS)()
@@ -221,7 +241,7 @@ class DirectConvolution:
             DirectWord.POSITIONS: positions,
             DirectWord.WIDTH: width,
             DirectWord.HEIGHT: height,
-            DirectWord.IMAGE_STEP: (image[2] + 2 * geometry.padding[0]) * line,
+            DirectWord.IMAGE_STEP: plane * (image[1] if planar else 1),
             DirectWord.ROW_STEP: geometry.stride[0] * line,
             DirectWord.COLUMN_STEP: geometry.stride[1] * pixel,
             DirectWord.KERNEL_ROWS: weight.shape[2],
@@ -230,6 +250,7 @@ class DirectConvolution:
             DirectWord.KERNEL_COLUMN_STEP: geometry.dilation[1] * pixel,
             DirectWord.CHUNKS: run // chunk,
             DirectWord.CHANNELS: chunk,
+            DirectWord.CHANNEL_STEP: plane if planar else 4,
             DirectWord.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
             DirectWord.OUTPUT_STEP: weight.shape[0] * 4,
             DirectWord.BLOCKS: whole,
@@ -266,6 +287,16 @@ class DirectConvolution:
             padded_bias[:outputs] = own_bias
             made.append((torch.cat(found), padded_bias))
         return made
+
+
+def tile_rows(target: Target, positions: int) -> int:
+    """Return how many positions a tile has: as many as there are registers for, or one less, where fewer are then
+    computed twice."""
+    most = rows_of(target)[0]
+    sizes = [each for each in (most, most - 1, *rows_of(target)[1:]) if each <= positions]
+    return (
+        min(sizes[:2], key=lambda each: -(-positions // each) * (each + _TILE_OVERHEAD)) if most in sizes else sizes[0]
+    )
 
 
 def _chunk(run: int) -> int:

@@ -1,4 +1,4 @@
-"""Emit LLVM IR of direct convolutions of channels-last images.
+"""Emit LLVM IR of direct convolutions, whose results are channels-last images.
 
 A tile of the result stays in registers: several positions, each with a few vectors of channels. For each place of the
 kernel and each input channel, one vector of weights is multiplied with one number of each position::
@@ -76,6 +76,8 @@ class DirectWord(IntEnum):
     OUTPUT_JUMP = 25
     """How much more than ``OUTPUT_STEP`` it is from the last position of a row to the first of the next one, in a
     ``scattered`` function."""
+    CHANNEL_STEP = 26
+    """From one input channel to the next one at the same place, unless each channel is convolved for itself."""
 
 
 WORDS: Final = len(DirectWord)
@@ -247,13 +249,14 @@ class _FunctionWriter(TaskWriter):
             return self._step(state, offset, vectors, masks if self.is_depthwise else None, starts)
 
         def chunk(state: list[str], offset: str) -> list[str]:
-            following, *sums = self.loop(f"channels.{tag}", words[DirectWord.CHANNELS], "4", offset, types, state, step)
+            counts = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
+            following, *sums = self.loop(f"channels.{tag}", *counts, offset, types, state, step)
             return [following, *self._flushed(tag, sums)]
 
         def chunks(state: list[str], offset: str) -> list[str]:
             if self.is_depthwise:
                 return step(state, offset)
-            size = f.emit_value(f"mul i64 {words[DirectWord.CHANNELS]}, 4")
+            size = f.emit_value(f"mul i64 {words[DirectWord.CHANNELS]}, {words[DirectWord.CHANNEL_STEP]}")
             return self.loop(f"chunks.{tag}", words[DirectWord.CHUNKS], size, offset, types, state, chunk)
 
         def columns(state: list[str], offset: str) -> list[str]:

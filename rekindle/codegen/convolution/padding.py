@@ -37,17 +37,19 @@ def _function(target: Target) -> Callable[[int, int, int, int, int, int, int, in
         return None
 
 
-def padded(image: Tensor, rows: int, columns: int, target: Target) -> Tensor:
-    """Return images in channels-last order with so many rows and columns of zeros on each side. The next call of this
-    thread may reuse the memory."""
-    image = image.contiguous(memory_format=_LAST)
+def padded(image: Tensor, rows: int, columns: int, target: Target, *, planar: bool = False) -> Tensor:
+    """Return images in channels-last order, or as ``planar`` ones as they are, with so many rows and columns of zeros
+    on each side. The next call of this thread may reuse the memory."""
+    if not planar:
+        image = image.contiguous(memory_format=_LAST)
     if not rows and not columns:
         return image
     function = _function(target)
     if function is None or (torch.get_num_threads() > 1 and image.numel() > _SERIAL):
         # PyTorch may choose the other order for an image of one element.
-        return functional.pad(image, (columns, columns, rows, rows)).contiguous(memory_format=_LAST)
-    sizes = padding_of(image, rows, columns)
+        made = functional.pad(image, (columns, columns, rows, rows))
+        return made.contiguous() if planar else made.contiguous(memory_format=_LAST)
+    sizes = padding_of(image, rows, columns, planar=planar)
     assert sizes is not None
     result = WORKSPACE.of(sizes.size)
     pointers = image.data_ptr(), result.data_ptr()
@@ -55,12 +57,14 @@ def padded(image: Tensor, rows: int, columns: int, target: Target) -> Tensor:
     return result
 
 
-def padding_of(image: Tensor, rows: int, columns: int) -> Padding | None:
-    """Return what the copy of channels-last images is made of; None where there is nothing to put around them."""
+def padding_of(image: Tensor, rows: int, columns: int, *, planar: bool) -> Padding | None:
+    """Return what the copy of images is made of; None where there is nothing to put around them."""
     if not rows and not columns:
         return None
     images, channels, height, width = image.shape
-    pixel = channels * 4
+    pixel = 4 if planar else channels * 4
+    if planar:
+        images *= channels
     side = columns * pixel
     border = rows * (width + 2 * columns) * pixel + side
     return Padding(images, height, width * pixel, border, 2 * side, border)
