@@ -251,6 +251,8 @@ class DirectConvolution:
             DirectWord.CHUNKS: run // chunk,
             DirectWord.CHANNELS: chunk,
             DirectWord.CHANNEL_STEP: plane if planar else 4,
+            DirectWord.AHEAD_TILE: weight[0].numel() * block * 4 // tiles,
+            DirectWord.AHEAD_STEP: block * 4 // tiles,
             DirectWord.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
             DirectWord.OUTPUT_STEP: weight.shape[0] * 4,
             DirectWord.BLOCKS: whole,
