@@ -106,7 +106,8 @@ def test_a_tile_may_have_one_position_less() -> None:
         target = named_target("x86-64-v4")
     except RekindleError as error:
         pytest.skip(str(error))
-    assert [direct.tile_rows(target, positions) for positions in (1, 3, 6, 7, 8, 49, 63, 64)] == [1, 2, 4, 7, 8, 7, 7, 8]
+    rows = {positions: direct.tile_rows(target, positions) for positions in (1, 3, 6, 7, 8, 49, 63, 64)}
+    assert rows == {1: 1, 3: 2, 6: 4, 7: 7, 8: 8, 49: 7, 63: 7, 64: 8}
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
