@@ -29,7 +29,8 @@ class NativeCall:
     """How machine code computes a Tensor from others: what a :class:`~rekindle.codegen.llvm.call_sites.CachedLaunch`
     has, apart from the layouts of its inputs.
 
-    What ``parameters`` have addresses of must live as long as the operation: a launch that is replaced may still run.
+    ``keep`` holds the kernel's code and what ``parameters`` have addresses of. It lives as long as the operation: a
+    launch that is replaced may still run, without the GIL.
     """
 
     kernel: int
@@ -54,6 +55,7 @@ class LaunchedOperation(PatchableOperation):
         self._run = run
         self._native_call = native_call
         self._site: TensorCallSite | None = None
+        self._kept: list[object] = []
         self._kinds: list[str | Fixed] = []
         self._seen: dict[tuple[object, ...], int] = {}
         """How often Python has run each combination of sizes and strides."""
@@ -92,6 +94,8 @@ class LaunchedOperation(PatchableOperation):
             is_read = position in self.read and isinstance(each, Tensor)
             layouts.append((each.dtype, tuple(each.shape), each.stride()) if is_read else None)
             kinds.append("tensor" if is_read else Fixed(each))
+        if all(found.keep is not each for each in self._kept):
+            self._kept.append(found.keep)
         if self._site is None:
             self._site = site = TensorCallSite(kinds, self.__call__)
             self._kinds = kinds

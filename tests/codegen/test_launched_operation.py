@@ -15,9 +15,11 @@ from torch.nn import functional as F
 
 import rekindle
 from rekindle.codegen import launched_operation
+from rekindle.codegen.convolution import packed_operators
 from rekindle.codegen.launched_operation import LaunchedOperation
 from rekindle.codegen.llvm import call_sites
 from rekindle.codegen.selection import Selection
+from rekindle.ir.text.parser import parse_graph
 
 pytestmark = pytest.mark.skipif(not call_sites.is_available(), reason="this build of torch is not known")
 
@@ -297,15 +299,30 @@ def test_results_are_new_tensors() -> None:
 
 
 def test_other_weights_are_run_by_python(python_calls: list[LaunchedOperation]) -> None:
-    """What was prepared from one weight is not used for another."""
-    first, second, x = torch.ones(2, 2), torch.full((2, 2), 3.0), torch.ones(1, 2)
-    given: list[Tensor] = []
-
-    def run(x: Tensor, weight: Tensor) -> Tensor:
-        given.append(weight)
-        return x @ weight
-
-    operation = LaunchedOperation(run, lambda x, weight: None, [0])
-    assert torch.equal(operation(x, first), x @ first)
-    assert torch.equal(operation(x, second), x @ second)
-    assert [id(each) for each in given] == [id(first), id(second)]
+    """What was prepared from one weight is not used for another, and lives as long as a launch may use it."""
+    graph = parse_graph(
+        """
+        graph(%x : Tensor, %w : Tensor, %b : Tensor):
+          %y : Tensor = prim::packed_convolution[stride=[1, 1], padding=[0, 0], dilation=[1, 1], groups=1,
+                                                 activation="none"](%x, %w, %b)
+          return (%y)
+        """
+    )
+    (node,) = graph.find_nodes("prim::packed_convolution")
+    operation = packed_operators.packed_convolution(node)
+    x, first, second = torch.randn(1, 8, 5, 5), torch.randn(40, 8, 1, 1), torch.randn(40, 8, 1, 1)
+    x, bias = x.contiguous(memory_format=LAST), torch.randn(40)
+    function: list[Callable[..., Any]] = [operation]
+    assert isinstance(operation, LaunchedOperation)
+    operation.add_call_site(lambda other: function.append(other))
+    for weight in (first, first, first, second, second, second, first, second, first):
+        gc.collect()
+        made = [torch.full((4096,), torch.nan) for _ in range(8)]
+        close(function[-1](x, weight, bias), torch.conv2d(x, weight, bias))
+        del made
+    assert len(function) == 2
+    python_calls.clear()
+    function[-1](x, first, bias)
+    assert not python_calls
+    function[-1](x, second, bias)
+    assert len(python_calls) == 1

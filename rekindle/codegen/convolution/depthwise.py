@@ -52,7 +52,7 @@ class DepthwiseConvolution(DirectConvolution):
         function = _function(shape, self.target)
         if function is None:
             return None
-        packed = self._packed = self._packed or self._pack()
+        packed = self._packed_weights()
         lanes = lanes_of(self.target)
         images, channels, height, width = image
         blocks, rest = divmod(channels, VECTORS * lanes)

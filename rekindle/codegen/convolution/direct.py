@@ -104,8 +104,9 @@ class DirectConvolution:
     geometry: Geometry = ONE_BY_ONE
     activation: Activation = NONE
     target: Target = field(default_factory=host_target)
-    _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    """Weights and bias of each part, in the order in which they are read."""
+    _packed: dict[str, list[tuple[Tensor, Tensor]]] = field(default_factory=dict)
+    """Weights and bias of each part, in the order in which they are read, once they are needed: one item, which is
+    never replaced, since calls have the addresses."""
     _calls: dict[tuple[torch.Size, bool], Call | None] = field(default_factory=dict)
     """By the sizes of images, and whether they are read plane by plane, of the latest ones that were seen."""
 
@@ -160,7 +161,7 @@ class DirectConvolution:
         ]
         parameters = launch_parameters(parts, call.most_threads, padding=padding)
         output = (torch.float32, call.sizes, call.strides)
-        return NativeCall(call.function.launch, parameters, output, call.function)
+        return NativeCall(call.function.launch, parameters, output, self)  # code of functions is never freed
 
     # --------------------------------------------------------------------------------------------------------- sizes
 
@@ -205,7 +206,7 @@ class DirectConvolution:
         function = _function(self._kind, rows, self.target)
         if function is None:
             return None
-        packed = self._packed = self._packed or self._pack()
+        packed = self._packed_weights()
         tiles = -(-positions // rows)
         parts = [self._part(packed, number, image, positions, tiles, planar) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
@@ -267,6 +268,10 @@ class DirectConvolution:
         return Part(words, packed[number], ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
 
     # ------------------------------------------------------------------------------------------------------- packing
+
+    def _packed_weights(self) -> list[tuple[Tensor, Tensor]]:
+        found = self._packed.get("weights")
+        return self._packed.setdefault("weights", self._pack()) if found is None else found
 
     def _pack(self) -> list[tuple[Tensor, Tensor]]:
         """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors."""

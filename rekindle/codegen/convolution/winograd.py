@@ -81,8 +81,9 @@ class WinogradConvolution:
     geometry: Geometry
     activation: Activation = NONE
     target: Target = field(default_factory=host_target)
-    _packed: tuple[Tensor, Tensor, Tensor] | None = None
-    """Transformed weights, the bias, and zeros in place of channels outside the image: words have their addresses."""
+    _packed: dict[str, tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict)
+    """Transformed weights, the bias, and zeros in place of channels outside the image, once they are needed: one item,
+    which is never replaced, since words have the addresses."""
     _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
     """By the sizes of images, of the latest sizes that were seen."""
 
@@ -118,7 +119,8 @@ class WinogradConvolution:
         beside = (NULL, 0) if residual is None else (1, 0)
         part = LaunchPart(((0, 0), beside, (tensors, 0), (SCRATCH, 0)), tuple(call.words))
         parameters = launch_parameters([part], call.most_threads, call.workspace)
-        return NativeCall(call.function.launch, parameters, (torch.float32, call.sizes, call.strides), call.function)
+        output = (torch.float32, call.sizes, call.strides)
+        return NativeCall(call.function.launch, parameters, output, self)  # code of functions is never freed
 
     def _prepare(self, image: torch.Size) -> _Call | None:
         sizes = self.geometry.output_sizes(image, self.weight.shape)
@@ -131,7 +133,7 @@ class WinogradConvolution:
         function = _function(self.target)
         if function is None:
             return None
-        packed = self._packed = self._packed or self._pack()
+        packed = self._packed.get("weights") or self._packed.setdefault("weights", self._pack())
         channels, outputs, lanes = image[1], sizes[1], lanes_of(self.target)
         rows, columns = -(-sizes[2] // 2), -(-sizes[3] // 2)
         tiles = sizes[0] * rows * columns

@@ -133,7 +133,7 @@ def test_nothing_beside_the_tensors_is_touched(
         direct.torch, "empty_strided", lambda *sizes, **options: guarded(empty(*sizes, **options).fill_(0.0))
     )
     convolution = DepthwiseConvolution(weight, None, geometry, ACTIVATIONS[activation], target)
-    convolution._packed = [(guarded(weights), guarded(bias)) for weights, bias in convolution._pack()]
+    convolution._packed["weights"] = [(guarded(weights), guarded(bias)) for weights, bias in convolution._pack()]
     found = convolution.run(guarded(image), guarded(residual))
     expected = ACTIVATIONS[activation].apply(reference(image, weight, None, geometry, residual, False))
     assert found is not None
