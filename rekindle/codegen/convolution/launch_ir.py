@@ -30,7 +30,7 @@ class LaunchParameter(IntEnum):
     """The parameters before those of the parts. Sizes are in bytes."""
 
     PARTS = 0
-    MOST_THREADS = 1
+    MAX_THREADS = 1
     WORKSPACE = 2
     """Of one thread."""
     PADDED = 3
