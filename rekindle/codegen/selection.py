@@ -8,15 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
+from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.engine import disk_cache, generator_state
 from rekindle.codegen.llvm.target import host_target
 
-_REVISION: Final = 1
+_REVISION: Final = 2
 """Part of the key of choices on disk: raise it when candidates of the same name become others."""
 _ROUNDS: Final = 3
 """How often the candidates are measured, one after the other."""
@@ -27,8 +29,24 @@ _HOPELESS: Final = 2.0
 _WORTH_IT: Final = 0.95
 """A later candidate replaces an earlier one if it takes less than this fraction of its time."""
 
+_LARGE_BLOCK: Final = 31 << 20
+"""Bytes of the block whose release has the C library keep smaller ones."""
+
 Candidate = Callable[..., "Tensor | None"]
 """Returns the result for the arguments; None if it does not support them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NativeCandidate:
+    """A candidate that computes by machine code. ``native_call`` returns how native code computes what ``run`` has
+    computed of such arguments."""
+
+    run: Candidate
+    native_call: Callable[..., NativeCall | None]
+
+    def __call__(self, *arguments: Any) -> Tensor | None:
+        """Run it."""
+        return self.run(*arguments)
 
 
 @dataclass(slots=True)
@@ -55,6 +73,12 @@ class Selection:
             result = self._last(*arguments)
         assert result is not None
         return result
+
+    def native_call(self, kind: Hashable, *arguments: Any) -> NativeCall | None:
+        """Return how native code runs the candidate that is chosen for arguments of this kind; None where Python has
+        to."""
+        candidate = self.chosen.get(kind)
+        return candidate.native_call(*arguments) if isinstance(candidate, NativeCandidate) else None
 
     @property
     def _last(self) -> Candidate:
@@ -87,6 +111,7 @@ class Selection:
             if _result_or_none(candidate, arguments) is not None
         }
         if len(times) > 1:
+            _settle_allocator()
             for _ in range(_ROUNDS):
                 least = min(times.values())
                 for name, taken in times.items():
@@ -105,6 +130,17 @@ def _result_or_none(candidate: Candidate, arguments: tuple[Any, ...]) -> Tensor 
         return candidate(*arguments)
     except RuntimeError:
         return None
+
+
+@cache
+def _settle_allocator() -> None:
+    """Have the C library reuse freed memory for results.
+
+    It returns blocks above a threshold to the system, and raises the threshold to the size of the largest block that
+    was freed, up to 32 MiB. Until then, a candidate is measured with the page faults of its result, which may take
+    longer than its computation, and which later calls in a network do not have.
+    """
+    torch.empty(_LARGE_BLOCK, dtype=torch.uint8, device="cpu")
 
 
 def _seconds(candidate: Candidate, arguments: tuple[Any, ...]) -> float:

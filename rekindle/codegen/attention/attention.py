@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import math
 import struct
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -14,11 +13,11 @@ import torch
 from torch import Tensor
 
 from rekindle.codegen.attention.attention_ir import NAME, AttentionWord, module_text
+from rekindle.codegen.convolution.launch_ir import NULL, SCRATCH, LaunchPart, launch_parameters
+from rekindle.codegen.convolution.task_function import TaskFunction, task_function
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of
 from rekindle.codegen.convolution.workspace import WORKSPACE
-from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
-from rekindle.codegen.llvm.engine import compile_module
-from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 MAX_KEYS: Final = 1 << 14
@@ -32,26 +31,19 @@ _GRAIN: Final = 1 << 18
 _MAX_SIZES: Final = 256
 """Of how many sizes and strides what a call needs is kept."""
 
-Function = Callable[[int, int, int, int, int, int, int, int], None]
-"""Called with the addresses of the words, query, key, value, mask or 0, output and workspace, and with how many
-threads."""
-
 
 @cache
-def _function(target: Target) -> Function | None:
-    """The function; None where this platform lacks what it calls."""
-    entry = wrapper_ir(NAME, [*["ptr"] * 7, "i64"], None, without_gil=True)
-    try:
-        return python_function(compile_module(with_declarations(module_text(target) + entry), target=target), NAME)
-    except MissingSymbolError:
-        return None
+def _function(target: Target) -> TaskFunction | None:
+    """The function, whose arguments are query, key, value, mask or 0, output and workspace; None where this platform
+    lacks what it calls."""
+    return task_function(NAME, module_text(target), 6, target, None)
 
 
 @dataclass(slots=True)
 class _Call:
     """What calls with tensors of the same sizes and strides share."""
 
-    function: Function
+    function: TaskFunction
     words: Any
     sizes: tuple[int, ...]
     workspace: int
@@ -84,9 +76,7 @@ class Attention:
         query, key, value = (each if each.stride(-1) == 1 else each.contiguous() for each in (query, key, value))
         if mask is not None:
             mask = _prepared(mask, (*query.shape[:-1], key.shape[-2]))
-        masked = None if mask is None else mask.stride()
-        found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
-        identity = (*found, masked, is_causal, scale)
+        identity = _identity(query, key, value, mask, is_causal, scale)
         known = self._calls
         if identity not in known:
             made = _call_for(query, key, value, mask, is_causal, scale, self.target)
@@ -97,7 +87,7 @@ class Attention:
         batch, heads, queries, width = call.sizes
         output = torch.empty((batch, queries, heads, width), dtype=torch.float32, device="cpu").transpose(1, 2)
         threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
-        call.function(
+        call.function.call(
             ctypes.addressof(call.words),
             query.data_ptr(),
             key.data_ptr(),
@@ -108,6 +98,42 @@ class Attention:
             threads,
         )
         return output
+
+    def native_call(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None = None,
+        is_causal: bool = False,
+        scale: float | None = None,
+    ) -> NativeCall | None:
+        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
+        where Python has to."""
+        sources = [0, 1, 2, NULL, 3, SCRATCH]
+        if any(each.stride(-1) != 1 for each in (query, key, value)):
+            return None
+        if mask is not None:
+            if mask.dtype is torch.bool or mask.expand(*query.shape[:-1], key.shape[-2]).stride(-1) != 1:
+                return None
+            mask = _prepared(mask, (*query.shape[:-1], key.shape[-2]))
+            sources[3:5] = 3, 4
+        call = self._calls.get(_identity(query, key, value, mask, is_causal, scale))
+        if call is None or call.function.launch is None:
+            return None
+        part = LaunchPart([(source, 0) for source in sources], tuple(call.words))
+        parameters = launch_parameters([part], call.most_threads, call.workspace)
+        _, heads, queries, width = call.sizes
+        strides = (queries * heads * width, width, heads * width, 1)
+        return NativeCall(call.function.launch, parameters, (torch.float32, call.sizes, strides), call.function)
+
+
+def _identity(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None
+) -> tuple[object, ...]:
+    """What calls that share their words have in common."""
+    found = (query.shape, query.stride(), key.shape, key.stride(), value.shape, value.stride())
+    return *found, None if mask is None else mask.stride(), is_causal, scale
 
 
 def _prepared(mask: Tensor, sizes: tuple[int, ...]) -> Tensor:

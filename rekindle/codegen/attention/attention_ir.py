@@ -118,6 +118,7 @@ class _AttentionWriter(TaskWriter):
         self._tasks()
         self.share()
         self.entry()
+        self.launch()
 
     def _blocks(self, count: str) -> str:
         """Emit how many blocks of columns ``count`` columns make."""

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from rekindle.codegen.attention.attention import Attention
 from rekindle.codegen.kernel_eligibility import is_plain
-from rekindle.codegen.selection import Selection
+from rekindle.codegen.launched_operation import LaunchedOperation, NativeCall
+from rekindle.codegen.selection import NativeCandidate, Selection
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
 from rekindle.ops.registration.declare import implements_for_node, int_attribute
@@ -38,7 +39,20 @@ def attention(_: Node) -> Operation:
     ) -> Tensor | None:
         return kernel.run(query, key, value, mask, is_causal, scale)
 
-    selection = Selection({"own": by_own_kernel, "PyTorch": _by_pytorch}, "attention")
+    def own_native_call(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> NativeCall | None:
+        return kernel.native_call(query, key, value, mask, is_causal, scale)
+
+    own = NativeCandidate(by_own_kernel, own_native_call)
+    selection = Selection({"own": own, "PyTorch": _by_pytorch}, "attention")
 
     def run(
         query: Tensor,
@@ -51,12 +65,26 @@ def attention(_: Node) -> Operation:
         enable_gqa: bool,
     ) -> Tensor:
         arguments = (query, key, value, mask, dropout, is_causal, scale, enable_gqa)
-        is_usual = not dropout and (scale is None or scale > 0)
-        if not is_usual or not _applies(query, key, value, mask, is_causal, enable_gqa):
+        if not _is_usual(*arguments):
             return _by_pytorch(*arguments)
         return selection.run((*_kind(query, key, value), mask is None, is_causal), *arguments)
 
-    return run
+    def native_call(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        mask: Tensor | None,
+        dropout: float,
+        is_causal: bool,
+        scale: float | None,
+        enable_gqa: bool,
+    ) -> NativeCall | None:
+        arguments = (query, key, value, mask, dropout, is_causal, scale, enable_gqa)
+        if not _is_usual(*arguments):
+            return None
+        return selection.native_call((*_kind(query, key, value), mask is None, is_causal), *arguments)
+
+    return LaunchedOperation(run, native_call, [0, 1, 2, 3])
 
 
 def _kind(query: Tensor, key: Tensor, value: Tensor) -> tuple[int, ...]:
@@ -78,6 +106,21 @@ def _by_pytorch(
     return torch.nn.functional.scaled_dot_product_attention(
         query, key, value, mask, dropout, is_causal, scale=scale, enable_gqa=enable_gqa
     )
+
+
+def _is_usual(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None,
+    dropout: float,
+    is_causal: bool,
+    scale: float | None,
+    enable_gqa: bool,
+) -> bool:
+    """Return whether the kernel supports the arguments, apart from its limits on sizes."""
+    has_known_options = not dropout and (scale is None or scale > 0)
+    return has_known_options and _applies(query, key, value, mask, is_causal, enable_gqa)
 
 
 def _applies(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, is_causal: bool, enable_gqa: bool) -> bool:
@@ -111,11 +154,23 @@ def written_attention(node: Node) -> Operation:
         scores = scores / scale if divides else scores * scale
         return torch.matmul(torch.softmax(scores, -1), value)
 
-    selection = Selection({"own": by_own_kernel, "PyTorch": by_pytorch}, f"written attention {divides}")
+    def own_native_call(query: Tensor, key: Tensor, value: Tensor, scale: float) -> NativeCall | None:
+        return kernel.native_call(query, key, value, scale=1.0 / scale if divides else scale)
+
+    own = NativeCandidate(by_own_kernel, own_native_call)
+    selection = Selection({"own": own, "PyTorch": by_pytorch}, f"written attention {divides}")
+
+    def applies(query: Tensor, key: Tensor, value: Tensor, scale: float) -> bool:
+        return scale > 0 and _applies(query, key, value, None, False, False) and query.shape[0] == key.shape[0]
 
     def run(query: Tensor, key: Tensor, value: Tensor, scale: float) -> Tensor:
-        if not (scale > 0 and _applies(query, key, value, None, False, False) and query.shape[0] == key.shape[0]):
+        if not applies(query, key, value, scale):
             return by_pytorch(query, key, value, scale)
         return selection.run(_kind(query, key, value), query, key, value, scale)
 
-    return run
+    def native_call(query: Tensor, key: Tensor, value: Tensor, scale: float) -> NativeCall | None:
+        if not applies(query, key, value, scale):
+            return None
+        return selection.native_call(_kind(query, key, value), query, key, value, scale)
+
+    return LaunchedOperation(run, native_call, [0, 1, 2])

@@ -66,3 +66,5 @@ ACTIVATIONS: Final = {each.name: each for each in _ALL}
 """By name: that of the attribute ``activation`` of packed operators."""
 NONE: Final = ACTIVATIONS["none"]
 RELU: Final = ACTIVATIONS["relu"]
+RELU6: Final = ACTIVATIONS["relu6"]
+HARDSWISH: Final = ACTIVATIONS["hardswish"]

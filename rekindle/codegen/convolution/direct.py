@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -14,37 +13,35 @@ from torch import Tensor
 
 from rekindle.codegen.convolution.activations import NONE, Activation
 from rekindle.codegen.convolution.direct_ir import WORDS, DirectWord, function_name, module_text
-from rekindle.codegen.convolution.padding import padded
+from rekindle.codegen.convolution.launch_ir import NULL, PADDED, LaunchPart, launch_parameters
+from rekindle.codegen.convolution.padding import padded, padding_of
+from rekindle.codegen.convolution.task_function import TaskFunction, task_function
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
-from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
-from rekindle.codegen.llvm.engine import compile_module
-from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 256
 """How many products are added to one number before the sum is added to the result."""
 _CHUNK: Final = range(32, 193)
 """How many channels a chunk has, where there are more."""
-_GRAIN: Final = 1 << 19
+GRAIN: Final = 1 << 19
 """Multiplications for which another thread is worth its start."""
 _MAX_SIZES: Final = 256
 """Of how many sizes of images what a call needs is kept."""
+_MAX_LAUNCHED_PARTS: Final = 64
+"""Native code has the words of all parts on its stack."""
+_TILE_OVERHEAD: Final = 0.5
+"""What a tile takes besides its products, in positions."""
+_MAX_PLANES: Final = 4
+"""Images of more channels are read in channels-last order."""
 _LAST: Final = torch.channels_last
-
-Function = Callable[[int, int, int, int, int], None]
-"""Called with the addresses of the words, the image, the residual or 0, and the output, and with how many threads."""
 
 
 @cache
-def _function(kind: str, rows: int, target: Target) -> Function | None:
-    """The function of a kind of convolution; None where this platform lacks what it calls."""
-    name = function_name(kind, rows)
-    text = module_text(target, kind, rows)
-    entry = wrapper_ir(name, ["ptr", "ptr", "ptr", "ptr", "i64"], None, without_gil=True)
-    try:
-        return python_function(compile_module(with_declarations(text + entry), target=target), name)
-    except MissingSymbolError:
-        return None
+def _function(kind: str, rows: int, target: Target) -> TaskFunction | None:
+    """The function of a kind of convolution, whose arguments are the image, the residual or 0, and the output; None
+    where this platform lacks what it calls."""
+    return task_function(function_name(kind, rows), module_text(target, kind, rows), 3, target, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +80,10 @@ class Part:
 
 
 @dataclass(slots=True)
-class _Call:
+class Call:
     """What calls with images of one size share."""
 
-    function: Function
+    function: TaskFunction
     parts: list[Part]
     sizes: tuple[int, int, int, int]
     strides: tuple[int, int, int, int]
@@ -107,10 +104,11 @@ class DirectConvolution:
     geometry: Geometry = ONE_BY_ONE
     activation: Activation = NONE
     target: Target = field(default_factory=host_target)
-    _packed: list[tuple[Tensor, Tensor]] = field(default_factory=list)
-    """Weights and bias of each part, in the order in which they are read."""
-    _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
-    """By the sizes of images, of the latest sizes that were seen."""
+    _packed: dict[str, list[tuple[Tensor, Tensor]]] = field(default_factory=dict)
+    """Weights and bias of each part, in the order in which they are read, once they are needed: one item, which is
+    never replaced, since calls have the addresses."""
+    _calls: dict[tuple[torch.Size, bool], Call | None] = field(default_factory=dict)
+    """By the sizes of images, and whether they are read plane by plane, of the latest ones that were seen."""
 
     @property
     def is_depthwise(self) -> bool:
@@ -120,11 +118,12 @@ class DirectConvolution:
     def run(self, image: Tensor, residual: Tensor | None = None) -> Tensor | None:
         """Return the result in channels-last order, with ``residual``, of the same sizes, added before the activation;
         None for unsupported sizes."""
-        known = self._calls
-        call = known[image.shape] if image.shape in known else self._prepare(image.shape)
+        known, planar = self._calls, self._reads_planes(image)
+        key = image.shape, planar
+        call = known[key] if key in known else self._prepare(*key)
         if call is None:
             return None
-        image = padded(image, *self.geometry.padding, self.target)
+        image = padded(image, *self._zeros, self.target, planar=planar)
         output = torch.empty_strided(call.sizes, call.strides, dtype=torch.float32, device="cpu")
         added = 0
         if residual is not None:
@@ -134,14 +133,57 @@ class DirectConvolution:
         first, written = image.data_ptr(), output.data_ptr()
         for part in call.parts:
             beside = added + part.output if added else 0
-            call.function(part.address, first + part.image, beside, written + part.output, threads)
+            call.function.call(part.address, first + part.image, beside, written + part.output, threads)
         return output
+
+    def native_call(self, image: Tensor, residual: Tensor | None = None) -> NativeCall | None:
+        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
+        where Python has to."""
+        planar = self._reads_planes(image)
+        call = self._calls.get((image.shape, planar))
+        if call is None or call.function.launch is None or len(call.parts) > _MAX_LAUNCHED_PARTS:
+            return None
+        copied = [residual] if planar else [image, residual]
+        if not all(each is None or each.is_contiguous(memory_format=_LAST) for each in copied):
+            return None
+        padding = padding_of(image, *self._zeros, planar=planar)
+        tensors = 1 if residual is None else 2
+        parts = [
+            LaunchPart(
+                (
+                    (0 if padding is None else PADDED, part.image),
+                    (NULL, 0) if residual is None else (1, part.output),
+                    (tensors, part.output),
+                ),
+                tuple(part.words),
+            )
+            for part in call.parts
+        ]
+        parameters = launch_parameters(parts, call.most_threads, padding=padding)
+        output = (torch.float32, call.sizes, call.strides)
+        return NativeCall(call.function.launch, parameters, output, self)  # code of functions is never freed
 
     # --------------------------------------------------------------------------------------------------------- sizes
 
     @property
+    def _zeros(self) -> tuple[int, int]:
+        """Rows and columns of zeros that have to be around an image."""
+        return self.geometry.padding
+
+    @property
     def _kind(self) -> str:
         return "depthwise" if self.is_depthwise else "dense"
+
+    def _reads_planes(self, image: Tensor) -> bool:
+        """Return whether to read an image plane by plane: one of few channels, such as a photograph, needs no copy in
+        channels-last order."""
+        return (
+            image.shape[1] <= _MAX_PLANES
+            and self._kind == "dense"
+            and self.geometry.groups == 1
+            and image.is_contiguous()
+            and not image.is_contiguous(memory_format=_LAST)
+        )
 
     def _output_sizes(self, image: torch.Size) -> tuple[int, int, int, int]:
         return self.geometry.output_sizes(image, self.weight.shape)
@@ -151,25 +193,25 @@ class DirectConvolution:
         images, _, height, width = self._output_sizes(image)
         return images, height, width
 
-    def _prepare(self, image: torch.Size) -> _Call | None:
+    def _prepare(self, image: torch.Size, planar: bool) -> Call | None:
         sizes = self._output_sizes(image)
-        made = self._call_for(image, sizes) if min(sizes) > 0 else None
+        made = self._call_for(image, sizes, planar) if min(sizes) > 0 else None
         latest = list(self._calls.items())[1 - _MAX_SIZES :]
-        self._calls = {**dict(latest), image: made}
+        self._calls = {**dict(latest), (image, planar): made}
         return made
 
-    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int]) -> _Call | None:
+    def _call_for(self, image: torch.Size, sizes: tuple[int, int, int, int], planar: bool) -> Call | None:
         positions = math.prod(self._tiled_sizes(image))
-        rows = next(each for each in rows_of(self.target) if each <= positions)
+        rows = tile_rows(self.target, positions)
         function = _function(self._kind, rows, self.target)
         if function is None:
             return None
-        packed = self._packed = self._packed or self._pack()
+        packed = self._packed_weights()
         tiles = -(-positions // rows)
-        parts = [self._part(packed, number, image, positions, tiles) for number in range(len(packed))]
+        parts = [self._part(packed, number, image, positions, tiles, planar) for number in range(len(packed))]
         work = positions * self.weight.numel() // len(parts)
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
-        return _Call(function, parts, sizes, strides, max(1, min(work // _GRAIN, parts[0].words[DirectWord.TASKS])))
+        return Call(function, parts, sizes, strides, max(1, min(work // GRAIN, parts[0].words[DirectWord.TASKS])))
 
     def _part(
         self,
@@ -178,17 +220,19 @@ class DirectConvolution:
         image: torch.Size,
         positions: int,
         tiles: int,
+        planar: bool,
     ) -> Part:
         weight, geometry = self.weight, self.geometry
         _, height, width = self._tiled_sizes(image)
         outputs = weight.shape[0] // len(packed)
         inputs = weight.shape[1]
-        pixel = image[1] * 4
+        pixel = 4 if planar else image[1] * 4
         line = (image[3] + 2 * geometry.padding[1]) * pixel
+        plane = (image[2] + 2 * geometry.padding[0]) * line
         block = VECTORS * lanes_of(self.target)
         whole, rest = divmod(outputs, block)
         columns, run = weight.shape[3], inputs
-        if geometry.dilation[1] == 1 and geometry.groups == 1:  # the columns of a row lie side by side
+        if geometry.dilation[1] == 1 and geometry.groups == 1 and not planar:  # the columns of a row lie side by side
             columns, run = 1, columns * run
         chunk = _chunk(run) if weight[0].numel() > LONGEST_SUM else run
         words = (ctypes.c_int64 * WORDS)()
@@ -198,7 +242,7 @@ class DirectConvolution:
             DirectWord.POSITIONS: positions,
             DirectWord.WIDTH: width,
             DirectWord.HEIGHT: height,
-            DirectWord.IMAGE_STEP: (image[2] + 2 * geometry.padding[0]) * line,
+            DirectWord.IMAGE_STEP: plane * (image[1] if planar else 1),
             DirectWord.ROW_STEP: geometry.stride[0] * line,
             DirectWord.COLUMN_STEP: geometry.stride[1] * pixel,
             DirectWord.KERNEL_ROWS: weight.shape[2],
@@ -207,6 +251,9 @@ class DirectConvolution:
             DirectWord.KERNEL_COLUMN_STEP: geometry.dilation[1] * pixel,
             DirectWord.CHUNKS: run // chunk,
             DirectWord.CHANNELS: chunk,
+            DirectWord.CHANNEL_STEP: plane if planar else 4,
+            DirectWord.AHEAD_TILE: weight[0].numel() * block * 4 // tiles,
+            DirectWord.AHEAD_STEP: block * 4 // tiles,
             DirectWord.ADDS_CHUNKS: weight[0].numel() > LONGEST_SUM,
             DirectWord.OUTPUT_STEP: weight.shape[0] * 4,
             DirectWord.BLOCKS: whole,
@@ -221,6 +268,10 @@ class DirectConvolution:
         return Part(words, packed[number], ctypes.addressof(words), number * inputs * 4, number * outputs * 4)
 
     # ------------------------------------------------------------------------------------------------------- packing
+
+    def _packed_weights(self) -> list[tuple[Tensor, Tensor]]:
+        found = self._packed.get("weights")
+        return self._packed.setdefault("weights", self._pack()) if found is None else found
 
     def _pack(self) -> list[tuple[Tensor, Tensor]]:
         """Put the weights in the order in which a tile reads them: blocks of channels, places, vectors."""
@@ -243,6 +294,16 @@ class DirectConvolution:
             padded_bias[:outputs] = own_bias
             made.append((torch.cat(found), padded_bias))
         return made
+
+
+def tile_rows(target: Target, positions: int) -> int:
+    """Return how many positions a tile has: as many as there are registers for, or one less, where fewer are then
+    computed twice."""
+    most = rows_of(target)[0]
+    sizes = [each for each in (most, most - 1, *rows_of(target)[1:]) if each <= positions]
+    return (
+        min(sizes[:2], key=lambda each: -(-positions // each) * (each + _TILE_OVERHEAD)) if most in sizes else sizes[0]
+    )
 
 
 def _chunk(run: int) -> int:

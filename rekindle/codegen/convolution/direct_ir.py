@@ -1,4 +1,4 @@
-"""Emit LLVM IR of direct convolutions of channels-last images.
+"""Emit LLVM IR of direct convolutions, whose results are channels-last images.
 
 A tile of the result stays in registers: several positions, each with a few vectors of channels. For each place of the
 kernel and each input channel, one vector of weights is multiplied with one number of each position::
@@ -26,6 +26,7 @@ from enum import IntEnum
 from typing import Final
 
 from rekindle.codegen.convolution.activations import RELU
+from rekindle.codegen.convolution.padding_ir import define_pad
 from rekindle.codegen.convolution.task_ir import VECTORS, TaskWriter, finished
 from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
@@ -75,9 +76,16 @@ class DirectWord(IntEnum):
     OUTPUT_JUMP = 25
     """How much more than ``OUTPUT_STEP`` it is from the last position of a row to the first of the next one, in a
     ``scattered`` function."""
+    CHANNEL_STEP = 26
+    """From one input channel to the next one at the same place, unless each channel is convolved for itself."""
+    AHEAD_TILE = 27
+    AHEAD_STEP = 28
+    """The tiles of a block fetch the weights of the next one into a cache: the share of a tile, and of a step."""
 
 
 WORDS: Final = len(DirectWord)
+_MIN_FETCHING_ROWS: Final = 2
+"""Tiles of so few positions read weights as fast as they come from memory."""
 
 
 def function_name(kind: str, rows: int) -> str:
@@ -109,6 +117,8 @@ class _FunctionWriter(TaskWriter):
         self._tasks()
         self.share()
         self.entry()
+        define_pad(self.module)
+        self.launch(pads=True)
 
     # ----------------------------------------------------------------------------------------------------------- tasks
 
@@ -138,6 +148,8 @@ class _FunctionWriter(TaskWriter):
         my_bias = f.emit_value(f"getelementptr float, ptr {bias}, i64 {first_channel}")
         skipped = f.emit_value(f"mul i64 {block}, {self.words[DirectWord.BLOCK_BYTES]}")
         my_weights = f.emit_value(f"getelementptr i8, ptr {weights}, i64 {skipped}")
+        skipped = f.emit_value(f"mul i64 {tile}, {self.words[DirectWord.AHEAD_TILE]}")
+        ahead = self.at(self.at(my_weights, self.words[DirectWord.BLOCK_BYTES]), skipped)
         starts, places = self._positions(tile, image, first_channel)
         is_whole = f.emit_value(f"icmp ult i64 {block}, {self.words[DirectWord.BLOCKS]}")
         rest = self.words[DirectWord.REST]
@@ -148,7 +160,9 @@ class _FunctionWriter(TaskWriter):
         for label, vectors in (("whole", VECTORS), ("single", 1), ("double", VECTORS)):
             f.label(label)
             masks = None if label == "whole" else self.masks(rest, vectors)
-            self._tile(label, vectors, masks, my_weights, my_bias, starts, places, residual, output, has_residual)
+            self._tile(
+                label, vectors, masks, my_weights, ahead, my_bias, starts, places, residual, output, has_residual
+            )
         f.label("next")
         f.emit("%task.next = add i64 %task, 1")
         f.emit("br label %test")
@@ -219,6 +233,7 @@ class _FunctionWriter(TaskWriter):
         vectors: int,
         masks: list[str] | None,
         weights: str,
+        ahead: str,
         bias: str,
         starts: Sequence[str],
         places: Sequence[str],
@@ -237,20 +252,21 @@ class _FunctionWriter(TaskWriter):
                 f.emit(f"store volatile {zero}, ptr %total{number}, align {self.lanes * 4}")
             f.emit(f"br label %start.{tag}")
             f.label(f"start.{tag}")
-        state = [weights, *["zeroinitializer"] * count]
-        types = ["ptr", *[self.vector] * count]
+        state = [weights, ahead, *["zeroinitializer"] * count]
+        types = ["ptr", "ptr", *[self.vector] * count]
 
         def step(state: list[str], offset: str) -> list[str]:
             return self._step(state, offset, vectors, masks if self.is_depthwise else None, starts)
 
         def chunk(state: list[str], offset: str) -> list[str]:
-            following, *sums = self.loop(f"channels.{tag}", words[DirectWord.CHANNELS], "4", offset, types, state, step)
-            return [following, *self._flushed(tag, sums)]
+            counts = words[DirectWord.CHANNELS], words[DirectWord.CHANNEL_STEP]
+            following, fetched, *sums = self.loop(f"channels.{tag}", *counts, offset, types, state, step)
+            return [following, fetched, *self._flushed(tag, sums)]
 
         def chunks(state: list[str], offset: str) -> list[str]:
             if self.is_depthwise:
                 return step(state, offset)
-            size = f.emit_value(f"mul i64 {words[DirectWord.CHANNELS]}, 4")
+            size = f.emit_value(f"mul i64 {words[DirectWord.CHANNELS]}, {words[DirectWord.CHANNEL_STEP]}")
             return self.loop(f"chunks.{tag}", words[DirectWord.CHUNKS], size, offset, types, state, chunk)
 
         def columns(state: list[str], offset: str) -> list[str]:
@@ -258,7 +274,7 @@ class _FunctionWriter(TaskWriter):
             return self.loop(f"columns.{tag}", *counts, offset, types, state, chunks)
 
         counts = words[DirectWord.KERNEL_ROWS], words[DirectWord.KERNEL_ROW_STEP]
-        _, *sums = self.loop(f"rows.{tag}", *counts, "0", types, state, columns)
+        _, _, *sums = self.loop(f"rows.{tag}", *counts, "0", types, state, columns)
         self._store(
             tag, vectors, masks, self._with_bias(tag, sums, vectors, bias), places, residual, output, has_residual
         )
@@ -307,12 +323,15 @@ class _FunctionWriter(TaskWriter):
     ) -> list[str]:
         """Add the products with the next vectors of weights."""
         f, lanes = self.f, self.lanes
-        weights, *sums = state
+        weights, ahead, *sums = state
+        if not self.is_depthwise and self.rows > _MIN_FETCHING_ROWS:
+            self._fetch(ahead)
+            ahead = self.at(ahead, self.words[DirectWord.AHEAD_STEP])
         factors = []
         for vector in range(vectors):
             place = f.emit_value(f"getelementptr float, ptr {weights}, i64 {vector * lanes}")
             factors.append(f.emit_value(f"load {self.vector}, ptr {place}, align 4"))
-        found = [f.emit_value(f"getelementptr float, ptr {weights}, i64 {vectors * lanes}")]
+        found = [f.emit_value(f"getelementptr float, ptr {weights}, i64 {vectors * lanes}"), ahead]
         for row, start in enumerate(starts):
             at = f.emit_value(f"getelementptr i8, ptr {start}, i64 {offset}")
             numbers = self._numbers(at, vectors, masks)
@@ -321,6 +340,11 @@ class _FunctionWriter(TaskWriter):
                 number, factor = numbers[vector], factors[vector]
                 found.append(multiply_add(f, self.target.has("fma"), "float", lanes, number, factor, known))
         return found
+
+    def _fetch(self, place: str) -> None:
+        """Emit the prefetch into the second-level cache: no element is read, so that the place may be anywhere."""
+        arguments = ("ptr", place), ("i32", "0"), ("i32", "2"), ("i32", "1")
+        self.f.call("void", "llvm.prefetch.p0", *arguments)
 
     def _numbers(self, at: str, vectors: int, masks: list[str] | None) -> list[str]:
         """What the weights are multiplied with: one number, or one for each channel."""

@@ -11,18 +11,21 @@ tensors, tensors wrapped by vmap, autocast.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import torch
 from torch import Tensor
 
-from rekindle.codegen.convolution import winograd
+from rekindle.codegen.convolution import depthwise, winograd
 from rekindle.codegen.convolution.activations import ACTIVATIONS, Activation
+from rekindle.codegen.convolution.depthwise import DepthwiseConvolution
 from rekindle.codegen.convolution.direct import DirectConvolution, Geometry
 from rekindle.codegen.convolution.transposed import TransposedConvolution
 from rekindle.codegen.convolution.winograd import WinogradConvolution
 from rekindle.codegen.kernel_eligibility import is_plain
-from rekindle.codegen.selection import Candidate, Selection
+from rekindle.codegen.launched_operation import LaunchedOperation, NativeCall
+from rekindle.codegen.selection import Candidate, NativeCandidate, Selection
 from rekindle.errors import GraphError
 from rekindle.ir.graph import Node
 from rekindle.ir.operators.registry import Operation
@@ -73,7 +76,7 @@ class _Convolution:
         self._selected: tuple[Tensor | None, Selection | None] = None, None
         """The weight that was packed, and what it was packed for: one value, which threads may read at any time."""
 
-    def run(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None) -> Tensor:
+    def run(self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None = None) -> Tensor:
         """Return the convolution of ``input``, with ``other`` added before the activation."""
         packed, selection = self._selected
         if weight is not packed:
@@ -87,6 +90,15 @@ class _Convolution:
             return self._plain(input, weight, bias, other)
         return selection.run((*_kind(input), other is None), input, other)
 
+    def native_call(
+        self, input: Tensor, weight: Tensor, bias: Tensor | None, other: Tensor | None = None
+    ) -> NativeCall | None:
+        """Return how native code computes what :meth:`run` has computed of such arguments."""
+        packed, selection = self._selected
+        if selection is None or weight is not packed or not self._is_selectable(input, weight, other):
+            return None
+        return selection.native_call((*_kind(input), other is None), input, other)
+
     def _is_selectable(self, input: Tensor, weight: Tensor, other: Tensor | None) -> bool:
         if not (is_plain(input) and input.dim() == 4 and input.shape[1] == weight.shape[1] * self.geometry.groups):
             return False
@@ -95,10 +107,13 @@ class _Convolution:
         return is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> dict[str, Candidate]:
-        direct = DirectConvolution(weight, bias, self.geometry, self.activation)
-        found: dict[str, Candidate] = {"direct": direct.run}
+        is_depthwise = depthwise.applies(weight, self.geometry)
+        kind = DepthwiseConvolution if is_depthwise else DirectConvolution
+        direct = kind(weight, bias, self.geometry, self.activation)
+        found: dict[str, Candidate] = {"direct": NativeCandidate(direct.run, direct.native_call)}
         if winograd.applies(weight, self.geometry):
-            found["winograd"] = WinogradConvolution(weight, bias, self.geometry, self.activation).run
+            faster = WinogradConvolution(weight, bias, self.geometry, self.activation)
+            found["winograd"] = NativeCandidate(faster.run, faster.native_call)
         if HAS_ONEDNN:
             found["oneDNN"] = self._by_onednn(weight, bias)
         found["PyTorch"] = lambda input, other: self._plain(input, weight, bias, other)
@@ -146,14 +161,15 @@ def packed_convolution(node: Node) -> Operation:
     a name of
     :data:`~rekindle.codegen.convolution.activations.ACTIVATIONS`. The result may be in channels-last order."""
     convolution = _Convolution(node)
-    return lambda input, weight, bias: convolution.run(input, weight, bias, None)
+    return LaunchedOperation(convolution.run, convolution.native_call, [0])
 
 
 @implements_for_node("prim::packed_convolution_add(Tensor input, Tensor weight, Tensor? bias, Tensor other) -> Tensor")
 def packed_convolution_add(node: Node) -> Operation:
     """Run the same with ``other`` added before the activation; if ``is_in_place``, as ``add_`` does, so that ``other``
     has to broadcast to the convolution's result. If ``may_overwrite``, ``other`` has no later use."""
-    return _Convolution(node).run
+    convolution = _Convolution(node)
+    return LaunchedOperation(convolution.run, convolution.native_call, [0, 3])
 
 
 @implements_for_node("prim::packed_transposed_convolution(Tensor input, Tensor weight, Tensor? bias) -> Tensor")
@@ -170,7 +186,7 @@ def packed_transposed_convolution(node: Node) -> Operation:
         if not selections and _are_plain_weights(weight, bias):
             kernel = TransposedConvolution(weight, bias, activation=activation)
             candidates: dict[str, Candidate] = {
-                "direct": kernel.run,
+                "direct": NativeCandidate(kernel.run, kernel.native_call),
                 "PyTorch": lambda input: plain(input, weight, bias),
             }
             identity = _identity("transposed convolution", weight, bias, activation.name)
@@ -179,7 +195,10 @@ def packed_transposed_convolution(node: Node) -> Operation:
             return plain(input, weight, bias)
         return selections[0].run(_kind(input), input)
 
-    return run
+    def native_call(input: Tensor, weight: Tensor, bias: Tensor | None) -> NativeCall | None:
+        return selections[0].native_call(_kind(input), input) if selections and input.dim() == 4 else None
+
+    return LaunchedOperation(run, native_call, [0])
 
 
 @implements_for_node("prim::image_order(Tensor image) -> int")
@@ -213,7 +232,10 @@ def packed_linear(node: Node) -> Operation:
             return activation.apply(torch.nn.functional.linear(input, weight, bias))
         return selections[0].run(_kind(input), input)
 
-    return run
+    def native_call(input: Tensor, weight: Tensor, bias: Tensor | None) -> NativeCall | None:
+        return selections[0].native_call(_kind(input), input) if selections and input.dim() > 1 else None
+
+    return LaunchedOperation(run, native_call, [0])
 
 
 def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activation) -> dict[str, Candidate]:
@@ -223,9 +245,18 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activati
 
     def by_own_kernel(input: Tensor) -> Tensor | None:
         """Run the map of rows as a convolution of an image of one column."""
-        image = input.reshape(1, -1, 1, inputs).permute(0, 3, 1, 2)
-        result = direct.run(image, None)
+        result = direct.run(input.reshape(1, -1, 1, inputs).permute(0, 3, 1, 2), None)
         return None if result is None else result.permute(0, 2, 3, 1).view(*input.shape[:-1], outputs)
+
+    def native_call(input: Tensor) -> NativeCall | None:
+        if not input.is_contiguous():
+            return None
+        found = direct.native_call(input.view(1, -1, 1, inputs).permute(0, 3, 1, 2))
+        if found is None:
+            return None
+        sizes = (*input.shape[:-1], outputs)
+        strides = tuple(stride // inputs * outputs for stride in input.stride()[:-1])
+        return replace(found, output=(torch.float32, sizes, (*strides, 1)))
 
     def by_onednn(input: Tensor) -> Tensor:
         if not packed:
@@ -236,4 +267,5 @@ def _linear_candidates(weight: Tensor, bias: Tensor | None, activation: Activati
     def plain(input: Tensor) -> Tensor:
         return activation.apply(torch.nn.functional.linear(input, weight, bias))
 
-    return {"direct": by_own_kernel, **({"oneDNN": by_onednn} if HAS_ONEDNN else {}), "PyTorch": plain}
+    own = NativeCandidate(by_own_kernel, native_call)
+    return {"direct": own, **({"oneDNN": by_onednn} if HAS_ONEDNN else {}), "PyTorch": plain}

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Final
 
-from rekindle.codegen.convolution.activations import ACTIVATIONS, NONE, RELU
+from rekindle.codegen.convolution.activations import ACTIVATIONS, NONE, RELU, Activation
+from rekindle.codegen.convolution.launch_ir import launch_text
 from rekindle.codegen.emission.expressions import multiply_add
 from rekindle.codegen.emission.ir_builder import FunctionBuilder, ModuleBuilder
 from rekindle.codegen.llvm import vector_math
@@ -97,6 +98,14 @@ class TaskWriter:
         self._return()
         parameters = ", ".join(["ptr %given", *(f"ptr {name}" for name in names), "i64 %threads"])
         self.define(self.name, parameters, "" if self._result is None else "i64", "")
+
+    def launch(self, *, pads: bool = False) -> None:
+        """Emit the function by which native code launches this one; see
+        :mod:`rekindle.codegen.convolution.launch_ir`."""
+        returns = self._result is not None
+        text = launch_text(self.name, len(self._arguments), len(self._words), returns=returns, pads=pads)
+        if text is not None:
+            self.module.definitions.append(text)
 
     def _return(self) -> None:
         if self._result is None:
@@ -339,32 +348,50 @@ class TaskWriter:
         """Emit the function that applies an activation other than ``relu`` to rows of channels in memory."""
         f = self.f = FunctionBuilder(self.module)
         formulas = [each for each in ACTIVATIONS.values() if each not in (NONE, RELU)]
+        f.label("entry")
+        whole = self.calculate("udiv", "%channels", self.lanes)
+        rest = self.calculate("urem", "%channels", self.lanes)
+        has_whole, has_rest = (f.emit_value(f"icmp ne i64 {each}, 0") for each in (whole, rest))
+        (mask,) = self.masks(rest, 1)
+        end = self.calculate("mul", whole, 4 * self.lanes)
         cases = " ".join(f"i64 {each.number}, label %{each.name}" for each in formulas)
+        f.emit(f"switch i64 %activation, label %done [{cases}]")
+        for each in formulas:
+            f.label(each.name)
+            self._activate_rows(each, whole, end, mask, has_whole, has_rest)
+            f.emit("br label %done")
+        f.label("done")
+        f.emit("ret void")
+        parameters = "ptr %start, i64 %count, i64 %step, i64 %channels, i64 %activation"
+        self.define(f"{self.name}.activate", parameters, after="noinline ")
+
+    def _activate_rows(
+        self, activation: Activation, whole: str, end: str, mask: str, has_whole: str, has_rest: str
+    ) -> None:
+        """Emit the loop over rows: ``whole`` vectors, which end at the offset ``end``, and the rest that ``mask`` has
+        lanes of."""
+        f, tag = self.f, activation.name
 
         def rows(state: list[str], start: str) -> list[str]:
             line = self.at("%start", start)
 
-            def channels(state: list[str], offset: str) -> list[str]:
-                place = f.emit_value(f"getelementptr float, ptr {line}, i64 {offset}")
-                (mask,) = self.masks(self.calculate("sub", "%channels", offset), 1)
-                value = self.masked_load(place, mask)
-                f.emit("br label %decide")
-                f.label("decide")
-                f.emit(f"switch i64 %activation, label %decided [{cases}]")
-                results = [f"[{value}, %decide]"]
-                for each in formulas:
-                    f.label(each.name)
-                    results.append(f"[{each.emit(f, self.target, self.lanes, value)}, %{each.name}]")
-                    f.emit("br label %decided")
-                f.label("decided")
-                self.masked_store(f.emit_value(f"phi {self.vector} {', '.join(results)}"), place, mask)
+            def vectors(state: list[str], offset: str) -> list[str]:
+                place = self.at(line, offset)
+                self.store(activation.emit(f, self.target, self.lanes, self.load(place)), place)
                 return state
 
-            return self.loop("vectors", vectors, str(self.lanes), "0", [], [], channels)
+            f.emit(f"br i1 {has_whole}, label %{tag}.whole, label %{tag}.tail")
+            f.label(f"{tag}.whole")
+            self.loop(f"{tag}.vectors", whole, str(4 * self.lanes), "0", [], [], vectors)
+            f.emit(f"br label %{tag}.tail")
+            f.label(f"{tag}.tail")
+            f.emit(f"br i1 {has_rest}, label %{tag}.rest, label %{tag}.row")
+            f.label(f"{tag}.rest")
+            place = self.at(line, end)
+            value = activation.emit(f, self.target, self.lanes, self.masked_load(place, mask))
+            self.masked_store(value, place, mask)
+            f.emit(f"br label %{tag}.row")
+            f.label(f"{tag}.row")
+            return state
 
-        f.label("entry")
-        vectors = self.calculate("udiv", self.calculate("add", "%channels", self.lanes - 1), self.lanes)
-        self.loop("rows", "%count", "%step", "0", [], [], rows)
-        f.emit("ret void")
-        parameters = "ptr %start, i64 %count, i64 %step, i64 %channels, i64 %activation"
-        self.define(f"{self.name}.activate", parameters, after="noinline ")
+        self.loop(f"{tag}.rows", "%count", "%step", "0", [], [], rows)

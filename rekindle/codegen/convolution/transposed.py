@@ -36,12 +36,18 @@ class TransposedConvolution(DirectConvolution):
         return image[0], image[2], image[3]
 
     def _part(
-        self, packed: list[tuple[Tensor, Tensor]], number: int, image: torch.Size, positions: int, tiles: int
+        self,
+        packed: list[tuple[Tensor, Tensor]],
+        number: int,
+        image: torch.Size,
+        positions: int,
+        tiles: int,
+        planar: bool,
     ) -> Part:
         _, outputs, rows, columns = self.weight.shape
         row, column = divmod(number, columns)
         place = DirectConvolution(self._place(row, column), self.bias, activation=self.activation, target=self.target)
-        part = place._part([packed[number]], 0, image, positions, tiles)
+        part = place._part([packed[number]], 0, image, positions, tiles, planar)
         pixel = outputs * 4
         line = image[3] * columns * pixel
         part.words[DirectWord.OUTPUT_STEP] = columns * pixel

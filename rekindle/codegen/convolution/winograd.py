@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -13,12 +12,12 @@ from torch import Tensor
 
 from rekindle.codegen.convolution.activations import NONE, Activation
 from rekindle.codegen.convolution.direct import Geometry
+from rekindle.codegen.convolution.launch_ir import NULL, SCRATCH, LaunchPart, launch_parameters
+from rekindle.codegen.convolution.task_function import TaskFunction, task_function
 from rekindle.codegen.convolution.task_ir import VECTORS, lanes_of, rows_of
 from rekindle.codegen.convolution.winograd_ir import NAME, POINTS, WEIGHT_TRANSFORM, WinogradWord, module_text
 from rekindle.codegen.convolution.workspace import WORKSPACE
-from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
-from rekindle.codegen.llvm.engine import compile_module
-from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.launched_operation import NativeCall
 from rekindle.codegen.llvm.target import Target, host_target
 
 LONGEST_SUM: Final = 64
@@ -40,28 +39,20 @@ _LAST: Final = torch.channels_last
 _LINE: Final = 64
 """Bytes of a line of the cache."""
 
-Function = Callable[[int, int, int, int, int, int], int]
-"""Called with the addresses of the words, the image, the residual or 0, the output and the workspace, and with how many
-threads. Returns 1 if a result is not finite."""
-
 
 @cache
-def _function(target: Target) -> Function | None:
-    """The function; None where this platform lacks what it calls."""
-    entry = wrapper_ir(NAME, ["ptr", "ptr", "ptr", "ptr", "ptr", "i64"], "i64", without_gil=True)
-    try:
-        return python_function(compile_module(with_declarations(module_text(target) + entry), target=target), NAME)
-    except MissingSymbolError:
-        return None
+def _function(target: Target) -> TaskFunction | None:
+    """The function, whose arguments are the image, the residual or 0, the output and the workspace, and which returns 1
+    if a result is not finite; None where this platform lacks what it calls."""
+    return task_function(NAME, module_text(target), 4, target, "i64")
 
 
 @dataclass(slots=True)
 class _Call:
-    """What calls with images of one size share. ``kept`` is what the words have addresses of."""
+    """What calls with images of one size share."""
 
-    function: Function
+    function: TaskFunction
     words: Any
-    kept: tuple[Tensor, ...]
     sizes: tuple[int, int, int, int]
     strides: tuple[int, int, int, int]
     workspace: int
@@ -90,7 +81,9 @@ class WinogradConvolution:
     geometry: Geometry
     activation: Activation = NONE
     target: Target = field(default_factory=host_target)
-    _packed: tuple[Tensor, Tensor] | None = None
+    _packed: dict[str, tuple[Tensor, Tensor, Tensor]] = field(default_factory=dict)
+    """Transformed weights, the bias, and zeros in place of channels outside the image, once they are needed: one item,
+    which is never replaced, since words have the addresses."""
     _calls: dict[torch.Size, _Call | None] = field(default_factory=dict)
     """By the sizes of images, of the latest sizes that were seen."""
 
@@ -110,9 +103,24 @@ class WinogradConvolution:
         threads = min(torch.get_num_threads(), call.most_threads) if call.most_threads > 1 else 1
         work = WORKSPACE.of(call.workspace * threads).data_ptr()
         address = ctypes.addressof(call.words)
-        if call.function(address, image.data_ptr(), added, output.data_ptr(), work, threads):
+        if call.function.call(address, image.data_ptr(), added, output.data_ptr(), work, threads):
             return None
         return output
+
+    def native_call(self, image: Tensor, residual: Tensor | None) -> NativeCall | None:
+        """Return how native code computes what :meth:`run` has computed of tensors of the same sizes and strides; None
+        where Python has to."""
+        call = self._calls.get(image.shape)
+        if call is None or call.function.launch is None:
+            return None
+        if not all(each is None or each.is_contiguous(memory_format=_LAST) for each in (image, residual)):
+            return None
+        tensors = 1 if residual is None else 2
+        beside = (NULL, 0) if residual is None else (1, 0)
+        part = LaunchPart(((0, 0), beside, (tensors, 0), (SCRATCH, 0)), tuple(call.words))
+        parameters = launch_parameters([part], call.most_threads, call.workspace)
+        output = (torch.float32, call.sizes, call.strides)
+        return NativeCall(call.function.launch, parameters, output, self)  # code of functions is never freed
 
     def _prepare(self, image: torch.Size) -> _Call | None:
         sizes = self.geometry.output_sizes(image, self.weight.shape)
@@ -125,7 +133,7 @@ class WinogradConvolution:
         function = _function(self.target)
         if function is None:
             return None
-        packed = self._packed = self._packed or self._pack()
+        packed = self._packed.get("weights") or self._packed.setdefault("weights", self._pack())
         channels, outputs, lanes = image[1], sizes[1], lanes_of(self.target)
         rows, columns = -(-sizes[2] // 2), -(-sizes[3] // 2)
         tiles = sizes[0] * rows * columns
@@ -135,12 +143,11 @@ class WinogradConvolution:
         patch_step, product_step = (block * row + _LINE for row in (patch_row, product_row))
         products = POINTS * patch_step
         unread = products + POINTS * product_step
-        zeros = self.weight.new_zeros(patch_row // 4)
         words = (ctypes.c_int64 * len(WinogradWord))()
         numbers = {
             WinogradWord.WEIGHTS: packed[0].data_ptr(),
             WinogradWord.BIAS: packed[1].data_ptr(),
-            WinogradWord.ZEROS: zeros.data_ptr(),
+            WinogradWord.ZEROS: packed[2].data_ptr(),
             WinogradWord.CHANNELS: channels,
             WinogradWord.CHUNK: -(-channels // -(-channels // LONGEST_SUM)),
             WinogradWord.OUTPUTS: outputs,
@@ -170,9 +177,7 @@ class WinogradConvolution:
         strides = (sizes[1] * sizes[2] * sizes[3], 1, sizes[3] * sizes[1], sizes[1])
         work = tiles * POINTS * channels * outputs
         most_threads = max(1, min(work // _GRAIN, words[WinogradWord.TASKS]))
-        return _Call(
-            function, words, (*packed, zeros), sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads
-        )
+        return _Call(function, words, sizes, strides, words[WinogradWord.WORKSPACE_BYTES], most_threads)
 
     def _block(self, tiles: int, row: int) -> int:
         """How many tiles a block has: as many as fit into a cache, with a block for each thread."""
@@ -181,7 +186,7 @@ class WinogradConvolution:
         step = rows_of(self.target)[0]
         return min(tiles, max(-(-min(most, share) // step) * step, step))
 
-    def _pack(self) -> tuple[Tensor, Tensor]:
+    def _pack(self) -> tuple[Tensor, Tensor, Tensor]:
         """Transform the weights, and put them in the order in which they are read: the 16 numbers, blocks of channels
         of the result, channels, vectors."""
         width = VECTORS * lanes_of(self.target)
@@ -195,4 +200,5 @@ class WinogradConvolution:
         bias = self.weight.new_zeros(blocks * width)
         if self.bias is not None:
             bias[:outputs] = self.bias.detach()
-        return weights, bias
+        lanes = lanes_of(self.target)
+        return weights, bias, self.weight.new_zeros(-(-channels // lanes) * lanes)

@@ -111,6 +111,7 @@ class _WinogradWriter(TaskWriter):
         self._tasks()
         self.share()
         self.entry()
+        self.launch()
 
     def _tasks(self) -> None:
         """Emit the loop over blocks of tiles."""

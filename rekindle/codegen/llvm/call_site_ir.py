@@ -9,7 +9,7 @@ from typing import Final
 
 from rekindle.codegen.llvm.launch_ir import kernel_launch_text
 from rekindle.codegen.llvm.tensor_abi import TensorObjects
-from rekindle.codegen.llvm.tensor_boxing_ir import tensor_reading_text
+from rekindle.codegen.llvm.tensor_boxing_ir import FIXED, tensor_reading_text
 
 _TEXT: Final = """
 define internal ptr @fall_back(ptr %site, ptr %arguments, i64 %count) {
@@ -72,7 +72,17 @@ take:
   %kind_at = getelementptr i64, ptr %kinds, i64 %i
   %kind = load i64, ptr %kind_at
   %is_tensor = icmp eq i64 %kind, 1
-  br i1 %is_tensor, label %tensor, label %scalar
+  br i1 %is_tensor, label %tensor, label %other
+other:
+  %is_scalar = icmp eq i64 %kind, 0
+  br i1 %is_scalar, label %scalar, label %fixed
+fixed:
+  %f_rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
+  store i64 {fixed}, ptr %layout
+  store i64 0, ptr %f_rank_at
+  %object_word = ptrtoint ptr %object to i64
+  %is_same = icmp eq i64 %object_word, %kind
+  br i1 %is_same, label %taken, label %other_way
 tensor:
   %pointer = getelementptr ptr, ptr %pointers, i64 %tensors
   %tensor_read = call i1 @read_tensor(ptr %object, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer)
@@ -85,7 +95,8 @@ scalar:
   %scalar_read = call i1 @read_scalar(ptr %object, ptr %layout, ptr %value)
   br i1 %scalar_read, label %taken, label %other_way
 taken:
-  %tensors_next = add i64 %tensors, %kind
+  %added = zext i1 %is_tensor to i64
+  %tensors_next = add i64 %tensors, %added
   %next = add i64 %i, 1
   br label %loop
 launch:
@@ -138,4 +149,4 @@ other_way:
 
 def tensor_call_text(objects: TensorObjects, most_launches: int) -> str:
     """The module that defines ``tensor_call``, a C function of CPython whose ``self`` is a capsule of a site."""
-    return tensor_reading_text(objects) + kernel_launch_text(most_launches) + _TEXT
+    return tensor_reading_text(objects) + kernel_launch_text(most_launches) + _TEXT.replace("{fixed}", str(FIXED))

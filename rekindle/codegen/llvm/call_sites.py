@@ -22,7 +22,7 @@ from rekindle.codegen.llvm.call_site_ir import tensor_call_text
 from rekindle.codegen.llvm.cpython_wrappers import capsule_of, function_at
 from rekindle.codegen.llvm.engine import NativeCode, compile_module
 from rekindle.codegen.llvm.tensor_abi import tensor_objects
-from rekindle.codegen.llvm.tensor_boxing_ir import dtype_and_device
+from rekindle.codegen.llvm.tensor_boxing_ir import FIXED, dtype_and_device
 from rekindle.codegen.symbolic_sizes import ShapeProgram
 
 MAX_LAUNCHES: Final = 8
@@ -33,6 +33,14 @@ Layout = tuple[torch.dtype, tuple[int, ...], tuple[int, ...]]
 
 SCALAR_CLASSES: Final[dict[type, int]] = {int: 0, float: 1, bool: 2}
 """What stands for the class of a number where the layout of a Tensor has its dtype."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fixed:
+    """An input that is always the same object: what was prepared from it serves no other one."""
+
+    value: object
+
 
 _SITES: Final[WeakKeyDictionary[Callable[..., Any], int]] = WeakKeyDictionary()
 
@@ -46,8 +54,8 @@ class CachedLaunch:
     Tensors among the inputs begin, in their order, then those of the outputs; ``scalars`` are the numbers among the
     inputs, ints and bools as they are, floats as doubles.
 
-    ``inputs`` has for each input a layout, or the class of a number; ``outputs`` are the layouts of the Tensors that
-    are made. ``keep`` is kept alive: what ``kernel`` is a part of.
+    ``inputs`` has for each input a layout, the class of a number, or None for one that is fixed; ``outputs`` are the
+    layouts of the Tensors that are made. ``keep`` is kept alive: what ``kernel`` is a part of.
 
     All Tensors are on ``device``. With a ``formula``, the launch fits other sizes and strides, too, wherever the
     formula holds for them: one Tensor after the other, first its sizes. Its results are the parameters, then the sizes
@@ -55,7 +63,7 @@ class CachedLaunch:
     """
 
     kernel: int
-    inputs: Sequence[Layout | type]
+    inputs: Sequence[Layout | type | None]
     outputs: Sequence[Layout]
     parameters: Sequence[int] = ()
     keep: object = None
@@ -69,20 +77,21 @@ def is_available() -> bool:
 
 
 class TensorCallSite:
-    """``function`` takes the arguments that ``kinds`` (``tensor`` or ``scalar``) tells, and answers with the result of
-    the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
+    """``function`` takes the arguments that ``kinds`` (``tensor``, ``scalar`` or :class:`Fixed`) tells, and answers
+    with the result of the first launch that fits, several as a tuple, or else with ``fallback(*arguments)``.
 
     A launch fits if every Tensor is exactly a Tensor or a Parameter of its dtype, sizes and strides (or those that its
-    formula holds for), on its device, neither conjugated nor negated, without a derivative to be taken of it, and every
-    number is exactly of its class and of at most 64 bits; and if nobody watches or changes operators in this thread
-    (modes, transforms, autocasting). The GIL is held while a kernel runs on few elements.
+    formula holds for), on its device, neither conjugated nor negated, without a derivative to be taken of it, every
+    number is exactly of its class and of at most 64 bits, and every fixed input is the object itself; and if nobody
+    watches or changes operators in this thread (modes, transforms, autocasting). The GIL is held while a kernel runs on
+    few elements.
     """
 
     __slots__ = ("_kept", "_launches", "_site", "function")
 
-    def __init__(self, kinds: Sequence[str], fallback: Callable[..., Any]) -> None:
+    def __init__(self, kinds: Sequence[str | Fixed], fallback: Callable[..., Any]) -> None:
         site = _Site()
-        kind_array = (ctypes.c_int64 * max(len(kinds), 1))(*(kind == "tensor" for kind in kinds))
+        kind_array = (ctypes.c_int64 * max(len(kinds), 1))(*map(_kind, kinds))
         site.inputs = len(kinds)
         site.kinds = ctypes.addressof(kind_array)
         site.fallback = id(fallback)
@@ -95,7 +104,7 @@ class TensorCallSite:
         self.function: Callable[..., Any] = fallback
         if is_available():
             code = _code()
-            owner = [code, site, kind_array, fallback, forward_ad, self._kept, self._launches]
+            owner = [code, site, kind_array, list(kinds), fallback, forward_ad, self._kept, self._launches]
             self.function = function_at(code.address("tensor_call"), "kernel", capsule_of(site), owner)
             _SITES[self.function] = ctypes.addressof(site)
 
@@ -105,7 +114,7 @@ class TensorCallSite:
         self._launches.append(filled)
         self._kept.append((kept, launch.keep))
         site = self._site
-        pointers = sum(not isinstance(layout, type) for layout in launch.inputs) + len(launch.outputs)
+        pointers = sum(isinstance(layout, tuple) for layout in launch.inputs) + len(launch.outputs)
         site.most_pointers = max(site.most_pointers, pointers)
         # The new list is in place before what it does not hold any more is freed.
         newest = self._launches[-MAX_LAUNCHES:]
@@ -113,6 +122,10 @@ class TensorCallSite:
             site.launch[index] = ctypes.addressof(known)
         site.launches = len(newest)
         del self._launches[:-MAX_LAUNCHES], self._kept[:-MAX_LAUNCHES]
+
+
+def _kind(kind: str | Fixed) -> int:
+    return id(kind.value) if isinstance(kind, Fixed) else int(kind == "tensor")
 
 
 def site_of(function: Callable[..., Any]) -> int | None:
@@ -183,8 +196,8 @@ def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
     outputs = (_Layout * max(len(launch.outputs), 1))()
     kept: list[object] = [number_array, inputs, outputs]
     for index, layout in enumerate(launch.inputs):
-        if isinstance(layout, type):
-            inputs[index].dtype = SCALAR_CLASSES[layout]
+        if layout is None or isinstance(layout, type):
+            inputs[index].dtype = FIXED if layout is None else SCALAR_CLASSES[layout]
             continue
         dtype, sizes, strides = layout
         size_array, stride_array = _words(sizes), _words(strides)

@@ -6,9 +6,9 @@ It reads these structures, which Python makes; each field is a word of 64 bits::
     launch   kernel*, numbers*, layout[inputs] *, outputs, layout[outputs] *, parameters, count of numbers, formula*
     formula  words, constants, constant[constants] *, steps, (step, a, b)[steps] *, result[count of numbers] *
 
-``kinds`` has one word an input: 1 for a Tensor, 0 for a number. A layout is as
-:mod:`rekindle.codegen.llvm.tensor_boxing_ir` has it; those of outputs have their sizes and strides among the numbers
-of the launch, which are its parameters and then, for each output, these. A formula is one of
+``kinds`` has one word an input: 1 for a Tensor, 0 for a number, else the address of the object that it has to be. A
+layout is as :mod:`rekindle.codegen.llvm.tensor_boxing_ir` has it; those of outputs have their sizes and strides among
+the numbers of the launch, which are its parameters and then, for each output, these. A formula is one of
 :mod:`rekindle.codegen.symbolic_sizes`. A launch that has one can be turned to other sizes: they are written to its
 inputs, and what follows from them to its numbers.
 """

@@ -3,6 +3,7 @@
 It tells what they are like in structures of words of 64 bits::
 
     layout  dtype, rank, sizes*, strides*        of a number: its class (0 int, 1 float, 2 bool), 0, null, null
+                                                 of a fixed object: -1, 0, null, null
 
 The word of the dtype tells the device too: see :func:`dtype_and_device`.
 """
@@ -18,6 +19,9 @@ from rekindle.ir.scalar_types import DTYPE_NUMBERS
 
 DEVICE_UNIT: Final = 256
 """What the word of a dtype is larger by for ``cuda:0`` than for the CPU, and for each GPU than for the one before."""
+
+FIXED: Final = -1
+"""What stands in place of a dtype for an input that is always the same object."""
 
 
 def dtype_and_device(dtype: torch.dtype, device: torch.device) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Final
 
+from rekindle.codegen.llvm.tensor_boxing_ir import FIXED
 from rekindle.codegen.plan_runtime.macros import handler
 
-TENSOR_INPUT: Final = -1
-"""The class of an input that is a Tensor; numbers have those of ``SCALAR_CLASSES``."""
+TENSOR_INPUT: Final = -2
+"""The class of an input that is a Tensor; numbers have those of ``SCALAR_CLASSES``, fixed objects have ``FIXED``."""
+CONSTANT_INPUT: Final = -3
+"""The class of a fixed object that is a constant of the plan: it needs no check."""
 DROPPED: Final = -1
 """The offset of an output that nothing reads."""
 _WORDS_OF_INPUT: Final = 5
@@ -16,7 +19,7 @@ HANDLERS: Final = (
     # Launch a kernel from the site that is operand 0, if it has one for such inputs, and go on at operand 1; else go on
     # with the next instruction, which calls Python. There are operand 2 inputs and operand 3 outputs. The offsets of
     # the registers of the outputs follow, then for each input its class and the four words of its value: the address of
-    # an at::Tensor, or a number.
+    # an at::Tensor, a number, or the address of an object.
     handler(
         "launch",
         f"""
@@ -30,6 +33,8 @@ modes:
   %plain = call i1 @is_plain()
   br i1 %plain, label %prepare, label %other_way
 prepare:
+  %kinds_at = getelementptr %Site, ptr %site, i64 0, i32 1
+  %kinds = load ptr, ptr %kinds_at
   %most_at = getelementptr %Site, ptr %site, i64 0, i32 3
   %most = load i64, ptr %most_at
   %forward_at = getelementptr %Site, ptr %site, i64 0, i32 4
@@ -62,8 +67,18 @@ tensor:
   %fine = call i1 @read_handle(ptr %value, i1 %grad_mode, ptr %forward, ptr %layout, ptr %pointer)
   br i1 %fine, label %taken, label %other_way
 number:
+  %is_constant = icmp eq i64 %class, {CONSTANT_INPUT}
+  %given_class = select i1 %is_constant, i64 {FIXED}, i64 %class
+  %is_fixed = icmp eq i64 %class, {FIXED}
+  br i1 %is_fixed, label %fixed, label %counted
+fixed:
+  %kind_at = getelementptr i64, ptr %kinds, i64 %i
+  %kind = load ptr, ptr %kind_at
+  %is_same = icmp eq ptr %kind, %value
+  br i1 %is_same, label %counted, label %other_way
+counted:
   %rank_at = getelementptr %Layout, ptr %layout, i64 0, i32 1
-  store i64 %class, ptr %layout
+  store i64 %given_class, ptr %layout
   store i64 0, ptr %rank_at
   %scalar_index = sub i64 %i, %tensors
   %scalar_at = getelementptr ptr, ptr %scalars, i64 %scalar_index

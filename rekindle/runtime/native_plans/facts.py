@@ -9,6 +9,7 @@ from typing import Final
 
 from rekindle.codegen.aten.functions import AtenFunction, aten_function
 from rekindle.codegen.fusion import KIND as FUSION_GROUP
+from rekindle.codegen.launched_operation import LaunchedOperation
 from rekindle.codegen.plan_runtime.frame import Kind
 from rekindle.ir.graph import Node
 from rekindle.ir.types import INT, ListType, TensorType
@@ -153,4 +154,6 @@ def writes_natively(instruction: Instruction, arrays: Mapping[int, Kind]) -> boo
     kind = instruction.node.kind
     if kind == "prim::ListUnpack" or instruction.operation is operator.getitem:
         return arrays.get(instruction.inputs[0]) is Kind.TENSORS
+    if isinstance(instruction.operation, LaunchedOperation):
+        return True
     return kind in ("prim::ConstantChunk", FUSION_GROUP) or function_of(instruction.node) is not None

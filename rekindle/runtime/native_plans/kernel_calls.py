@@ -1,37 +1,46 @@
-"""Kernels of fused groups, launched without Python where one is known for the inputs."""
+"""Kernels of fused groups and of packed weights, launched without Python where one is known for the inputs."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from rekindle.codegen.fusion_executor import FusionExecutor
+from rekindle.codegen.launched_operation import LaunchedOperation
 from rekindle.codegen.llvm.call_sites import SCALAR_CLASSES
+from rekindle.codegen.llvm.tensor_boxing_ir import FIXED
 from rekindle.codegen.plan_runtime.frame import Kind
-from rekindle.codegen.plan_runtime.kernel_ir import DROPPED, TENSOR_INPUT
+from rekindle.codegen.plan_runtime.kernel_ir import CONSTANT_INPUT, DROPPED, TENSOR_INPUT
 from rekindle.ir.types import TensorType
 from rekindle.runtime.interpreter.instructions import Instruction
-from rekindle.runtime.native_plans.aten_arguments import NotNative, tensor_word
+from rekindle.runtime.native_plans.aten_arguments import UNKNOWN, NotNative, tensor_word
 from rekindle.runtime.native_plans.instruction_table import EntryLabel, KernelSite, Operand
-from rekindle.runtime.native_plans.words import content
+from rekindle.runtime.native_plans.words import content, immediate
 from rekindle.runtime.native_plans.writer import PlanWriter
 
 _NUMBERS: Final = {Kind.INT: int, Kind.FLOAT: float, Kind.BOOL: bool}
 
 
 def write_kernel_call(writer: PlanWriter, instruction: Instruction) -> bool:
-    """Write the launch of the kernel of a fused group, and the call of the group for when there is none.
+    """Write the launch of the kernel of an operation, and the call of the operation for when there is none.
 
-    It adds to neither count that decides whether a native plan pays: a plan in Python calls a kernel as fast.
+    That of a group adds to neither count that decides whether a native plan pays: a plan in Python calls a kernel as
+    fast. Packed weights stand for operators of PyTorch, which plans in Python call for more.
     """
     operation = instruction.operation
-    if not isinstance(operation, FusionExecutor):
+    inputs: list[int] = []
+    if isinstance(operation, FusionExecutor):
+        for register, value in zip(instruction.inputs, instruction.node.inputs, strict=True):
+            inputs += _input(writer, register, is_tensor=isinstance(value.type, TensorType))
+    elif isinstance(operation, LaunchedOperation):
+        for position, register in enumerate(instruction.inputs):
+            if position in operation.read and writer.constant_of(register) is not None:
+                inputs += _input(writer, register, is_tensor=True)
+            else:
+                inputs += _fixed(writer, register)
+        writer.native_calls += writer.weights[writer.index]
+    else:
         return False
     outputs = [DROPPED if each is None else _output(writer, each) for each in instruction.outputs]
-    inputs = [
-        word
-        for register, value in zip(instruction.inputs, instruction.node.inputs, strict=True)
-        for word in _input(writer, register, is_tensor=isinstance(value.type, TensorType))
-    ]
     done = EntryLabel()
     operands: list[Operand] = [KernelSite(operation), done, len(instruction.inputs), len(outputs), *outputs, *inputs]
     writer.emit("launch", *operands)
@@ -45,6 +54,17 @@ def _output(writer: PlanWriter, register: int) -> int:
     if found.kind is not Kind.TENSOR:
         raise NotNative
     return found.offset
+
+
+def _fixed(writer: PlanWriter, register: int) -> tuple[int, ...]:
+    """Return the class and the words of an input that has to be a certain object: the operation belongs to the node, so
+    that it is called with the node's constants only."""
+    if writer.constant_of(register) is not UNKNOWN:
+        return CONSTANT_INPUT, *immediate(0)
+    found = writer.register(register)
+    if found.kind is not Kind.OBJECT:
+        raise NotNative
+    return FIXED, *content(found.offset)
 
 
 def _input(writer: PlanWriter, register: int, *, is_tensor: bool) -> tuple[int, ...]:

@@ -84,6 +84,32 @@ def test_it_is_the_convolution(case: tuple[Tensor, Tensor, Tensor | None, Geomet
     assert (found - expected).abs().max() <= tolerance(image, weight)
 
 
+@pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("geometry", [Geometry((2, 2), (1, 1), (1, 1), 1), Geometry((1, 3), (0, 2), (2, 1), 1)])
+def test_images_of_few_channels_are_read_as_they_are(channels: int, geometry: Geometry) -> None:
+    generator = torch.Generator().manual_seed(channels)
+    weight, bias = torch.randn(21, channels, 3, 5, generator=generator), torch.randn(21, generator=generator)
+    convolution = DirectConvolution(weight, bias, geometry, ACTIVATIONS["none"])
+    image = torch.randn(3, channels, 13, 17, generator=generator)
+    others = [image.contiguous(memory_format=LAST), image.transpose(2, 3).contiguous().transpose(2, 3), image[::2]]
+    for each in (image, *others, image):
+        found = convolution.run(each)
+        assert found is not None
+        assert found.is_contiguous(memory_format=LAST)
+        expected = reference(each, weight, bias, geometry, None, False)
+        assert (found - expected).abs().max() <= tolerance(image, weight)
+    assert convolution._reads_planes(image) == (1 < channels <= 4), "one channel is in both orders"
+
+
+def test_a_tile_may_have_one_position_less() -> None:
+    try:
+        target = named_target("x86-64-v4")
+    except RekindleError as error:
+        pytest.skip(str(error))
+    rows = {positions: direct.tile_rows(target, positions) for positions in (1, 3, 6, 7, 8, 49, 63, 64)}
+    assert rows == {1: 1, 3: 2, 6: 4, 7: 7, 8: 8, 49: 7, 63: 7, 64: 8}
+
+
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("groups", [1, 2, 24])
 def test_older_processors(level: str, groups: int) -> None:

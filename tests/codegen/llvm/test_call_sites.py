@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from rekindle.codegen.llvm import call_sites
-from rekindle.codegen.llvm.call_sites import CachedLaunch, TensorCallSite
+from rekindle.codegen.llvm.call_sites import CachedLaunch, Fixed, TensorCallSite
 from rekindle.codegen.llvm.engine import compile_module
 from rekindle.codegen.symbolic_sizes import ShapeEnv
 
@@ -400,3 +400,19 @@ def test_without_what_native_code_needs(monkeypatch, code):
     calls.add(CachedLaunch(code.address("nothing"), [ONE], [ONE], keep=code))
     assert not call_sites.is_available()
     assert calls.function(tensor(1.0)) == "python"
+
+
+def test_fixed_inputs_are_compared_by_identity(code):
+    fixed = torch.ones(1)
+    calls = TensorCallSite(["tensor", Fixed(fixed), "tensor", Fixed(None)], lambda *arguments: "python")
+    calls.add(CachedLaunch(code.address("sum"), [ONE, None, ONE, None], [ONE], (3,), keep=code))
+    x, y = torch.ones(1), torch.full((1,), 2.0)
+    assert torch.equal(calls.function(x, fixed, y, None), torch.full((1,), 9.0))
+    assert calls.function(x, fixed.clone(), y, None) == "python"
+    assert calls.function(x, None, y, None) == "python"
+    assert calls.function(x, fixed, y, fixed) == "python"
+    assert calls.function(x, fixed, None, None) == "python"
+    alive = weakref.ref(fixed)
+    del fixed
+    gc.collect()
+    assert alive() is not None, "another object could come to lie at its address"

@@ -1,0 +1,34 @@
+"""Functions that divide their work into tasks, as machine code: called by Python, and launched by native code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rekindle.codegen.llvm.cpython_wrappers import python_function, with_declarations, wrapper_ir
+from rekindle.codegen.llvm.engine import NativeCode, compile_module
+from rekindle.codegen.llvm.library import MissingSymbolError
+from rekindle.codegen.llvm.target import Target
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskFunction:
+    """``call`` takes the addresses of words and arguments, and the number of threads. ``launch`` is the address of the
+    function of :mod:`rekindle.codegen.convolution.launch_ir`; None where there is none. ``code`` is what both are a
+    part of."""
+
+    call: Callable[..., Any]
+    launch: int | None
+    code: NativeCode
+
+
+def task_function(name: str, text: str, arguments: int, target: Target, result: str | None) -> TaskFunction | None:
+    """Compile ``@name(ptr words, ptr argument…, i64 threads)``, which returns ``result``, of a module; None where this
+    platform lacks what it calls."""
+    entry = wrapper_ir(name, [*["ptr"] * (1 + arguments), "i64"], result, without_gil=True)
+    try:
+        code = compile_module(with_declarations(text + entry), target=target)
+    except MissingSymbolError:
+        return None
+    return TaskFunction(python_function(code, name), code.addresses.get(f"{name}.launch"), code)
