@@ -12,7 +12,7 @@ TESTS ?= tests
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix test-browser lint lint-code lint-format lint-types lint-order format bench bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages site site-check clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
@@ -194,6 +194,26 @@ pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.ops.page
 	$(BIN)/python -m tests.ops.support_page
 	$(BIN)/python -m tests.cli.sessions
+	$(BIN)/python -m benchmarks.page
+
+# The site's tools are no part of .venv until a site is built: tests and lint do without them.
+DOCS_STAMP := $(VENV)/.docs-stamp
+SPHINX = $(BIN)/python -m sphinx --jobs auto --quiet -b html -c docs/site build/site-source build/site
+
+$(DOCS_STAMP): pyproject.toml constraints.txt $(STAMP)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "The site needs Python 3.11 or later"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
+	@touch $@
+
+site: $(DOCS_STAMP) ## build the documentation site in build/site
+	$(BIN)/python docs/site/staging.py
+	$(SPHINX)
+	@echo "The site is in build/site: open build/site/index.html"
+
+site-check: $(DOCS_STAMP) ## build the site anew; warnings are errors, invalid links and undocumented names among them
+	rm -rf build/site build/site-source
+	$(BIN)/python docs/site/staging.py
+	$(SPHINX) --fail-on-warning --keep-going
 
 clean: ## remove what was made, the environment too
 	rm -rf $(VENV) $(PACKAGES) $(MODELS) $(CUDA) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -75,7 +75,7 @@ def bisect(
     Raises:
         ArgumentError: the arguments do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
-        ValueError: there is a change, but no program can show it; see :attr:`Culprit.script`.
+        ValueError: there is a change, but no program can show it; see ``Culprit.script``.
     """
     subject = entry_point_of(f)
     arguments = subject.bind(args, kwargs or {})

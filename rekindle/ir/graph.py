@@ -320,7 +320,7 @@ class Graph:
         return self.block.return_node
 
     def all_nodes(self) -> Iterator[Node]:
-        """Every node in every block: see :meth:`Block.all_nodes`."""
+        """Return the nodes of all blocks, nested ones included."""
         return self.block.all_nodes()
 
     def find_nodes(self, kind: str) -> list[Node]:
@@ -476,7 +476,7 @@ class Graph:
     def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
         """Within, new nodes go before ``node``.
 
-        What is yielded builds nodes as PyTorch's functions make tensors (:mod:`rekindle.ir.building`). They get the
+        What is yielded builds nodes as PyTorch's functions make tensors (``rekindle.ir.building``). They get the
         place in the source, the scope and the call stack of ``like``, which is ``node`` unless another is given. Where
         the block raises, what has been built in it is taken out again, as far as nothing else uses it.
 

@@ -25,7 +25,7 @@ class Pass(Protocol):
     def run(self, graph: Graph) -> bool:
         """Change ``graph`` in place; returns whether anything changed.
 
-        Each single change waits for :func:`rekindle.rewriting.changes.may_change`.
+        Each single change waits for ``rekindle.rewriting.changes.may_change``.
         """
 
 

@@ -42,7 +42,7 @@ def wait(future: Future[T] | torch.futures.Future[T]) -> T:
     """The value of ``future``, once it is there.
 
     Raises:
-        Whatever the task raised; the traceback shows the places in it and the one that waits.
+        Exception: whatever the task raised; the traceback shows the places in it and the one that waits.
         TypeError: it is no future.
     """
     if not isinstance(future, (Future, torch.futures.Future)):
@@ -64,7 +64,7 @@ def awaitable_wait(awaitable: Await[T]) -> T:
     """The result of ``awaitable``, computed now if it has not been.
 
     Raises:
-        Whatever the call raises.
+        Exception: whatever the call raises.
     """
     return awaitable.wait()
 

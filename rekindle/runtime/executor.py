@@ -74,7 +74,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
-        Whatever the program raises, with the lines of its source in the traceback.
+        Exception: whatever the program raises, with the lines of its source in the traceback.
     """
     if not _optimize.get():
         code = code_of(record)

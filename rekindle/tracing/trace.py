@@ -63,7 +63,7 @@ def trace(
     Raises:
         TracingError: the run cannot be recorded.
         TracingCheckError: the second recording differs.
-        Whatever the code raises.
+        Exception: whatever the code raises.
     """
     if isinstance(func, (Function, Overloaded, ScriptModule, Method)):
         warnings.warn("what is compiled already is not traced but returned as it is", TracerWarning, stacklevel=2)

@@ -87,7 +87,7 @@ def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
     Raises:
         ArgumentError: the arguments do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
-        Whatever the program raises.
+        Exception: whatever the program raises.
     """
     return _measured(entry_point_of(f), args, kwargs, rounds=20)
 

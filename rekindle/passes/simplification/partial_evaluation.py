@@ -106,7 +106,7 @@ class PartialEvaluation:
     """See the module.
 
     ``known`` gives, by the numbers of inputs, the constants that they are, or ``PRESENT``; ``types`` those of tensors.
-    After :meth:`run`, ``assumptions`` has the attributes that the graph relies on, with their values.
+    After ``run``, ``assumptions`` has the attributes that the graph relies on, with their values.
     """
 
     name: ClassVar[str] = "partial_evaluation"

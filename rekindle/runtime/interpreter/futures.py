@@ -50,7 +50,7 @@ class Future(Generic[T]):
 
         Raises:
             RekindleError: it is not done.
-            Whatever the task raised, with the places in it in the traceback.
+            Exception: whatever the task raised, with the places in it in the traceback.
         """
         if not self._done:
             raise RekindleError("the future is not done yet; wait for it instead")
@@ -72,7 +72,7 @@ class Future(Generic[T]):
         """The value, once it is there. The thread stands still until then.
 
         Raises:
-            Whatever the task raised.
+            Exception: whatever the task raised.
         """
         block_until_done(self)
         return self.value()

@@ -136,7 +136,7 @@ def _check_builds(replacement: Any, pattern: Pattern) -> None:
 
 def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bool = True) -> int:
     """Rewrite ``target`` in place by all ``rules``, in this order, until none of them fits; returns how often one did.
-    See :meth:`RewriteRule.apply`.
+    See ``RewriteRule.apply``.
 
     Raises:
         RuleError: they go on for ever, because one undoes what another does.
