@@ -29,7 +29,7 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
-demo: setup ## real models, step by step: source, tree, graph, instructions, and the answer beside eager's
+demo: setup ## the compiler in under a minute: graphs, a kernel, times, an archive, an export, an edit
 	$(BIN)/python examples/demo.py
 
 test: setup ## the tests; of the largest families a share, another one for each commit
