@@ -21,7 +21,7 @@ from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.viz import Page, PageStage as Shown, page
-from rekindle.viz.boxes import picture_of
+from rekindle.viz.boxes import MAX_BOXES_IN_VIEW, Picture, picture_of
 
 MAX_NODES: Final = 2_000
 """A graph that is larger is shown as it was compiled and as it is optimised, with no pass in between and no aliases."""
@@ -44,7 +44,7 @@ def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
     compiled = graphs_of(f)
     if isinstance(f, Graph):
         with room_to_recurse(UNKNOWN_RANGE):
-            return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
+            return page("graph", [Shown("graph", _picture(f, files))], files)
     if compiled is not None:
         kernels: list[str] = []
         with room_to_recurse(UNKNOWN_RANGE):
@@ -62,16 +62,19 @@ def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mappi
     with room_to_recurse(UNKNOWN_RANGE):
         passes = OPTIMIZATION if arguments is None else pipeline_of_calls(subject.record, arguments)
         shown = [
-            Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
-            for name, graph, diff in _on_the_way(subject.record.graph, passes)
+            Shown(name, _picture(graph, files), diff) for name, graph, diff in _on_the_way(subject.record.graph, passes)
         ]
         seconds_of = (seconds or {}).get
         numbered = _numbered(kernels)
         for name, graph in _versions(subject.record):
-            small = _is_small(graph)
-            picture = picture_of(graph, files=files, kernels_of=numbered, aliases=small, seconds_of=seconds_of)
+            picture = _picture(graph, files, kernels_of=numbered, seconds_of=seconds_of)
             shown.append(Shown(name, picture))
     return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
+
+
+def _picture(graph: Graph, files: list[Source], **options: Any) -> Picture:
+    """Return the boxes of ``graph``, with aliases if it is small."""
+    return picture_of(graph, files=files, aliases=_is_small(graph), max_boxes=MAX_BOXES_IN_VIEW, **options)
 
 
 def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: list[str]) -> Iterator[Shown]:
@@ -79,7 +82,7 @@ def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: 
     for graph in graphs:
         for function in graph.functions:
             for name, each in ((COMPILED, function._record.graph), *_versions(function._record)):
-                picture = picture_of(each, files=files, kernels_of=_numbered(kernels), aliases=_is_small(each))
+                picture = _picture(each, files, kernels_of=_numbered(kernels))
                 yield Shown(f"[{graph.compile_id}] {function.name}: {name}", picture)
 
 
