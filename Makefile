@@ -195,6 +195,7 @@ pages: setup ## write the generated pages of docs/ anew
 	$(BIN)/python -m tests.ops.support_page
 	$(BIN)/python -m tests.cli.sessions
 	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m tests.support.notebooks
 
 # The site's tools are no part of .venv until a site is built: tests and lint do without them.
 DOCS_STAMP := $(VENV)/.docs-stamp

@@ -28,7 +28,7 @@ def load(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_every_page_is_in_the_menu(monkeypatch: pytest.MonkeyPatch) -> None:
     sections = load("navigation", monkeypatch).SECTIONS
     listed = sorted(page for pages in sections.values() for page in pages)
-    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]
     names = {page.relative_to(ROOT).with_suffix("").as_posix() for page in pages} - {"docs/index"}
     assert listed == sorted({*names, "docs/api/index"})
 

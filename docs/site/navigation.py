@@ -50,6 +50,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "docs/ir",
         "docs/passes",
         "docs/seeing",
+        "docs/notebook",
         "docs/adding_an_operator",
         "docs/adding_a_pass",
         "docs/adding_a_formula",

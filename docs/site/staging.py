@@ -7,13 +7,14 @@ diagrams in Mermaid's text are drawn by :func:`rekindle.to_svg`.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 SITE: Final = Path(__file__).parent
 ROOT: Final = SITE.parent.parent
@@ -79,6 +80,8 @@ class Staging:
             return target  # Sphinx reports links that lead nowhere
         if path.suffix == ".md":
             self.page(path)
+        elif path.suffix == ".ipynb":
+            return str(Path(target).with_suffix(".md"))  # see notebook
         elif path.is_dir():
             self.folder(path)
             return f"{target.rstrip('/')}/index.md"
@@ -89,6 +92,15 @@ class Staging:
             self.listing(path)
             return f"{target}.md"
         return target
+
+    def notebook(self, path: Path) -> None:
+        """Write a notebook with its stored outputs as a page."""
+        parts = []
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            text = "".join(cell["source"])
+            parts.append(f"```python\n{text}\n```" if cell["cell_type"] == "code" else text)
+            parts += map(_output, cell.get("outputs", ()))
+        self.write(path.relative_to(ROOT).with_suffix(".md"), "\n\n".join(parts) + "\n")
 
     def listing(self, path: Path) -> None:
         """Write the page that shows a file."""
@@ -141,11 +153,22 @@ class Staging:
             path.write_text(text, encoding="utf-8")
 
 
+def _output(output: dict[str, Any]) -> str:
+    """Return an output of a cell: HTML or a picture where there is one."""
+    data = output.get("data", {})
+    for kind in ("text/html", "image/svg+xml"):
+        if kind in data:
+            return f"```{{raw}} html\n{''.join(data[kind])}\n```"
+    return f"```text\n{''.join(data.get('text/plain', output.get('text', ''))).rstrip()}\n```"
+
+
 def main() -> None:
     """Stage all pages."""
     staging = Staging()
     for path in [ROOT / "docs" / "index.md", *sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]:
         staging.page(path)
+    for path in sorted((ROOT / "docs").rglob("*.ipynb")):
+        staging.notebook(path)
     for name, text in api.pages():
         staging.write(Path("docs", "api", name), text)
 

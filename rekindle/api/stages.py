@@ -9,6 +9,7 @@ from typing import Any
 
 from rekindle.api.drop_in.entry_points import entry_point_of
 from rekindle.errors import UNKNOWN_RANGE
+from rekindle.errors.html_output import details, diff, listing
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.printer import print_graph
@@ -67,6 +68,9 @@ class Stage:
     def __str__(self) -> str:
         return f"# {_title(self)}\n{self.text}"
 
+    def _repr_html_(self) -> str:
+        return details(_title(self), listing(self.text), is_open=True)
+
 
 class Stages(tuple[Stage, ...]):
     """The stages of a graph, first to last. ``str()`` shows the first, and what each pass changed."""
@@ -76,6 +80,16 @@ class Stages(tuple[Stage, ...]):
     def __str__(self) -> str:
         first, *others = self
         return "\n".join([str(first), *(f"# {_title(stage)}\n{stage.diff}" for stage in others)])
+
+    def _repr_html_(self) -> str:
+        """The first stage, the changes of each pass that made some, and the last stage."""
+        changed = [details(_title(stage), diff(stage.diff)) for stage in self[1:] if stage.diff]
+        last = [details(f"after all {len(self) - 1} passes", listing(self[-1].text), is_open=True)] if changed else []
+        return "".join([self[0]._repr_html_(), *changed, *last])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
 
 
 def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:

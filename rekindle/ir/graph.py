@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakMethod
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir import node as _node
 from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.building import Builder
@@ -30,6 +31,9 @@ from rekindle.ir.types.tensor import TENSOR
 
 if TYPE_CHECKING:
     from rekindle.ir.none_checks import NoneChecks
+
+draw: Final = LayerHook[Callable[["Graph"], "str | None"]]("rekindle.viz", lambda graph: None)
+"""Draws a graph for a notebook, as SVG."""
 
 
 class Block:
@@ -581,6 +585,14 @@ class Graph:
     def __str__(self) -> str:
         assert _node.print_text is not None, "rekindle.ir.text.printer was not imported"
         return _node.print_text(self)
+
+    def _repr_svg_(self) -> str | None:
+        """The graph as a picture, which notebooks show; None for a large one, which they show as text."""
+        return draw.get()(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
 
 
 def _copy_attribute(attribute: AttributeValue) -> AttributeValue:

@@ -13,6 +13,7 @@ import torch
 
 import rekindle.tracing.recording.compiled_calls  # noqa: F401  (fills the slots of the floors below)
 from rekindle.errors import TracingError
+from rekindle.errors.html_output import listing
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
 from rekindle.program.modules.module import ScriptModule
@@ -36,6 +37,10 @@ class TracedFunction(Function):
     def __init__(self, record: GraphFunction, python: Any, report: TraceReport) -> None:
         super().__init__(record, python)
         self.report = report
+
+    def _repr_html_(self) -> str:
+        """The graph as a picture, and what the trace assumes."""
+        return (self.graph._repr_svg_() or listing(str(self.graph))) + self.report._repr_html_()
 
 
 def trace(

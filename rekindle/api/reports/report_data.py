@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from rekindle.api.reports.report_html import report_html
 from rekindle.api.reports.report_text import report_text
 from rekindle.codegen.compiled_kernels import CodeOrigin
 from rekindle.codegen.llvm.engine import NativeCode
@@ -214,6 +215,13 @@ class Report:
 
     def __str__(self) -> str:
         return report_text(self)
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
 
 
 _ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")
