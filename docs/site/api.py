@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Final
+from pathlib import Path
+from textwrap import indent
+from typing import Any, Final
 
 import rekindle
 
@@ -108,7 +111,21 @@ SUBJECTS: Final = (
         "[importing](/docs/import.md).",
         ("to_exported", "to_exported_methods", "from_exported"),
     ),
-    Subject("errors", "rekindle.errors", "Exceptions, warnings and diagnostics.", module="rekindle.errors"),
+    Subject(
+        "errors",
+        "rekindle.errors",
+        "Exceptions, warnings, and what they hold. See [errors](/docs/errors.md).",
+        (
+            *("RekindleError", "CompileError", "ProgramErrors", "Cause", "Edit", "SourceRange", "Source"),
+            *("UndefinedNameError", "TypeMismatchError", "UnsupportedError", "ParseError", "SchemaError"),
+            *("NotScriptableError", "TracingError", "BatchingError", "DifferentiationError", "RuleError"),
+            *("CaptureError", "UnknownLibraryClassError", "ArgumentError", "GraphError", "VerificationError"),
+            *("InternalError", "ArchiveError", "CorruptArchiveError", "ArchiveLimitError", "UnsafeArchiveError"),
+            *("UnsupportedArchiveError", "MissingLibraryError", "SaveError", "ExportError", "ExportProblem"),
+            *("DraftWarning", "NotFusedError", "FusionBlocker"),
+        ),
+        module="rekindle.errors",
+    ),
     Subject(
         "editing",
         "rekindle.transforms.editing",
@@ -123,7 +140,7 @@ SUBJECTS: Final = (
     ),
     Subject("passes", "rekindle.passes", "Passes, each from graph to graph.", module="rekindle.passes"),
     Subject("autodiff", "rekindle.autodiff", "Differentiation of graphs.", module="rekindle.autodiff"),
-    Subject("viz", "rekindle.viz", "Pictures of graphs.", ("page", "Page", "PageStage"), module="rekindle.viz"),
+    Subject("viz", "rekindle.viz", "Pictures of graphs.", ("Page",), module="rekindle.viz"),
 )
 UNDOCUMENTED: Final = {"__version__", "errors", "isinstance_", "RekindleError"}
 """Names of the package that are documented elsewhere: ``rekindle.errors`` has a page of its own."""
@@ -141,6 +158,15 @@ def exported(module: str) -> list[str]:
     ]
 
 
+def docstring_of(value: Any) -> str:
+    """Return the docstring of a class or function from its source: objects may have a docstring of their own."""
+    module = import_module(value.__module__)
+    tree = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    kinds = (ast.ClassDef, ast.FunctionDef)
+    found = [node for node in ast.walk(tree) if isinstance(node, kinds) and node.name == value.__name__]
+    return (ast.get_docstring(found[-1]) if found else "") or ""
+
+
 def public_names() -> list[str]:
     """Return the names of ``rekindle`` itself that the reference has to document."""
     return [name for name in dir(rekindle) if name not in UNDOCUMENTED]
@@ -150,6 +176,11 @@ def _directive(path: str) -> str:
     module, _, name = path.rpartition(".")
     value = getattr(import_module(module), name)
     if inspect.isclass(value):
+        text = value.__doc__
+        if isinstance(text, str) and "See the module" in text:
+            return f".. automodule:: {value.__module__}\n   :members: {name}"
+        if not isinstance(text, str):  # a property of the objects
+            return f".. autoclass:: {path}\n   :members:\n\n{indent(docstring_of(value), '   ')}"
         options = ["   :members:", "   :show-inheritance:"] if issubclass(value, Exception) else ["   :members:"]
         return "\n".join([f".. autoclass:: {path}", *options])
     return f".. autofunction:: {path}" if callable(value) and path != "rekindle.Final" else f".. autodata:: {path}"

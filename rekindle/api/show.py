@@ -28,17 +28,25 @@ MAX_NODES: Final = 2_000
 
 
 def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
-    """A page for browsers: the graph of ``f`` after each pass that changed it, and what its calls have run so far, with
-    the kernels. Boxes fold; source lines, nodes and kernels lead to one another. It is one file that needs no network;
-    notebooks show it as it is, ``.save("f.html")`` writes it.
+    """Return a page for browsers with the graph of ``f`` after each pass that changed it, and the graphs and kernels
+    that calls have run so far.
 
-    ``f`` is a function, a method or a module, compiled or not, or a graph; or what ``torch.compile`` gave with
-    ``backend="rekindle"``, of which the graphs are shown that it has by now. With arguments, the passes are those that
-    run before a call with them; ``f`` is not called.
+    Boxes fold; source lines, nodes and kernels link to each other. The page is one file that needs no network.
+    Notebooks display it; ``.save("f.html")`` writes it. ``f`` is not called.
+
+    Args:
+        f: a function, a method or a module, compiled or not; a graph; or a result of ``torch.compile(…,
+            backend="rekindle")``, whose graphs are shown. With arguments, the passes are those that run before a call
+            with them.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+
+    Example:
+        >>> page = rekindle.show(lambda x: torch.sigmoid(x) * x, torch.ones(2))
+        >>> page.save("gate.html").name
+        'gate.html'
     """
     files: list[Source] = []
     compiled = graphs_of(f)

@@ -93,14 +93,29 @@ class Stages(tuple[Stage, ...]):
 
 
 def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
-    """The graph of ``f`` after each pass that runs on it before a call with these arguments. ``f`` is not called; it
-    may be a function or a module, compiled or not.
+    """Return the graph of ``f`` after each pass that runs on it before a call with these arguments. ``f`` is not
+    called.
 
-    Without arguments it is what runs for any. Limits set by ``PYTORCH_JIT_OPT_LIMIT`` do not hold here.
+    Without arguments, the passes are those for any arguments. Limits set by ``PYTORCH_JIT_OPT_LIMIT`` do not apply.
+
+    Args:
+        f: a function or a module, compiled or not.
+
+    Returns:
+        A tuple of stages with ``name``, ``graph``, ``text``, ``diff`` and ``changes``. ``str()`` shows the first, and
+        what each pass changed.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+
+    Example:
+        >>> stages = rekindle.stages(lambda x: (x + 0) * 1, torch.ones(2))
+        >>> stages[0].name
+        'compiled'
+        >>> print(stages[-1].text)
+        graph(%x.1 : Tensor):
+          ...
     """
     subject = entry_point_of(f)
     passes = pipeline_of_calls(subject.record, subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION

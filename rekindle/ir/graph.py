@@ -262,7 +262,18 @@ _MANY: Final = 16
 
 
 class Graph:
-    """A whole function: a top-level block, and the owner of everything in it."""
+    """A program in SSA form: a top-level block of nodes, and the owner of all nodes, blocks and values in it.
+
+    ``str()`` of a graph is its text form, and notebooks display it as a picture. Edits of a function's graph apply from
+    the next call on.
+
+    Example:
+        >>> graph = rekindle.script(lambda x: torch.relu(x) + 1).graph
+        >>> isinstance(graph, rekindle.Graph)
+        True
+        >>> [node.kind for node in graph.nodes if node.kind.startswith("aten")]
+        ['aten::relu', 'aten::add']
+    """
 
     __slots__ = (
         "__weakref__",

@@ -62,8 +62,18 @@ class _Place:
 
 
 def to_svg(graph: Graph) -> str:
-    """``graph`` as an SVG picture, with blocks, groups and inlined calls as boxes around others. It is readable in the
-    light and in the dark, and tells in titles what the text form says of each node."""
+    """Return ``graph`` as an SVG picture. Blocks, fusion groups and inlined calls are boxes around others.
+
+    The picture is readable in light and dark themes. Titles of boxes have the text form of the nodes.
+
+    Args:
+        graph: any graph.
+
+    Example:
+        >>> graph = rekindle.script(lambda x: torch.relu(x) + 1).graph
+        >>> rekindle.to_svg(graph).startswith("<svg")
+        True
+    """
     picture = picture_of(graph)
     whole = _laid_out(picture.root, _between_siblings(picture.root, picture.arrows))
     width, height = whole.width, whole.height - _TITLE

@@ -98,7 +98,7 @@ def test_traces() -> None:
     assert page.texts["th"] == ["kind", "what", "value in the example", "place"]
     assert page.texts["td"][0] == "branch"
     assert page.texts["td"][3].startswith(__file__)
-    assert traced._repr_html_() == traced.graph._repr_svg_() + traced.report._repr_html_()
+    assert traced._repr_html_() == traced.show()._repr_html_() + traced.report._repr_html_()
 
 
 def test_a_trace_that_assumes_nothing() -> None:

@@ -163,10 +163,17 @@ class LoopFallbackReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What calls of a function run: one version for each kind of arguments that came. ``str()`` is for people.
+    """The versions of a function that calls have run, one for each kind of arguments. ``str()`` of it is text.
 
-    ``one_by_one`` is what loops over the examples of batches compute. ``profile`` has what the strategy ``profiling``
-    has counted; None under the others.
+    ``one_by_one`` lists the operators that a batched function computes in a loop over the examples. ``profile`` has the
+    counts of the strategy ``"profiling"``, and is None under other strategies.
+
+    Example:
+        >>> @rekindle.script
+        ... def double(x):
+        ...     return x * 2
+        >>> print(rekindle.report(double))
+        double: the strategy is 'native', and it has not been called yet
     """
 
     name: str

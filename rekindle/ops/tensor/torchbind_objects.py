@@ -67,17 +67,18 @@ _STATIC: Final[dict[str, dict[str, FunctionSchema]]] = {}
 
 
 def add_torchbind_schemas(source: Callable[[], Iterable[object]]) -> None:
-    """Tell the methods of classes that are written in C++ (``torch.classes``) before there is an object of them.
+    """Declare the methods of C++ classes (``torch.classes``), before there is an object of these classes.
 
-    A program that takes such an object as an argument needs the schemas of its class's methods when it is compiled. An
-    object tells them; a library that compiles functions when it is imported has none yet. PyTorch has no public way to
-    ask for them. Its registry has a private one, which this package does not use by itself::
-
-        rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
+    A program that takes such an object needs the schemas of its class when it is compiled. An object has them, but a
+    library that compiles functions when it is imported has no object yet. PyTorch has no public function that returns
+    them. Its private one is not called by this package; pass it as shown.
 
     Args:
         source: returns schemas of methods, or their texts: ``size(__torch__.torch.classes.space.Stack self) -> int``.
-            It is called again whenever a class is met of which nothing is known, since libraries are loaded late.
+            It is called whenever a class is met of which nothing is known, since libraries may be loaded later.
+
+    Example:
+        >>> rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
     """
     _SOURCES.append(source)
 

@@ -17,7 +17,7 @@ result is right where ``assumptions`` hold: the attributes that were read, with 
 :class:`~rekindle.passes.canonicalization.inlining.Inlining` leaves are left here too.
 
 With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Tensors
-must keep these as long as they live, and nothing in the program may turn on autocast: :func:`keeps_types` tells.
+must keep these as long as they live, and nothing in the program may turn on autocast: ``keeps_types`` tells.
 """
 
 from __future__ import annotations

@@ -28,7 +28,15 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A result that comes later: a value, or an error."""
+    """The result of a call on another thread: a value or an error that is there later.
+
+    Example:
+        >>> future = rekindle.fork(torch.ones, 2)
+        >>> future.wait()
+        tensor([1., 1.])
+        >>> future.done()
+        True
+    """
 
     __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_is_raised", "_lock", "_traceback", "_value")
 

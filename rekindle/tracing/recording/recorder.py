@@ -51,7 +51,16 @@ _OF_ANY_LENGTH: Final = frozenset(
 
 
 class TracerWarning(UserWarning):
-    """Something in the code that is traced makes the trace hold for the example only."""
+    """Warning that a trace is valid for its example only, with the line that caused it.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     traced = rekindle.trace(lambda x: x * float(x.sum()), torch.ones(2))
+        >>> caught[0].category is rekindle.TracerWarning
+        True
+    """
 
 
 class CallObserver(Protocol):
