@@ -543,7 +543,7 @@ class Graph:
         watchers.append(callback)
 
     def note_change(self) -> None:
-        """Tell those who watch the graph that it has changed. All methods of graphs, blocks and nodes do so."""
+        """Notify the observers of the graph that it has changed. All methods of graphs, blocks and nodes call it."""
         watchers = self._watchers[:]
         self._watchers.clear()
         for each in watchers:

@@ -428,7 +428,7 @@ class Recorder:
         self.warn_of(f"{_where(place)}{text}", place)
 
     def warn_of(self, text: str, place: SourceRange = UNKNOWN_RANGE) -> None:
-        """Tell of what the code does and the trace will not, at the user's line if it is known."""
+        """Warn about a value that the trace holds constant, at the user's line if it is known."""
         original = place.original
         if original.source.filename is None:
             warnings.warn(text, TracerWarning, stacklevel=2)
