@@ -21,7 +21,9 @@ from rekindle.program.modules.module import ScriptModule
 @click.argument("first")
 @click.argument("second")
 @click.option("--graph", is_flag=True, help="Compare graphs too.")
-@click.option("--tolerance", default=0.0, show_default=True, help="The largest difference of numbers that counts as equal.")
+@click.option(
+    "--tolerance", default=0.0, show_default=True, help="The largest difference of numbers that counts as equal."
+)
 @limit_option
 @json_option
 def diff(first: str, second: str, graph: bool, tolerance: float, limits: ArchiveLimits, as_json: bool) -> int:

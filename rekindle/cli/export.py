@@ -36,7 +36,12 @@ from rekindle.program.function import Method
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to export.")
 @click.option("--draft", is_flag=True, help="Export what can be exported, and report the rest.")
 @click.option("--check", is_flag=True, help="Run both programs on several inputs and compare.")
-@click.option("--tolerance", default=1e-4, show_default=True, help="The largest difference of numbers that counts as equal, with --check.")
+@click.option(
+    "--tolerance",
+    default=1e-4,
+    show_default=True,
+    help="The largest difference of numbers that counts as equal, with --check.",
+)
 @limit_option
 def export(
     archive: str,

@@ -29,9 +29,19 @@ _TEXTS: Final = ("kernels", "llvm", "assembly")
 @click.argument("inputs", nargs=-1, type=click.UNPROCESSED)
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to call.")
 @click.option(
-    "--strategy", type=click.Choice(list(STRATEGIES)), default="native", show_default=True, help="The execution strategy."
+    "--strategy",
+    type=click.Choice(list(STRATEGIES)),
+    default="native",
+    show_default=True,
+    help="The execution strategy.",
 )
-@click.option("--calls", type=click.IntRange(1), default=3, show_default=True, help="The number of calls; kernels are generated after some.")
+@click.option(
+    "--calls",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="The number of calls; kernels are generated after some.",
+)
 @click.option("--seed", default=0, show_default=True, help="The seed of random inputs and operators.")
 @click.option("--show", type=click.Choice(_TEXTS), default=None, help="Print the text of each kernel too.")
 @limit_option

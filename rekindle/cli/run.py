@@ -33,7 +33,9 @@ _MAX_LENGTH: Final = 60
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to call.")
 @click.option("--seed", default=0, show_default=True, help="The seed of random inputs and operators.")
 @click.option("--device", default="cpu", show_default=True, help="The device of the module and the inputs.")
-@click.option("--train/--eval", default=None, help="The mode of the module; by default, the mode in which it was saved.")
+@click.option(
+    "--train/--eval", default=None, help="The mode of the module; by default, the mode in which it was saved."
+)
 @click.option("--out", "file", default=None, metavar="FILE", help="Save the result, for torch.load.")
 @limit_option
 @json_option
