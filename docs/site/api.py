@@ -112,6 +112,12 @@ SUBJECTS: Final = (
         ("to_exported", "to_exported_methods", "from_exported"),
     ),
     Subject(
+        "building",
+        "Native libraries",
+        "Compile programs to shared libraries that run without Python. See [native libraries](/docs/libraries.md).",
+        ("build", "Build", "NativeLibrary", "LibraryError", "NotBuildable"),
+    ),
+    Subject(
         "errors",
         "rekindle.errors",
         "Exceptions, warnings, and what they hold. See [errors](/docs/errors.md).",

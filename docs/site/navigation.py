@@ -44,6 +44,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "docs/rewriting",
         "docs/export",
         "docs/import",
+        "docs/libraries",
     ),
     "Compiler": (
         "docs/architecture",

@@ -35,7 +35,7 @@ _ROUNDS: Final = 3
     "libraries",
     multiple=True,
     metavar="MODULE",
-    help="A Python module to import first, with the classes that the program takes or returns. May be given several times.",
+    help="A Python module to import first, with classes that the program takes or returns. May be given several times.",
 )
 @click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
 @click.option(
