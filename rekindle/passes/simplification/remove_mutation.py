@@ -1,4 +1,4 @@
-"""Writes to what nobody else can see give way to new tensors and longer lists.
+"""Replace in-place operators on non-escaping tensors and lists with functional operators.
 
 .. code-block:: text
 
