@@ -199,7 +199,7 @@ pages: setup ## regenerate the generated pages of docs/
 
 # The site's tools are installed when a site is built: tests and lint do not need them.
 DOCS_STAMP := $(VENV)/.docs-stamp
-SPHINX = $(BIN)/python -m sphinx --jobs auto --quiet -b html -c docs/site build/site-source build/site
+SPHINX = $(BIN)/python -m sphinx --quiet -b html -c docs/site build/site-source build/site
 
 $(DOCS_STAMP): pyproject.toml constraints.txt $(STAMP)
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "The site needs Python 3.11 or later"; exit 1; }
