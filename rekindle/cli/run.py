@@ -52,7 +52,8 @@ def run(
 ) -> None:
     """Call the module in ARCHIVE with INPUTS.
 
-    ARCHIVE may be the folder of a native library. Sums up what it gives: types, shapes, and the smallest, mean and largest number of each tensor.
+    ARCHIVE may be the folder of a native library. The result is summarized: types, shapes, and the smallest, mean and
+    largest number of each tensor.
     """
     where = device_called(device)
     torch.manual_seed(seed)
