@@ -1,26 +1,26 @@
-# Every target sets up what it needs: a fresh clone needs `make demo` or `make test` and nothing before it.
+# Every target installs what it needs, so that `make demo` and `make test` work in a fresh clone.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.setup-stamp
-# Processes that run tests side by side, and what `make test` runs. `make test TESTS=tests/ir JOBS=0`
+# The number of test processes, and the tests of `make test`: `make test TESTS=tests/ir JOBS=0`
 JOBS ?= auto
 TESTS ?= tests
 
-# Tests start dozens of processes: each would compile the package's files again.
+# Tests start dozens of processes, each of which would compile the package's files to bytecode again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order format bench bench-start bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages clean
+.PHONY: help setup demo test test-all test-packages test-models test-cuda bench-cuda test-versions test-matrix dist test-wheel test-browser lint lint-code lint-format lint-types lint-order format bench bench-start bench-modules sweep-ops sweep-modules sweep-traces sweep-gradients sweep-vmap sweep-archives sweep-execution sweep-inferred-types sweep-memory sweep-fusion sweep-fusion-emulated sweep-fusion-cuda sweep-exports sweep-libraries sweep-compiled sweep-imports sweep-real-modules fuzz fuzz-programs fuzz-operators golden pages site site-check clean
 
-help: ## say what there is to make
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-15s %s\n", $$1, $$2 }'
-	@echo "PYTHON=... picks the interpreter of a new environment, TESTS=... the tests, JOBS=... how many processes run them, SHARES=... the seed of shares."
+	@echo "PYTHON=... is the interpreter of a new environment, TESTS=... the tests, JOBS=... the number of test processes, SHARES=... the seed that selects shares."
 
-setup: $(STAMP) ## create .venv with the pinned versions (does nothing when it is up to date)
+setup: $(STAMP) ## create .venv with the pinned versions, unless it is up to date
 
-# Two steps, because the package is built with the environment's own setuptools: no second copy is fetched to build it.
+# Two steps: the package is built with the environment's setuptools, so that no second copy is downloaded.
 $(STAMP): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 15))' \
 		|| { echo "This needs Python 3.10 to 3.14, and $(PYTHON) is another: make setup PYTHON=python3.12"; exit 1; }
@@ -29,22 +29,22 @@ $(STAMP): pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
 	@touch $@
 
-demo: setup ## real models, step by step: source, tree, graph, instructions, and the answer beside eager's
+demo: setup ## the compiler in under a minute: graphs, a kernel, times, an archive, an export, an edit
 	$(BIN)/python examples/demo.py
 
-test: setup ## the tests; of the largest families a share, another one for each commit
+test: setup ## run the tests; of the largest families a share, which depends on the commit
 	$(if $(filter tests,$(TESTS)),REKINDLE_SHARES=$(or $(SHARES),commit)) $(BIN)/python -m pytest -n $(JOBS) $(TESTS)
 
-test-all: setup ## all tests, some twenty minutes on two cores
+test-all: setup ## run all tests, about twenty minutes on two cores
 	$(BIN)/python -m pytest -n $(JOBS) tests
 
-# Environments of their own, which see what .venv has: torch is not installed twice.
+# Separate environments, which import the packages of .venv too, so that torch is installed once.
 PACKAGES := .venv-packages
 MODELS := .venv-models
 CUDA := .venv-cuda
 TORCH ?= 2.11.0
 
-# mace-torch needs e3nn 0.4 beside the one that others use; torchvision and torchaudio need libraries of CUDA to load.
+# mace-torch needs e3nn 0.4 besides the version of the other packages; torchvision and torchaudio need CUDA libraries to load.
 $(PACKAGES)/.setup-stamp: tests/packages/requirements.txt tests/packages/requirements-e3nn-0.4.txt $(STAMP)
 	$(call environment,$(PACKAGES),$<)
 	$(PACKAGES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade -r tests/packages/requirements-e3nn-0.4.txt \
@@ -67,25 +67,25 @@ define environment
 	touch $(1)/.setup-stamp
 endef
 
-test-packages: $(PACKAGES)/.setup-stamp ## packages that script, run through the drop-in (installs them into .venv-packages)
+test-packages: $(PACKAGES)/.setup-stamp ## test packages that use torch.jit, through the drop-in (installs them into .venv-packages)
 	$(PACKAGES)/bin/python -m pytest -p no:xdist tests/packages/package_tests.py
 
-test-models: $(MODELS)/.setup-stamp ## models of transformers, traced, saved and loaded (installs it into .venv-models)
+test-models: $(MODELS)/.setup-stamp ## trace, save and load models of transformers (installs it into .venv-models)
 	$(MODELS)/bin/python -m pytest -p no:xdist tests/packages/architecture_tests.py
 
-test-cuda: $(CUDA)/.setup-stamp ## kernels for GPUs by NVIDIA's assembler; on a GPU where there is one (installs it into .venv-cuda)
+test-cuda: $(CUDA)/.setup-stamp ## assemble GPU kernels with NVIDIA's assembler, and run them if there is a GPU (installs it into .venv-cuda)
 	$(CUDA)/bin/python -m pytest -p no:xdist tests/codegen/cuda
 
-bench-cuda: setup ## programs on a GPU, beside torch.jit and Inductor; writes benchmarks/results/cuda.json
+bench-cuda: setup ## time programs on a GPU, beside torch.jit and Inductor; writes benchmarks/results/cuda.json
 	$(BIN)/python -m benchmarks.cuda
 
-# An environment for versions other than the pinned ones takes up to 6 GB, and is removed afterwards.
+# An environment for other versions than the pinned ones takes up to 6 GB, and is removed afterwards.
 MATRIX = $(PYTHON) -m tests.versions.matrix --jobs $(JOBS) --share $(or $(SHARES),commit)
 
-test-versions: ## a share of the tests on other versions: make test-versions PYTHON=python3.10 TORCH=2.11.0
+test-versions: ## run a share of the tests on other versions: make test-versions PYTHON=python3.10 TORCH=2.11.0
 	$(MATRIX) --python $(PYTHON) --torch $(TORCH) $(filter-out tests,$(TESTS))
 
-test-matrix: ## the same on every version of Python on the path and of PyTorch, one after another; writes tests/versions/results.md
+test-matrix: ## run test-versions for every Python on the path and every PyTorch; writes tests/versions/results.md
 	$(MATRIX) $(filter-out tests,$(TESTS))
 
 dist: setup ## build the wheel and the source distribution in dist/
@@ -94,13 +94,13 @@ dist: setup ## build the wheel and the source distribution in dist/
 	$(BIN)/python -m tests.wheel contents dist
 
 # An environment with the wheel and what it depends on, and nothing else: about 2 GB, which is removed afterwards.
-test-wheel: dist ## README's examples and a share of the tests with the wheel alone, in a clean environment
+test-wheel: dist ## run README's examples and a share of the tests with the wheel alone, in a clean environment
 	$(BIN)/python -m tests.wheel try dist
 
-test-browser: setup ## the page of rekindle.show in headless Chromium, which has to be on the path; screenshots in build/
+test-browser: setup ## test the page of rekindle.show in headless Chromium, which must be on the path; screenshots in build/
 	$(BIN)/python -m pytest -p no:xdist tests/viz/browser_tests.py
 
-lint: lint-code lint-format lint-types lint-order ## ruff, mypy and the layer order
+lint: lint-code lint-format lint-types lint-order ## run ruff, mypy and import-linter
 
 lint-code: setup
 	$(BIN)/ruff check .
@@ -114,99 +114,120 @@ lint-types: setup
 lint-order: setup
 	$(BIN)/lint-imports
 
-format: setup ## put the code into the form that lint asks for
+format: setup ## format the code, and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup ## time of calls, to compile, to trace, to interpret, to load and to save, beside eager and torch.jit
+bench: setup ## time calls, compiling, tracing, interpreting, loading and saving, beside eager and torch.jit
 	$(BIN)/python -m benchmarks
 
 bench-start: setup ## time and memory of start-up: imports, the first program, the command line
 	$(BIN)/python -m benchmarks --only imports
 
-bench-modules: setup ## others' modules, one by one (where installed: pip install -e .[modules]); goes on where it was
+bench-modules: setup ## time modules of installed libraries (pip install -e .[modules]); resumes an interrupted run
 	$(BIN)/python -m benchmarks --only modules --resume
 
-sweep-ops: setup ## every entry of PyTorch's operator database against eager and torch.jit
+sweep-ops: setup ## compare every entry of PyTorch's operator database with eager and torch.jit
 	$(BIN)/python -m tests.sweeps.op_db --full --jobs 2
 	$(BIN)/python -m tests.sweeps.op_db --every --full --jobs 2
 
-sweep-modules: setup ## every entry of PyTorch's module database against eager
+sweep-modules: setup ## compare every entry of PyTorch's module database with eager
 	$(BIN)/python -m tests.sweeps.module_db --full --jobs 2
 
-sweep-traces: setup ## both databases, traced, on other sizes too
+sweep-traces: setup ## compare traces of both databases with eager, on other sizes too
 	$(BIN)/python -m tests.sweeps.op_db --traces --full --jobs 2
 	$(BIN)/python -m tests.sweeps.module_db --traces --full --jobs 2
 
-sweep-gradients: setup ## gradients, and theirs, of PyTorch's operator database against eager's
+sweep-gradients: setup ## compare first and second gradients of PyTorch's operator database with eager's
 	$(BIN)/python -m tests.sweeps.gradients --full --jobs 2
 
-sweep-vmap: setup ## batches of PyTorch's operator database, by rules, against loops
+sweep-vmap: setup ## compare batching rules on PyTorch's operator database with loops over the examples
 	$(BIN)/python -m tests.sweeps.vmap --full --jobs 2
 
-sweep-archives: setup ## every program of the tests through files, here and in torch.jit
+sweep-archives: setup ## save and load every program of the tests, here and in torch.jit
 	$(BIN)/python -m tests.sweeps.archives --full --jobs 2
 
-sweep-execution: setup ## every way of executing against the interpreter, on all kinds of arguments
+sweep-execution: setup ## compare every execution path with the interpreter, on all kinds of arguments
 	$(BIN)/python -m tests.sweeps.execution --full --jobs 2
 
-sweep-inferred-types: setup ## inferred types of PyTorch's operator database against what its operators return
+sweep-inferred-types: setup ## compare inferred types with the results of PyTorch's operator database
 	$(BIN)/python -m tests.sweeps.inferred_types --full --jobs 2
 
-sweep-memory: setup ## a thousand programs compiled, run and dropped, ten thousand calls: no growth
+sweep-memory: setup ## compile, run and delete a thousand programs, ten thousand calls, and check that memory does not grow
 	REKINDLE_CYCLES=1000 $(BIN)/python -m pytest -p no:xdist tests/runtime/test_memory.py
 
-sweep-exports: setup ## programs that leave for Export IR, beside PyTorch's converter
+sweep-exports: setup ## export programs to Export IR, beside PyTorch's converter
 	$(BIN)/python -m tests.sweeps.exports --full
 
-sweep-libraries: setup ## every program of the tests as a native library, called from C
+sweep-libraries: setup ## build every program of the tests as a native library, and call it from C
 	$(BIN)/python -m tests.sweeps.libraries --full
 
-sweep-imports: setup ## programs of torch.export, imported, saved, and exported again
+sweep-imports: setup ## import programs of torch.export, save them, and export them again
 	$(BIN)/python -m tests.sweeps.imports --full
 
-sweep-compiled: setup ## PyTorch's operator database through torch.compile with our backend
+sweep-compiled: setup ## run PyTorch's operator database through torch.compile with the backend rekindle
 	$(BIN)/python -m tests.sweeps.compiled --full --jobs 2
 
-sweep-fusion: setup ## every sample of the operators that fuse, in every dtype, by its kernel
+sweep-fusion: setup ## run the kernel of every sample of the fusible operators, in every dtype
 	$(BIN)/python -m tests.sweeps.fusion --full
 
-sweep-fusion-emulated: setup ## the same for GPUs, whose kernels are emulated on the host
+sweep-fusion-emulated: setup ## run sweep-fusion for GPU kernels, emulated on the host
 	$(BIN)/python -m tests.sweeps.fusion --full --device emulated --jobs $(JOBS)
 
-sweep-fusion-cuda: setup ## the same on a GPU
+sweep-fusion-cuda: setup ## run sweep-fusion on a GPU
 	$(BIN)/python -m tests.sweeps.fusion --full --device cuda --jobs $(JOBS)
 
-# How many mutants, how long at most, and which ones: a number for each set of them.
+# The number of mutants, the time limit in minutes, and the seed.
 MUTANTS ?= 200000
 MINUTES ?= 60
 RUN ?= 20260
 
-sweep-real-modules: setup ## script modules of libraries (where installed: pip install -e .[real-modules])
+sweep-real-modules: setup ## compile modules of installed libraries (pip install -e .[real-modules])
 	$(BIN)/python -m tests.sweeps.real_modules
 
-fuzz: setup ## archives changed at random: loaded, or refused with an error that says why (MUTANTS=, MINUTES=, RUN=)
+fuzz: setup ## load randomly corrupted archives, which must load or be rejected with a reason (MUTANTS=, MINUTES=, RUN=)
 	$(BIN)/python -m tests.archive.hostile.fuzz --count $(MUTANTS) --minutes $(MINUTES) --run $(RUN) --write
 
-# How many programs, and which ones: another number, others.
+# The number of programs, and the seed.
 PROGRAMS ?= 20000
 SEED ?= 1
 
-fuzz-programs: setup ## random programs against eager Python; what fails is shrunk (PROGRAMS=, MINUTES=, SEED=)
+fuzz-programs: setup ## compare random programs with eager Python, and shrink failures (PROGRAMS=, MINUTES=, SEED=)
 	$(BIN)/python -m tests.fuzzing --count $(PROGRAMS) --minutes $(MINUTES) --seed $(SEED) --write
 
-fuzz-operators: setup ## every operator of PyTorch's database through script, grad, jvp and vmap, in processes of their own
+fuzz-operators: setup ## run every operator of PyTorch's database through script, grad, jvp and vmap, in separate processes
 	$(BIN)/python -m tests.fuzzing.operators --write
 
-golden: setup ## write the golden texts anew; review them with `git diff tests/golden`
+golden: setup ## regenerate the golden texts; review them with `git diff tests/golden`
 	$(BIN)/python -m pytest -p no:xdist --regenerate-golden $(TESTS)
 
-pages: setup ## write the generated pages of docs/ anew
+pages: setup ## regenerate the generated pages of docs/
 	$(BIN)/python -m tests.language.page
 	$(BIN)/python -m tests.ops.page
 	$(BIN)/python -m tests.ops.support_page
 	$(BIN)/python -m tests.cli.sessions
+	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m tests.support.notebooks
 
-clean: ## remove what was made, the environment too
+# The site's tools are installed when a site is built: tests and lint do not need them.
+DOCS_STAMP := $(VENV)/.docs-stamp
+SPHINX = $(BIN)/python -m sphinx --quiet -b html -c docs/site build/site-source build/site
+
+$(DOCS_STAMP): pyproject.toml constraints.txt $(STAMP)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "The site needs Python 3.11 or later"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[docs]'
+	@touch $@
+
+site: $(DOCS_STAMP) ## build the documentation site in build/site
+	$(BIN)/python docs/site/staging.py
+	$(SPHINX)
+	@echo "The site is in build/site: open build/site/index.html"
+
+site-check: $(DOCS_STAMP) ## build the site from scratch, and fail on warnings, invalid links included
+	rm -rf build/site build/site-source
+	$(BIN)/python docs/site/staging.py
+	$(SPHINX) --fail-on-warning --keep-going
+
+clean: ## remove all build output and the environments
 	rm -rf $(VENV) $(PACKAGES) $(MODELS) $(CUDA) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,10 +1,11 @@
-"""Lines in a picture, as SVG: a few hundred bytes of text that need no library."""
+"""Plots as SVG: lines and ratios. A few hundred bytes of text that need no library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from typing import Final
+from xml.sax.saxutils import escape
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 170, 48, 52
@@ -54,6 +55,56 @@ def lines(title: str, x_name: str, y_name: str, data: Mapping[str, Line], *, by_
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{color}"/>' for x, y in (at(*point) for point in line)
         ]
         parts.append(f'<text x="{at(*line[-1])[0] + 10:.0f}" y="{ends[name] + 4:.0f}" fill="{color}">{name}</text>')
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def ratios(title: str, x_name: str, data: Mapping[str, Mapping[str, float]]) -> str:
+    """A row of points for each program, one point a series, on a logarithmic scale; a line marks the ratio 1."""
+    series = list(dict.fromkeys(name for row in data.values() for name in row))
+    values = [value for row in data.values() for value in row.values()]
+    least, most = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    least, most = min(least, -1), max(most, 0)
+    left, top, step, width = 270, 72, 20, 900
+    height = top + step * len(data) + 44
+
+    def at(value: float) -> float:
+        return left + (width - left - 30) * (math.log10(value) - least) / (most - least)
+
+    parts = [
+        (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
+            'font-size="13">'
+        ),
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+        f'<text x="16" y="26" font-size="16" fill="#222222">{escape(title)}</text>',
+    ]
+    x = left
+    for name, color in zip(series, COLORS):
+        parts.append(f'<circle cx="{x}" cy="46" r="5" fill="{color}"/>')
+        parts.append(f'<text x="{x + 10}" y="50" fill="#222222">{escape(name)}</text>')
+        x += 40 + 8 * len(name)
+    for decade in range(least, most + 1):
+        for digit in (1, 2, 5) if decade < most else (1,):
+            value = digit * 10.0**decade
+            color, broad = ("#666666", 2) if value == 1 else ("#dddddd", 1)
+            parts.append(
+                f'<line x1="{at(value):.1f}" y1="{top - 10}" x2="{at(value):.1f}" y2="{height - 40}" '
+                f'stroke="{color}" stroke-width="{broad}"/>'
+            )
+            parts.append(
+                f'<text x="{at(value):.1f}" y="{height - 24}" text-anchor="middle" fill="#444444">{value:g}</text>'
+            )
+    for index, (program, row) in enumerate(data.items()):
+        y = top + step * index + 4
+        parts.append(f'<text x="{left - 12}" y="{y + 4}" text-anchor="end" fill="#222222">{escape(program)}</text>')
+        parts += [
+            f'<circle cx="{at(row[name]):.1f}" cy="{y}" r="5" fill="{color}" fill-opacity="0.85">'
+            f"<title>{escape(program)}, {escape(name)}: {row[name]:.2f}</title></circle>"
+            for name, color in zip(series, COLORS)
+            if name in row
+        ]
+    middle = (left + width - 30) / 2
+    parts.append(f'<text x="{middle:.0f}" y="{height - 6}" text-anchor="middle" fill="#222222">{escape(x_name)}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -81,3 +81,24 @@ class ResidualNet(nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.head(x.mean(dim=(2, 3)))
+
+
+def gated_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """Normalize the rows of ``x``, scale them, and gate them by themselves."""
+    centered = x - x.mean(-1, keepdim=True)
+    scale = torch.rsqrt(centered.square().mean(-1, keepdim=True) + 1e-5)
+    y = centered * scale * weight
+    return y * torch.sigmoid(y)
+
+
+def edit_distance(first: list[int], second: list[int]) -> int:
+    """The least number of insertions, deletions and replacements that turn one list into the other."""
+    row = list(range(len(second) + 1))
+    for i in range(len(first)):
+        last = row[0]
+        row[0] = i + 1
+        for j in range(len(second)):
+            cost = last if first[i] == second[j] else last + 1
+            last = row[j + 1]
+            row[j + 1] = min(cost, min(row[j], row[j + 1]) + 1)
+    return row[len(second)]

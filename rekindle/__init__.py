@@ -212,6 +212,7 @@ def __getattr__(name: str) -> Any:
         importlib.import_module("rekindle.transforms")
         importlib.import_module("rekindle.program.saving").save_program.provide(_save)
         importlib.import_module("rekindle.program.public_names").public.provide(__getattr__)
+        importlib.import_module("rekindle.ir.graph").draw.provide(_draw)
         found = getattr(importlib.import_module(home), name)
     globals()[name] = found
     return found
@@ -221,6 +222,11 @@ def _save(program: Any, f: Any, extra_files: Any) -> None:
     """``rekindle.save``, for programs that are asked to save themselves: most are not, and archives take time to
     import."""
     importlib.import_module("rekindle.archive.save").save(program, f, extra_files)
+
+
+def _draw(graph: Any) -> Any:
+    """A graph as a picture for a notebook: pictures take time to import, and most programs draw none."""
+    return importlib.import_module("rekindle.viz.svg").notebook_svg(graph)
 
 
 def __dir__() -> list[str]:

@@ -9,11 +9,11 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from benchmarks import baseline, kernels
+from benchmarks import baseline, kernels, page
 from benchmarks.__main__ import main
 from benchmarks.execution import Row, Timed, geometric_mean, interleaved, peak_memory
 from benchmarks.peers import PEERS, Unavailable, eager, ours
-from benchmarks.plots import lines
+from benchmarks.plots import lines, ratios
 from benchmarks.workloads import KERNELS, WORKLOADS, Case, Workload
 
 KNOWN = {workload.name for workload in WORKLOADS}
@@ -126,3 +126,24 @@ def test_a_picture_by_decades() -> None:
     assert [word for word in words if word and word.startswith("1") and "," in word] == [
         *("1,000", "10,000", "100,000", "1,000,000", "10,000,000", "100,000,000")
     ]
+
+
+def test_a_picture_of_ratios() -> None:
+    text = ratios("Ratios", "time", {"a < b": {"eager": 0.1, "torch.jit": 2.0}, "c": {"eager": 1.0}})
+    picture = ElementTree.fromstring(text)
+    places = {
+        title.text: float(circle.attrib["cx"])
+        for circle in picture.iter()
+        for title in circle
+        if circle.tag.endswith("circle")
+    }
+    assert list(places) == ["a < b, eager: 0.10", "a < b, torch.jit: 2.00", "c, eager: 1.00"]
+    (line,) = [each for each in picture.iter() if each.attrib.get("stroke") == "#666666"]
+    assert places["a < b, eager: 0.10"] < places["c, eager: 1.00"] == float(line.attrib["x1"])
+    assert places["a < b, torch.jit: 2.00"] > places["c, eager: 1.00"]
+
+
+def test_the_page_of_benchmarks_has_the_results() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.render(), "make pages"
+    for name, svg in page.plots():
+        assert (page.PLOTS / name).read_text(encoding="utf-8") == svg, "make pages"

@@ -17,7 +17,7 @@ from rekindle.ir.verifier import verify
 from tests.support.seeds import SEED
 
 ROOT = Path(__file__).parent.parent
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -25,10 +25,16 @@ def blocks(page: Path, language: str) -> list[str]:
     return [text for kind, text in FENCED.findall(page.read_text(encoding="utf-8")) if kind == language]
 
 
+def name_of(page: Path) -> str:
+    """``start/export`` of ``docs/start/export.md``."""
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
+
+
 GRAPHS = [
-    pytest.param(text, id=f"{page.stem}-{index}") for page in PAGES for index, text in enumerate(blocks(page, "ir"))
+    pytest.param(text, id=f"{name_of(page)}-{index}") for page in PAGES for index, text in enumerate(blocks(page, "ir"))
 ]
-PROGRAMS = [pytest.param(page, id=page.stem) for page in PAGES if blocks(page, "python")]
+PROGRAMS = [pytest.param(page, id=name_of(page)) for page in PAGES if blocks(page, "python")]
+MIGRATIONS = blocks(ROOT / "docs" / "start" / "torch_jit.md", "diff")
 
 
 def test_there_is_something_to_check() -> None:
@@ -39,7 +45,9 @@ def test_there_is_something_to_check() -> None:
         "adding_an_operator",
         "adding_a_pass",
         "tutorial",
+        *(f"start/{page}" for page in ("archive", "torch_jit", "speed", "export", "graphs", "compilers")),
     }
+    assert len(MIGRATIONS) >= 5
 
 
 @pytest.mark.parametrize("text", GRAPHS)
@@ -61,21 +69,35 @@ def test_types_come_back() -> None:
 @pytest.mark.parametrize("page", PROGRAMS)
 def test_programs_run(page: Path, tmp_path: Path) -> None:
     """All of a page in one process of its own, one after the other: they may declare operators."""
-    program = tmp_path / f"{page.stem}.py"
     seeded = f"import torch; torch.manual_seed({SEED})"
-    program.write_text("\n".join([seeded, *blocks(page, "python")]), encoding="utf-8")
+    printed = run("\n".join([seeded, *blocks(page, "python")]), tmp_path / f"{page.stem}.py", "-W", "error")
+    for picture in blocks(page, "mermaid"):  # those that the programs print, in this order
+        assert picture in printed
+        printed = printed.partition(picture)[2]
+
+
+@pytest.mark.parametrize("index", range(len(MIGRATIONS)))
+@pytest.mark.parametrize("side", ["-", "+"])
+def test_both_sides_of_migrations_run(index: int, side: str, tmp_path: Path) -> None:
+    """A diff of the guide is the whole program: it runs before, under torch.jit, and after."""
+    lines = [line[1:] for line in MIGRATIONS[index].splitlines() if not line or line[0] in (" ", side)]
+    program = "\n".join(lines) + "\n"
+    assert ("torch.jit" in program, "rekindle" in program) == (side == "-", side == "+")
+    run(program, tmp_path / "program.py")
+
+
+def run(program: str, path: Path, *options: str) -> str:
+    """Run a program in a process and a folder of its own; return what it prints."""
+    path.write_text(program, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(program)],
-        cwd=tmp_path,  # some save programs
+        [sys.executable, *options, str(path)],
+        cwd=path.parent,  # some save programs
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
     assert done.returncode == 0, done.stderr
-    printed = done.stdout
-    for picture in blocks(page, "mermaid"):  # those that the programs print, in this order
-        assert picture in printed
-        printed = printed.partition(picture)[2]
+    return done.stdout
 
 
 def test_readme_tells_what_the_sweeps_found() -> None:
@@ -101,7 +123,7 @@ def test_the_page_on_export_has_what_the_sweep_found() -> None:
     assert results.split("\n\n")[2] in (ROOT / "docs" / "export.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+@pytest.mark.parametrize("page", PAGES, ids=map(name_of, PAGES))
 def test_links_lead_somewhere(page: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", FENCED.sub("", page.read_text(encoding="utf-8")))
     for target in re.findall(r"\]\(([^)#\s]+)\)", prose):

@@ -64,18 +64,29 @@ def bisect(
     same: Same = same_outcome,
     script: str | os.PathLike[str] | None = None,
 ) -> Culprit | None:
-    """Find the change to the graph of ``f`` after which it answers ``args`` otherwise; None where all of ``passes``
-    together change nothing about the answer, and neither does the plan that calls run in the place of the graph.
+    """Find the change to the graph of ``f`` after which a call with ``args`` has another outcome. Return None if all
+    passes together do not change the outcome, and the plan that calls run does not either.
 
-    Without ``passes`` it looks among those that run before a call with these arguments, and groups of operators run by
-    their kernels from the first call on. ``f`` is called on copies of the arguments, once for each halving of the
-    number of changes. What counts as ``same`` are results, errors, and what was written to the arguments. ``script`` is
-    where a program goes that shows the difference.
+    Without ``passes``, the passes are those that run before a call with these arguments, and fused groups run their
+    kernels from the first call on. ``f`` is called on copies of the arguments, once for each halving of the number of
+    changes.
+
+    Args:
+        f: a function, a method or a module, compiled or not.
+        args: positional arguments of the call.
+        kwargs: arguments by name.
+        passes: the passes to search.
+        same: compares two outcomes. An outcome is the result or the error, and the written arguments.
+        script: a path for a program that shows the difference.
 
     Raises:
         ArgumentError: the arguments do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
-        ValueError: there is a change, but no program can show it; see :attr:`Culprit.script`.
+        ValueError: there is a change, but it cannot be written as a program; see ``Culprit.script``.
+
+    Example:
+        >>> print(rekindle.bisect(lambda x: x * 2, (torch.ones(2),)))
+        None
     """
     subject = entry_point_of(f)
     arguments = subject.bind(args, kwargs or {})

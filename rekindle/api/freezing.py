@@ -13,20 +13,26 @@ from rekindle.program.modules.module import ScriptModule
 def freeze(
     module: ScriptModule, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
 ) -> ScriptModule:
-    """A copy of a compiled module, in evaluation mode, whose values are parts of its program.
+    """Return a copy of a compiled module whose attributes are constants of its program. ``module`` is not modified.
 
-    Calls of its parts are inlined. Attributes that no method writes to (parameters, buffers, numbers, lists …) become
-    constants of ``forward``, and what can be computed of them is computed now. The attributes, parts and methods that
-    this leaves without a use are not there any more, but for those named in ``preserved_attrs``: ``"weight"``,
-    ``"head.scale"``, ``"encode"``. What is preserved can be assigned to, and calls see it.
+    Calls of submodules are inlined. Attributes that no method writes to (parameters, buffers, numbers, lists) become
+    constants of ``forward``, and expressions of constants are evaluated. Attributes, submodules and methods that are no
+    longer used are removed, except those named in ``preserved_attrs``.
 
-    ``optimize_numerics``: computations may be merged that give the same up to rounding, as in
-    :func:`run_frozen_optimizations`.
-
-    The module that is handed over stays as it is; nothing that happens to it later concerns the copy.
+    Args:
+        module: a compiled module in evaluation mode.
+        preserved_attrs: names to keep: ``"weight"``, ``"head.scale"``, ``"encode"``. They can be assigned to.
+        optimize_numerics: also apply rewrites whose results differ by rounding: see :func:`run_frozen_optimizations`.
 
     Raises:
-        NotScriptableError: it is no compiled module, or in training mode; or there is nothing of a preserved name.
+        NotScriptableError: ``module`` is not a compiled module, or is in training mode, or has no attribute of a
+            preserved name.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
+        >>> frozen = rekindle.freeze(rekindle.script(net))
+        >>> list(frozen.parameters()), frozen.graph.find_node("aten::batch_norm")
+        ([], None)
     """
     _check(module, "freeze")
     if "training" in module.script_type.attributes and module.training:
@@ -37,14 +43,23 @@ def freeze(
 def run_frozen_optimizations(
     module: ScriptModule, optimize_numerics: bool = True, preserved_methods: Sequence[str] | None = None
 ) -> None:
-    """Make the methods of a frozen module faster, in place, as :func:`freeze` does.
+    """Optimize the methods of a frozen module in place, as :func:`freeze` does.
 
-    With ``optimize_numerics`` normalisations, and sums and products with constants, are folded into the weights of
-    convolutions and linear maps in front of them: answers differ by rounding. ``preserved_methods`` are the methods
-    besides ``forward`` that the module was frozen with; all that it has are optimised.
+    Args:
+        module: a frozen module.
+        optimize_numerics: fold normalizations, and additions of and multiplications by constants, into the weights of
+            the convolutions and linear maps before them. Results differ by rounding.
+        preserved_methods: the methods besides ``forward`` that the module was frozen with. All methods are optimized.
 
     Raises:
-        NotScriptableError: it is no compiled module, or has no method of one of the names.
+        NotScriptableError: ``module`` is not a compiled module, or has no method of one of the names.
+
+    Example:
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
+        >>> frozen = rekindle.freeze(rekindle.script(net), optimize_numerics=False)
+        >>> rekindle.run_frozen_optimizations(frozen)
+        >>> frozen.graph.find_node("aten::batch_norm") is None
+        True
     """
     _check(module, "run_frozen_optimizations")
     for name in preserved_methods or ():
@@ -54,15 +69,26 @@ def run_frozen_optimizations(
 
 
 def optimize_for_inference(module: ScriptModule, other_methods: Sequence[str] | None = None) -> ScriptModule:
-    """A frozen copy of a compiled module, in evaluation mode, with programs for this machine.
+    """Return a frozen copy of a compiled module, in evaluation mode, with kernels for this machine.
 
-    Beyond what :func:`freeze` does, convolutions, large linear maps and attention of 32-bit floats on the CPU run the
-    fastest of several kernels, with packed weights and the activation that follows. The first call measures them.
-    ``other_methods`` are the methods besides ``forward`` that are kept. What is saved of the copy is the frozen module:
-    optimise it anew where it is loaded.
+    It does what :func:`freeze` does. Besides, convolutions, large linear maps and attention of 32-bit floats on the CPU
+    run the fastest of several kernels, with packed weights and the activation that follows. The first call measures
+    them. The copy is saved as the frozen module; call this again after loading it.
+
+    Args:
+        module: a compiled module.
+        other_methods: methods to keep besides ``forward``.
 
     Raises:
-        NotScriptableError: it is no compiled module, or has no method of one of the names.
+        NotScriptableError: ``module`` is not a compiled module, or has no method of one of the names.
+
+    Example:
+        >>> net = torch.nn.Conv2d(3, 8, 3).eval()
+        >>> fast = rekindle.optimize_for_inference(rekindle.script(net))
+        >>> x = torch.randn(1, 3, 16, 16)
+        >>> with torch.no_grad():
+        ...     torch.allclose(fast(x), net(x), atol=1e-5)
+        True
     """
     _check(module, "optimize_for_inference")
     return for_inference(module, other_methods or ())

@@ -21,17 +21,31 @@ from rekindle.runtime.interpreter.code import Code
 
 @contextmanager
 def require_fused(*, allow: Iterable[str] = ()) -> Iterator[None]:
-    """Within, a call of a compiled program raises unless each operator in it that computes a tensor runs in a kernel,
-    or in BLAS or oneDNN: matrix products, convolutions, attention. ``allow`` names further kinds that may run by
-    themselves, such as ``"aten::cumsum"``.
+    """Raise within a ``with`` block if a compiled program runs a tensor operator outside of a kernel.
 
-    Views, sizes, lists and control flow compute nothing. What is known of a program beforehand is told before it runs;
-    kernels that could not be made for its inputs, after it; backward graphs that are not fused, when the block ends.
-    Kernels are made on the first call, whether that pays or not. All this concerns the thread that is in the block, and
-    the programs that Python calls there.
+    BLAS and oneDNN count as kernels: matrix products, convolutions, attention. Views, sizes, lists and control flow are
+    not tensor operators. Known misses are reported before the program runs, kernels that could not be generated for its
+    inputs after it, and backward graphs that are not fused when the block ends. Kernels are generated at the first
+    call. It applies to the thread that is in the block, and to the programs that Python calls there.
+
+    Args:
+        allow: kinds of operators that may run outside of kernels, such as ``"aten::cumsum"``.
 
     Raises:
-        NotFusedError: with all that runs outside of kernels, each with its line and a way out.
+        NotFusedError: with every operator outside of kernels, its line, and a way out.
+
+    Example:
+        >>> gate = rekindle.script(lambda x: torch.sigmoid(x) * x)
+        >>> with torch.no_grad(), rekindle.require_fused():
+        ...     gate(torch.zeros(4))
+        tensor([0., 0., 0., 0.])
+        >>> in_order = rekindle.script(lambda x: torch.sort(x)[0])
+        >>> try:
+        ...     with rekindle.require_fused():
+        ...         in_order(torch.zeros(4))
+        ... except rekindle.errors.NotFusedError:
+        ...     print("not fused")
+        not fused
     """
     ident = get_ident()
     before = interceptors.get(ident)

@@ -21,30 +21,38 @@ from rekindle.runtime.executor import pipeline_of_calls
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION
 from rekindle.viz import Page, PageStage as Shown, page
-from rekindle.viz.boxes import picture_of
+from rekindle.viz.boxes import MAX_BOXES_IN_VIEW, Picture, picture_of
 
 MAX_NODES: Final = 2_000
 """A graph that is larger is shown as it was compiled and as it is optimised, with no pass in between and no aliases."""
 
 
 def show(f: Any, /, *args: Any, **kwargs: Any) -> Page:
-    """A page for browsers: the graph of ``f`` after each pass that changed it, and what its calls have run so far, with
-    the kernels. Boxes fold; source lines, nodes and kernels lead to one another. It is one file that needs no network;
-    notebooks show it as it is, ``.save("f.html")`` writes it.
+    """Return a page for browsers with the graph of ``f`` after each pass that changed it, and the graphs and kernels
+    that calls have run so far.
 
-    ``f`` is a function, a method or a module, compiled or not, or a graph; or what ``torch.compile`` gave with
-    ``backend="rekindle"``, of which the graphs are shown that it has by now. With arguments, the passes are those that
-    run before a call with them; ``f`` is not called.
+    Boxes fold; source lines, nodes and kernels link to each other. The page is one file that needs no network.
+    Notebooks display it; ``.save("f.html")`` writes it. ``f`` is not called.
+
+    Args:
+        f: a function, a method or a module, compiled or not; a graph; or a result of ``torch.compile(…,
+            backend="rekindle")``, whose graphs are shown. With arguments, the passes are those that run before a call
+            with them.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+
+    Example:
+        >>> page = rekindle.show(lambda x: torch.sigmoid(x) * x, torch.ones(2))
+        >>> page.save("gate.html").name
+        'gate.html'
     """
     files: list[Source] = []
     compiled = graphs_of(f)
     if isinstance(f, Graph):
         with room_to_recurse(UNKNOWN_RANGE):
-            return page("graph", [Shown("graph", picture_of(f, files=files, aliases=_is_small(f)))], files)
+            return page("graph", [Shown("graph", _picture(f, files))], files)
     if compiled is not None:
         kernels: list[str] = []
         with room_to_recurse(UNKNOWN_RANGE):
@@ -62,16 +70,19 @@ def page_of(subject: EntryPoint, arguments: Sequence[Any] | None, seconds: Mappi
     with room_to_recurse(UNKNOWN_RANGE):
         passes = OPTIMIZATION if arguments is None else pipeline_of_calls(subject.record, arguments)
         shown = [
-            Shown(name, picture_of(graph, files=files, aliases=_is_small(graph)), diff)
-            for name, graph, diff in _on_the_way(subject.record.graph, passes)
+            Shown(name, _picture(graph, files), diff) for name, graph, diff in _on_the_way(subject.record.graph, passes)
         ]
         seconds_of = (seconds or {}).get
         numbered = _numbered(kernels)
         for name, graph in _versions(subject.record):
-            small = _is_small(graph)
-            picture = picture_of(graph, files=files, kernels_of=numbered, aliases=small, seconds_of=seconds_of)
+            picture = _picture(graph, files, kernels_of=numbered, seconds_of=seconds_of)
             shown.append(Shown(name, picture))
     return page(subject.record.name.rsplit(".", 1)[-1], shown, files, kernels)
+
+
+def _picture(graph: Graph, files: list[Source], **options: Any) -> Picture:
+    """Return the boxes of ``graph``, with aliases if it is small."""
+    return picture_of(graph, files=files, aliases=_is_small(graph), max_boxes=MAX_BOXES_IN_VIEW, **options)
 
 
 def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: list[str]) -> Iterator[Shown]:
@@ -79,7 +90,7 @@ def _of_compiled(graphs: Sequence[CompiledGraph], files: list[Source], kernels: 
     for graph in graphs:
         for function in graph.functions:
             for name, each in ((COMPILED, function._record.graph), *_versions(function._record)):
-                picture = picture_of(each, files=files, kernels_of=_numbered(kernels), aliases=_is_small(each))
+                picture = _picture(each, files, kernels_of=_numbered(kernels))
                 yield Shown(f"[{graph.compile_id}] {function.name}: {name}", picture)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rekindle.api.drop_in.entry_points import entry_point_of
 from rekindle.errors import UNKNOWN_RANGE
+from rekindle.errors.html_output import details, diff, listing
 from rekindle.frontend.recursion_limit import room_to_recurse
 from rekindle.ir.graph import Graph
 from rekindle.ir.text.printer import print_graph
@@ -67,6 +68,9 @@ class Stage:
     def __str__(self) -> str:
         return f"# {_title(self)}\n{self.text}"
 
+    def _repr_html_(self) -> str:
+        return details(_title(self), listing(self.text), is_open=True)
+
 
 class Stages(tuple[Stage, ...]):
     """The stages of a graph, first to last. ``str()`` shows the first, and what each pass changed."""
@@ -77,16 +81,41 @@ class Stages(tuple[Stage, ...]):
         first, *others = self
         return "\n".join([str(first), *(f"# {_title(stage)}\n{stage.diff}" for stage in others)])
 
+    def _repr_html_(self) -> str:
+        """The first stage, the changes of each pass that made some, and the last stage."""
+        changed = [details(_title(stage), diff(stage.diff)) for stage in self[1:] if stage.diff]
+        last = [details(f"after all {len(self) - 1} passes", listing(self[-1].text), is_open=True)] if changed else []
+        return "".join([self[0]._repr_html_(), *changed, *last])
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
+
 
 def stages(f: Any, /, *args: Any, **kwargs: Any) -> Stages:
-    """The graph of ``f`` after each pass that runs on it before a call with these arguments. ``f`` is not called; it
-    may be a function or a module, compiled or not.
+    """Return the graph of ``f`` after each pass that runs on it before a call with these arguments. ``f`` is not
+    called.
 
-    Without arguments it is what runs for any. Limits set by ``PYTORCH_JIT_OPT_LIMIT`` do not hold here.
+    Without arguments, the passes are those for any arguments. Limits set by ``PYTORCH_JIT_OPT_LIMIT`` do not apply.
+
+    Args:
+        f: a function or a module, compiled or not.
+
+    Returns:
+        A tuple of stages with ``name``, ``graph``, ``text``, ``diff`` and ``changes``. ``str()`` shows the first, and
+        what each pass changed.
 
     Raises:
         ArgumentError: there are arguments, and they do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
+
+    Example:
+        >>> stages = rekindle.stages(lambda x: (x + 0) * 1, torch.ones(2))
+        >>> stages[0].name
+        'compiled'
+        >>> print(stages[-1].text)
+        graph(%x.1 : Tensor):
+          ...
     """
     subject = entry_point_of(f)
     passes = pipeline_of_calls(subject.record, subject.bind(args, kwargs)) if args or kwargs else OPTIMIZATION

@@ -38,15 +38,27 @@ _EXTRA: Final = "extra/"
 
 
 def inspect(f: FileLike, *, limits: ArchiveLimits = DEFAULT_LIMITS) -> ArchiveSummary:
-    """What the archive ``f`` (a path, a file open for reading, or bytes) holds: its methods and their schemas, modules,
-    parameters, buffers, operators, and what of that is missing here.
+    """Describe an archive: its methods and schemas, modules, parameters, buffers, and operators, and which are missing
+    here.
 
-    Nothing is built or run. Tensors are not read, so that a large archive takes no longer than a small one.
+    Nothing is built or run, and tensors are not read, so a large archive takes no longer than a small one.
+
+    Args:
+        f: a path, a file open for reading, or bytes.
+        limits: what the archive may ask for.
 
     Raises:
         OSError: the file cannot be read.
-        ArchiveError: it is no archive of a program, is broken, unsafe, or asks for more than the limits allow.
-        CompileError: its texts are no programs.
+        ArchiveError: the file is not an archive of a program, is broken or unsafe, or exceeds a limit.
+        CompileError: its sources are not programs.
+
+    Example:
+        >>> rekindle.save(rekindle.script(torch.nn.Linear(3, 2)), "net.pt")
+        >>> summary = rekindle.inspect("net.pt")
+        >>> [method.name for method in summary.methods]
+        ['forward']
+        >>> [(tensor.name, tensor.shape) for tensor in summary.parameters]
+        [('weight', (2, 3)), ('bias', (2,))]
     """
     reader = ArchiveReader(f, limits)
     with gc_paused(), room_to_recurse(UNKNOWN_RANGE):

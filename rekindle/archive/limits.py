@@ -8,10 +8,18 @@ from typing import Final
 
 @dataclass(slots=True, frozen=True)
 class ArchiveLimits:
-    """How much an archive may ask for before it is refused with an :class:`~rekindle.errors.ArchiveLimitError`.
+    """Limits on what an archive may ask for. One that exceeds them is an :class:`~rekindle.errors.ArchiveLimitError`.
 
-    The defaults let through what people save, and keep a small hostile file from taking the memory or the time of a
-    machine. ``dataclasses.replace(ArchiveLimits(), ratio=1000)`` changes one.
+    The defaults admit the archives that people save, and keep a small hostile file from taking a machine's memory or
+    time. ``decompressed`` and ``pickle_bytes`` are in bytes, ``ratio`` is decompressed to compressed size; the others
+    are counts.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> limits = replace(rekindle.ArchiveLimits(), ratio=1000)
+        >>> rekindle.save(rekindle.script(torch.nn.ReLU()), "relu.pt")
+        >>> rekindle.load("relu.pt", limits=limits)(torch.tensor([-1.0]))
+        tensor([0.])
     """
 
     members: int = 200_000

@@ -32,24 +32,36 @@ def load(
     mmap: bool = True,
     allow_setstate: bool = True,
 ) -> ScriptModule:
-    """The module in an archive that PyTorch or this package wrote: a path, a file open for reading, or bytes.
+    """Load the module in an archive that PyTorch or this package wrote.
 
-    Nothing in the archive is executed to load it, but ``__setstate__`` of the program's own classes, in this package's
-    interpreter, with operators that reach neither files nor the system; not even that with ``allow_setstate=False``.
+    Loading executes nothing from the archive, except ``__setstate__`` of the program's own classes. That runs in this
+    package's interpreter, without operators that access files or the system. ``allow_setstate=False`` rejects archives
+    that need it.
 
     Args:
-        map_location: where tensors go: a device, a dict from the devices of the archive to others, or a function that
-            takes a storage and the name of its device.
-        _extra_files: a dict whose keys name files kept beside the program; their bytes become its values.
-        limits: how much the archive may ask for.
+        f: a path, a file open for reading, or bytes.
+        map_location: where tensors are placed: a device, a dict from the devices of the archive to others, or a
+            function that takes a storage and the name of its device.
+        _extra_files: a dict whose keys name files beside the program; their bytes become its values.
+        limits: what the archive may ask for.
         mmap: map a file instead of reading it. Tensors then share its pages until they are written to, which never
-            reaches the file. It must not be cut short while they are in use; :func:`save` replaces it, which is fine.
-        allow_setstate: whether objects may be made by their own ``__setstate__``.
+            changes the file. The file must not be truncated while they are in use; :func:`save` replaces it, which is
+            safe.
+        allow_setstate: whether objects may be created by their own ``__setstate__``.
+
+    Returns:
+        A compiled module.
 
     Raises:
         OSError: the file cannot be read.
-        ArchiveError: it is no such archive, is broken, unsafe, or asks for more than the limits allow.
-        CompileError: its texts are no programs.
+        ArchiveError: the file is not an archive of a program, is broken or unsafe, or exceeds a limit.
+        CompileError: its sources are not programs.
+
+    Example:
+        >>> rekindle.save(rekindle.script(torch.nn.Linear(3, 2)), "net.pt")
+        >>> net = rekindle.load("net.pt", map_location="cpu")
+        >>> net(torch.ones(4, 3)).shape
+        torch.Size([4, 2])
     """
     reader = ArchiveReader(f, limits, use_mmap=mmap)
     reader.check_program()

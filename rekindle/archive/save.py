@@ -45,15 +45,27 @@ _WRAPPER: Final = "__torch__.PlaceholderModule"
 
 
 def save(m: ScriptModule | Function, f: Target, _extra_files: ExtraFiles | None = None) -> None:
-    """Write a compiled module, or a compiled function, to the path or into the file ``f``.
+    """Write a compiled module or function to an archive.
 
-    ``torch.jit.load`` and :func:`rekindle.load` read the result, a function as a module with that ``forward``.
-    ``_extra_files`` are texts or bytes by name, kept beside the program. At a path, the file takes the place of what
-    is there once it is complete. The same program gives the same bytes.
+    ``torch.jit.load`` and :func:`rekindle.load` read the result, a function as a module whose ``forward`` it is. The
+    same program gives the same bytes. A file at the path is replaced when the new one is complete.
+
+    Args:
+        m: a compiled module or function.
+        f: a path, or a file open for writing.
+        _extra_files: texts or bytes by name, which are stored beside the program.
 
     Raises:
-        SaveError: the program holds what archives cannot hold, or calls what is left to Python; nothing is written.
-        OSError: the file cannot be written; what was at the path is still there.
+        SaveError: the program holds a value that archives cannot hold, or calls Python. Nothing is written.
+        OSError: the file cannot be written. A file that was at the path is unchanged.
+
+    Example:
+        >>> rekindle.save(rekindle.script(torch.nn.ReLU()), "relu.pt", {"note.txt": "no parameters"})
+        >>> files = {"note.txt": ""}
+        >>> rekindle.load("relu.pt", _extra_files=files)(torch.tensor([-1.0]))
+        tensor([0.])
+        >>> files["note.txt"]
+        b'no parameters'
     """
     archive_of(m, _extra_files).write(f)
 

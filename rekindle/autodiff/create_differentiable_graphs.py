@@ -47,11 +47,21 @@ KIND: Final = "prim::DifferentiableGraph"
 
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
-    """See the module. A group is made where at least ``threshold`` operators with formulas stand together; only those
-    count for which ``counts`` holds, if it is given, and the others stay with PyTorch's autograd where they are the
-    first or the last ones of a group. ``pays`` decides whether a group is made of nodes, some of which gradients go
-    back through. Kinds that are ``excluded`` stay with PyTorch's autograd. With ``loops`` a loop of so many such
-    operators is taken as a whole, kinds that are left out elsewhere included."""
+    """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. See the module.
+
+    A group has at least ``threshold`` operators with derivative formulas. Only operators for which ``counts`` is true
+    count, if it is given; others stay with PyTorch's autograd at the borders of a group. ``pays`` decides whether a
+    group is formed. ``excluded`` kinds stay with PyTorch's autograd. With ``loops``, a loop of at least so many such
+    operators becomes part of a group as a whole.
+
+    Example:
+        >>> from rekindle.autodiff import CreateDifferentiableGraphs
+        >>> graph = rekindle.script(lambda x: x.exp().sin()).graph
+        >>> CreateDifferentiableGraphs().run(graph)
+        True
+        >>> graph.find_node("prim::DifferentiableGraph") is not None
+        True
+    """
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2

@@ -42,12 +42,18 @@ class BackwardGraph:
 
 @dataclass(slots=True, eq=False)
 class Gradient:
-    """The derivative of a graph by those of its inputs for which ``requires_grad`` says so.
+    """The derivative of a graph with respect to the inputs marked in ``requires_grad``.
 
-    ``forward`` returns the ``results`` outputs of the graph, then what is to be kept. ``captures`` tells for each value
-    that is kept which input (``~index``, a negative number) or which output of ``forward`` it is. ``roots`` are the
-    outputs that may have a gradient: results, and after them captures, to which gradients of gradients come. Where
-    there are loops or branches, ``is_straight_line`` is False, and captures are no roots, for they may be lists.
+    ``forward`` returns the ``results`` outputs of the graph, followed by the residuals. ``captures`` has for each
+    residual the input (``~index``, a negative number) or the output of ``forward`` that it is. ``roots`` are the
+    outputs that may have a gradient: results, and after them captures, for gradients of gradients. ``is_straight_line``
+    is False if there are loops or branches; captures are not roots then, since they may be lists.
+
+    Example:
+        >>> from rekindle.autodiff import differentiate
+        >>> gradient = differentiate(rekindle.script(lambda x: x.exp()).graph, [True])
+        >>> gradient.results, gradient.is_straight_line
+        (1, True)
     """
 
     forward: Graph
@@ -136,12 +142,23 @@ class _WithControlFlow:
 
 
 def differentiate(graph: Graph, requires_grad: Sequence[bool]) -> Gradient:
-    """The derivative of ``graph`` by those of its inputs for which ``requires_grad`` says so; ``graph`` stays as it is.
+    """Differentiate ``graph`` with respect to the inputs marked in ``requires_grad``. ``graph`` is not modified.
 
-    Nothing in ``graph`` writes to what a gradient goes through.
+    Args:
+        graph: a graph without writes to values that gradients flow through.
+        requires_grad: a bool for each input.
+
+    Returns:
+        The forward graph, which also returns the residuals, and the backward graph.
 
     Raises:
-        DifferentiationError: there is a node that no gradient can be computed through.
+        DifferentiationError: no gradient can be computed through a node.
+
+    Example:
+        >>> from rekindle.autodiff import differentiate
+        >>> gradient = differentiate(rekindle.script(lambda x: x.exp()).graph, [True])
+        >>> gradient.forward.find_node("aten::exp") is not None
+        True
     """
     forward = graph.copy()
     steps = build_tape(forward.block)

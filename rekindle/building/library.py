@@ -46,8 +46,16 @@ _TORCH: Final = ("libtorch_cpu.so", "libc10.so")
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A library that was built: the folder that it is in, its name and its methods. ``torch_operators`` are the
-    operators that are left to PyTorch; a library without any needs the C library alone."""
+    """A library that was built: its folder, its name and its methods.
+
+    ``torch_operators`` are the operators that PyTorch runs. A library without any needs the C library only.
+
+    Example:
+        >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
+        >>> built = rekindle.build(f, "gate", [(torch.ones(2, 3),)])
+        >>> built.name, built.torch_operators, built.is_freestanding
+        ('net', (), True)
+    """
 
     folder: Path
     name: str
@@ -82,22 +90,32 @@ def build(
     cpu: str = "native",
     freestanding: bool = False,
 ) -> Build:
-    """Build a shared library that runs ``program`` without Python, and a C header for it, in the folder ``path``.
+    """Build a shared library that runs ``program`` without Python, and a C header for it.
 
-    ``examples`` are arguments that the program is run on, each a tuple: they tell the dtypes and ranks of tensors, and
-    which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods to
-    theirs.
-    Sizes may differ from those of the examples, except that a size of 1 stays 1 and equal sizes stay equal; for others,
-    the library returns an error that says so. ``dynamic`` names parameters with the dimensions that may have any size,
-    1 included: the program is run on the examples with these dimensions repeated and cut, too.
+    Sizes may differ from those of the examples, except that a size of 1 stays 1 and equal sizes stay equal. For others,
+    the library returns an error that says so.
 
-    The folder gets ``lib<name>.so``, ``<name>.h``, ``<name>.weights`` and ``manifest.json``. ``cpu`` is the processor
-    that the code is for: ``native``, or a level of x86-64 such as ``x86-64-v3``. With ``freestanding``, a program that
-    needs PyTorch is refused.
+    Args:
+        program: a compiled function or module.
+        path: the folder, which gets ``lib<name>.so``, ``<name>.h``, ``<name>.weights`` and ``manifest.json``.
+        examples: tuples of arguments that the program is run on. They determine the dtypes and ranks of tensors, and
+            which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods
+            to theirs.
+        dynamic: parameters by name, with the dimensions that may have any size, 1 included. The program is also run on
+            the examples with these dimensions repeated and cut.
+        name: the prefix of the files and of the C functions.
+        cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``.
+        freestanding: reject a program that needs PyTorch.
 
     Raises:
-        NotBuildable: the program uses something that libraries do not have; the error names the place.
+        NotBuildable: the program uses something that libraries do not have. The error has the source location.
         RekindleError: ``cpu`` is unknown, or this machine cannot run code for it.
+
+    Example:
+        >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
+        >>> built = rekindle.build(f, "gate", [(torch.ones(2, 3),)])
+        >>> sorted(path.name for path in built.folder.iterdir())
+        ['libnet.so', 'manifest.json', 'net.h', 'net.weights']
     """
     if not name.isidentifier():
         raise RekindleError(f"the name of a library is an identifier of C, and '{name}' is none")

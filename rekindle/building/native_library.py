@@ -38,7 +38,17 @@ MANIFEST: Final = "manifest.json"
 
 
 class LibraryError(RekindleError):
-    """A library refuses a call, or has no code for it."""
+    """Error of a native library: it rejects a call, or has no code for its arguments.
+
+    Example:
+        >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
+        >>> built = rekindle.build(f, "gate", [(torch.ones(2, 3),)])
+        >>> try:
+        ...     rekindle.NativeLibrary("gate")(torch.zeros(4, 3, dtype=torch.float64))
+        ... except rekindle.LibraryError:
+        ...     print("built for 32-bit floats")
+        built for 32-bit floats
+    """
 
 
 class _Payload(ctypes.Union):
@@ -85,10 +95,19 @@ _DTYPES: Final = {codes: dtype for dtype, codes in CODES.items()}
 
 
 class NativeLibrary:
-    """An instance of the library in a folder that :func:`rekindle.build` wrote. It is used by one thread at a time.
+    """An instance of the library in a folder that :func:`rekindle.build` wrote. One thread at a time may use it.
+
+    Args:
+        folder: the folder.
 
     Raises:
-        LibraryError: the folder holds no library, or its files are damaged.
+        LibraryError: the folder has no library, or its files are damaged.
+
+    Example:
+        >>> f = rekindle.script(lambda x: torch.tanh(x) * x)
+        >>> built = rekindle.build(f, "gate", [(torch.ones(2, 3),)])
+        >>> rekindle.NativeLibrary("gate")(torch.zeros(4, 3)).shape
+        torch.Size([4, 3])
     """
 
     def __init__(self, folder: str | Path) -> None:

@@ -66,7 +66,7 @@ def device_called(text: str) -> torch.device:
 
 @contextlib.contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Within, what goes wrong with the file is told in one line, with its name.
+    """Report errors of the file in one line, with its name.
 
     Raises:
         Trouble: it cannot be read.
@@ -92,7 +92,7 @@ def _way_out(error: RekindleError) -> str:
 
 
 def open_archive(path: str, limits: ArchiveLimits = DEFAULT_LIMITS, map_location: Any = "cpu") -> ScriptModule:
-    """The module in an archive. Tensors go to the CPU unless told otherwise.
+    """The module in an archive. Tensors are placed on the CPU by default.
 
     Raises:
         Trouble: it cannot be read.

@@ -35,14 +35,19 @@ _CALLS = 50
     "--input", "inputs", multiple=True, metavar="INPUT", help="An input, in order. May be given several times."
 )
 @click.option(
-    "--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="What a size with a name may be, in examples."
+    "--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="The range of a named size, in examples."
 )
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to build.")
 @click.option("--name", default="net", show_default=True, help="The name of the library, and of its C functions.")
 @click.option("--cpu", default="native", show_default=True, help="The processor: native, or x86-64-v2 to x86-64-v4.")
-@click.option("--freestanding", is_flag=True, help="Refuse a program that needs PyTorch to run.")
+@click.option("--freestanding", is_flag=True, help="Reject a program that needs PyTorch to run.")
 @click.option("--check", is_flag=True, help="Call the library and the program on several inputs and compare.")
-@click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
+@click.option(
+    "--tolerance",
+    default=1e-4,
+    show_default=True,
+    help="The largest difference of numbers that counts as equal, with --check.",
+)
 @limit_option
 def build(
     archive: str,

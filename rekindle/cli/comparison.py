@@ -1,4 +1,4 @@
-"""What tells two loaded modules apart: their programs and their values."""
+"""Compare two loaded modules: their programs and their values."""
 
 from __future__ import annotations
 

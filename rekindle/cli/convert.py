@@ -22,11 +22,11 @@ from rekindle.errors import RekindleError
     "maps",
     multiple=True,
     metavar="FROM=TO",
-    help="Put what is on a device on another: cuda:0=cpu, or just cpu for all. May be given several times.",
+    help="Move tensors from a device to another: cuda:0=cpu, or cpu for all. May be given several times.",
 )
 @limit_option
 def convert(archive: str, result: str, maps: tuple[str, ...], limits: ArchiveLimits) -> None:
-    """Save ARCHIVE as RESULT, in today's format.
+    """Save ARCHIVE as RESULT, in the current format.
 
     The files that are kept beside the program go along. --map moves tensors, and changes the devices that the
     programs name.

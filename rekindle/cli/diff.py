@@ -1,4 +1,4 @@
-"""``rekindle diff``: what tells two archives apart."""
+"""``rekindle diff``: compare two archives."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from rekindle.program.modules.module import ScriptModule
 @click.argument("first")
 @click.argument("second")
 @click.option("--graph", is_flag=True, help="Compare graphs too.")
-@click.option("--tolerance", default=0.0, show_default=True, help="How far numbers may be from each other.")
+@click.option(
+    "--tolerance", default=0.0, show_default=True, help="The largest difference of numbers that counts as equal."
+)
 @limit_option
 @json_option
 def diff(first: str, second: str, graph: bool, tolerance: float, limits: ArchiveLimits, as_json: bool) -> int:
-    """Tell what differs between two archives.
+    """Compare two archives.
 
     Compared are methods, parameters, buffers, attributes and extra files. Exits with 1 if they differ, 2 if one
     cannot be read.

@@ -32,11 +32,16 @@ from rekindle.program.function import Method
 @click.option(
     "--input", "inputs", multiple=True, metavar="INPUT", help="An input, in order. May be given several times."
 )
-@click.option("--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="What a size with a name may be.")
+@click.option("--range", "ranges", multiple=True, metavar="NAME=LOW..HIGH", help="The range of a named size.")
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to export.")
-@click.option("--draft", is_flag=True, help="Export what can be exported, and tell of the rest.")
+@click.option("--draft", is_flag=True, help="Export what can be exported, and report the rest.")
 @click.option("--check", is_flag=True, help="Run both programs on several inputs and compare.")
-@click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
+@click.option(
+    "--tolerance",
+    default=1e-4,
+    show_default=True,
+    help="The largest difference of numbers that counts as equal, with --check.",
+)
 @limit_option
 def export(
     archive: str,

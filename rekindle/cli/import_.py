@@ -35,11 +35,15 @@ _ROUNDS: Final = 3
     "libraries",
     multiple=True,
     metavar="MODULE",
-    help="A module of Python to import first: the one whose classes the program takes or gives. May be given several"
-    " times.",
+    help="A Python module to import first, with classes that the program takes or returns. May be given several times.",
 )
 @click.option("--check", is_flag=True, help="Run both programs, on the example and on others like it, and compare.")
-@click.option("--tolerance", default=1e-4, show_default=True, help="How far numbers may be apart, with --check.")
+@click.option(
+    "--tolerance",
+    default=1e-4,
+    show_default=True,
+    help="The largest difference of numbers that counts as equal, with --check.",
+)
 def import_(program: str, output: str, libraries: tuple[str, ...], check: bool, tolerance: float) -> int:
     """Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads."""
     _import_libraries(libraries)

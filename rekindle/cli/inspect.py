@@ -21,12 +21,12 @@ _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 @click.command()
 @click.argument("archive")
-@click.option("--attributes", is_flag=True, help="List the attributes that are no tensors too.")
+@click.option("--attributes", is_flag=True, help="List attributes other than tensors too.")
 @click.option("--members", is_flag=True, help="List the files in the archive too.")
 @limit_option
 @json_option
 def inspect(archive: str, attributes: bool, members: bool, limits: ArchiveLimits, as_json: bool) -> None:
-    """Tell what ARCHIVE holds, without loading it.
+    """Describe ARCHIVE without loading it.
 
     Methods, parameters, buffers, operators, sizes, and what of it is missing here. Nothing of it is built or
     run, and tensors are not read: this is safe and quick for any file.

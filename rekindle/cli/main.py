@@ -20,13 +20,13 @@ from rekindle.errors import RekindleError
 
 _COMMANDS: Final = {
     "build": "Build a shared library and a C header of the module in ARCHIVE.",
-    "convert": "Save ARCHIVE as RESULT, in today's format.",
-    "diff": "Tell what differs between two archives.",
-    "doctor": "Find every use of torch.jit in PATH, and tell which works with rekindle.",
+    "convert": "Save ARCHIVE as RESULT, in the current format.",
+    "diff": "Compare two archives.",
+    "doctor": "Find every use of torch.jit in PATH, and report which works with rekindle.",
     "export": "Write the module in ARCHIVE as a program of torch.export.",
     "import": "Write the program of torch.export in PROGRAM, a .pt2 file, as an archive that torch.jit.load loads.",
-    "inspect": "Tell what ARCHIVE holds, without loading it.",
-    "report": "Call the module in ARCHIVE with INPUTS, and tell which machine code ran.",
+    "inspect": "Describe ARCHIVE without loading it.",
+    "report": "Call the module in ARCHIVE with INPUTS, and report the kernels that ran.",
     "run": "Call the module in ARCHIVE with INPUTS.",
     "run-script": "Run a Python program whose torch.jit is rekindle.",
     "show": "Show the programs in ARCHIVE.",

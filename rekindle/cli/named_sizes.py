@@ -43,7 +43,7 @@ def example_sizes(inputs: tuple[str, ...], bounds: dict[str, tuple[int, int | No
                 found[size] = min(max(low, _FIRST + len(found)), high or 1 << 40)
     for name in bounds:
         if name not in found:
-            raise click.UsageError(f"--range tells of '{name}', which no input names")
+            raise click.UsageError(f"--range names '{name}', which is not a size of an input")
     return found
 
 

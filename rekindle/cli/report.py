@@ -29,11 +29,21 @@ _TEXTS: Final = ("kernels", "llvm", "assembly")
 @click.argument("inputs", nargs=-1, type=click.UNPROCESSED)
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to call.")
 @click.option(
-    "--strategy", type=click.Choice(list(STRATEGIES)), default="native", show_default=True, help="How it runs."
+    "--strategy",
+    type=click.Choice(list(STRATEGIES)),
+    default="native",
+    show_default=True,
+    help="The execution strategy.",
 )
-@click.option("--calls", type=click.IntRange(1), default=3, show_default=True, help="Kernels are made when they pay.")
-@click.option("--seed", default=0, show_default=True, help="What random inputs and programs start from.")
-@click.option("--show", type=click.Choice(_TEXTS), default=None, help="Show the text of each kernel too.")
+@click.option(
+    "--calls",
+    type=click.IntRange(1),
+    default=3,
+    show_default=True,
+    help="The number of calls; kernels are generated after some.",
+)
+@click.option("--seed", default=0, show_default=True, help="The seed of random inputs and operators.")
+@click.option("--show", type=click.Choice(_TEXTS), default=None, help="Print the text of each kernel too.")
 @limit_option
 @json_option
 def report(
@@ -47,7 +57,7 @@ def report(
     limits: ArchiveLimits,
     as_json: bool,
 ) -> None:
-    """Call the module in ARCHIVE with INPUTS, and tell which machine code ran.
+    """Call the module in ARCHIVE with INPUTS, and report the kernels that ran.
 
     Kernels with the operators and source lines that each covers, what runs by itself and why, times to compile.
     """

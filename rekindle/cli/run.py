@@ -31,9 +31,11 @@ _MAX_LENGTH: Final = 60
 @click.argument("archive")
 @click.argument("inputs", nargs=-1, type=click.UNPROCESSED)
 @click.option("--method", default="forward", show_default=True, metavar="NAME", help="The method to call.")
-@click.option("--seed", default=0, show_default=True, help="What random inputs and programs start from.")
-@click.option("--device", default="cpu", show_default=True, help="Where the module and the inputs are put.")
-@click.option("--train/--eval", default=None, help="The mode of the module; as it was saved, if not told.")
+@click.option("--seed", default=0, show_default=True, help="The seed of random inputs and operators.")
+@click.option("--device", default="cpu", show_default=True, help="The device of the module and the inputs.")
+@click.option(
+    "--train/--eval", default=None, help="The mode of the module; by default, the mode in which it was saved."
+)
 @click.option("--out", "file", default=None, metavar="FILE", help="Save the result, for torch.load.")
 @limit_option
 @json_option
@@ -50,7 +52,8 @@ def run(
 ) -> None:
     """Call the module in ARCHIVE with INPUTS.
 
-    ARCHIVE may be the folder of a native library. Sums up what it gives: types, shapes, and the smallest, mean and largest number of each tensor.
+    ARCHIVE may be the folder of a native library. The result is summarized: types, shapes, and the smallest, mean and
+    largest number of each tensor.
     """
     where = device_called(device)
     torch.manual_seed(seed)

@@ -19,7 +19,7 @@ from rekindle.api.drop_in.usage import Usage
     context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
 )
 @click.option("-m", "--module", is_flag=True, help="SCRIPT is the name of a module, as in `python -m`.")
-@click.option("--report", is_flag=True, help="Say on stderr, in the end, which programs were compiled here.")
+@click.option("--report", is_flag=True, help="Print to stderr, at exit, which programs were compiled here.")
 @click.argument("script")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_script(script: str, arguments: tuple[str, ...], module: bool, report: bool) -> None:
@@ -35,7 +35,7 @@ def run_script(script: str, arguments: tuple[str, ...], module: bool, report: bo
         try:
             _run(script, module)
         except Exception as error:
-            # As Python tells of an error that nobody caught, without the frames of this package above it.
+            # As Python reports an uncaught error, without the frames of this package above it.
             error = error.with_traceback(_below_runpy(error.__traceback__))
             sys.excepthook(type(error), error, error.__traceback__)
             sys.exit(1)

@@ -11,8 +11,15 @@ from rekindle.errors.exceptions import RekindleError
 class ArchiveError(RekindleError, RuntimeError):
     """An archive that cannot be read.
 
-    ``message`` says what is wrong, ``member`` in which file of the archive (None for the archive as a whole), ``hint``
-    what to do about it. ``str()`` puts them together.
+    ``message`` is the problem, ``member`` the file within the archive (None for the whole), ``hint`` a way out.
+    ``str()`` has all of them.
+
+    Example:
+        >>> try:
+        ...     rekindle.load(b'not an archive')
+        ... except rekindle.errors.ArchiveError as error:
+        ...     print(error.member)
+        None
     """
 
     def __init__(self, message: str, *, member: str | None = None, hint: str | None = None) -> None:
@@ -28,25 +35,67 @@ class ArchiveError(RekindleError, RuntimeError):
 
 
 class CorruptArchiveError(ArchiveError):
-    """A file that is no archive, is cut off, or contradicts itself."""
+    """A file that is not an archive, is truncated, or contradicts itself.
+
+    Example:
+        >>> try:
+        ...     rekindle.load(b'not an archive')
+        ... except rekindle.errors.CorruptArchiveError as error:
+        ...     print(type(error).__name__)
+        CorruptArchiveError
+    """
 
 
 class ArchiveLimitError(ArchiveError):
-    """An archive that asks for more than the limits allow. They can be set: see ``rekindle.ArchiveLimits``."""
+    """An archive that exceeds a limit: see :class:`rekindle.ArchiveLimits`.
+
+    Example:
+        >>> rekindle.save(rekindle.script(torch.nn.ReLU()), "relu.pt")
+        >>> try:
+        ...     rekindle.load("relu.pt", limits=rekindle.ArchiveLimits(members=1))
+        ... except rekindle.errors.ArchiveLimitError as error:
+        ...     print(type(error).__name__)
+        ArchiveLimitError
+    """
 
 
 class UnsafeArchiveError(ArchiveError):
-    """An archive that asks for what loading never does: to import, to run, to reach a file."""
+    """An archive that asks for what loading never does: import a module, run code, access a file.
+
+    Example:
+        >>> issubclass(rekindle.errors.UnsafeArchiveError, rekindle.errors.ArchiveError)
+        True
+    """
 
 
 class UnsupportedArchiveError(ArchiveError):
-    """An archive that is well-formed but of a kind that cannot be read here."""
+    """A valid archive of a kind that this package does not read.
+
+    Example:
+        >>> torch.save({"a": torch.ones(1)}, "weights.pt")
+        >>> try:
+        ...     rekindle.load("weights.pt")
+        ... except rekindle.errors.ArchiveError as error:
+        ...     print(type(error).__name__)
+        UnsupportedArchiveError
+    """
 
 
 class SaveError(RekindleError, RuntimeError):
-    """A program that cannot be saved: it holds what an archive cannot hold. Nothing was written.
+    """A program that holds something that an archive cannot hold. Nothing is written.
 
-    ``path`` leads to the part that cannot be saved: ``encoder.layers.0.callback``.
+    ``path`` is the attribute path of the part that cannot be saved: ``encoder.layers.0.callback``.
+
+    Example:
+        >>> @rekindle.ignore
+        ... def log(x: torch.Tensor) -> torch.Tensor:
+        ...     return x
+        >>> f = rekindle.script(lambda x: log(x))
+        >>> try:
+        ...     rekindle.save(f, "f.pt")
+        ... except rekindle.errors.SaveError as error:
+        ...     print("not saved")
+        not saved
     """
 
     def __init__(self, message: str, *, path: str = "", hint: str | None = None) -> None:
@@ -62,4 +111,9 @@ class SaveError(RekindleError, RuntimeError):
 
 
 class MissingLibraryError(RekindleError, RuntimeError):
-    """A call of an operator or of a class that a library brings which is not installed here."""
+    """A call of an operator or a class of a library that is not installed.
+
+    Example:
+        >>> issubclass(rekindle.errors.MissingLibraryError, rekindle.RekindleError)
+        True
+    """

@@ -10,7 +10,12 @@ from rekindle.errors.source import SourceRange
 
 
 class Cause(Enum):
-    """What kind of problem keeps a program from being compiled. The list is closed: a tool may tell them apart."""
+    """The kind of problem of a :class:`CompileError`. The list is closed, so that tools can distinguish them.
+
+    Example:
+        >>> rekindle.errors.Cause.UNDEFINED_NAME.value
+        'undefined name'
+    """
 
     TYPE_MISMATCH = "type mismatch"
     """A value whose type does not fit where it stands, or a call that fits no signature."""
@@ -52,7 +57,15 @@ _ADVICE: Final = {
 
 @dataclass(slots=True, frozen=True)
 class Edit:
-    """A change of the source that would help: the text of ``range`` gives way to ``replacement``."""
+    r"""A change of the source that would help: replace the text of ``range`` with ``replacement``.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit("def f(x):\n    return torch.rleu(x)")
+        ... except rekindle.errors.CompileError as error:
+        ...     print(error.edit.replacement)
+        relu
+    """
 
     range: SourceRange
     replacement: str

@@ -26,9 +26,16 @@ MAX_LINES: Final = 3
 
 
 class ProgramErrors(CompileError):
-    """Several problems of one program. ``errors`` holds each, in the order of the source, none twice.
+    r"""Several problems of one program. ``errors`` has each once, in the order of the source.
 
     ``range`` and ``cause`` are those of the first.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(x):\n    a = y\n    b = z')
+        ... except rekindle.errors.ProgramErrors as error:
+        ...     print(len(error.errors))
+        2
     """
 
     def __init__(self, errors: Iterable[CompileError]) -> None:

@@ -14,16 +14,28 @@ from rekindle.errors.source import SourceRange
 
 
 class RekindleError(Exception):
-    """The base of every error that this package raises on its own account."""
+    """Base class of the errors that this package raises for its own reasons.
+
+    Example:
+        >>> issubclass(rekindle.errors.CompileError, rekindle.RekindleError)
+        True
+    """
 
 
 class CompileError(RekindleError, RuntimeError):
-    """A program that cannot be compiled. It is a RuntimeError for the sake of code written for ``torch.jit``, which
-    catches that.
+    r"""Error of a program that cannot be compiled. It is a RuntimeError too, which code written for ``torch.jit``
+    catches.
 
-    ``message`` says what is wrong, ``range`` where, ``cause`` what kind of problem it is, ``hint`` what to do about it,
-    ``edit`` how the source could be changed, ``frames`` which functions were being compiled (the outermost first).
-    ``str()`` puts them together. What is wrong within a function of the package's own texts is wrong at its call.
+    ``message`` is the problem, ``range`` its source location, ``cause`` its kind, ``hint`` a way out, ``edit`` a change
+    of the source that would help, and ``frames`` the functions being compiled, the outermost first. ``str()`` has all
+    of them.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(x):\n    return y')
+        ... except rekindle.errors.CompileError as error:
+        ...     print(error.message, error.cause.value, sep='; ')
+        the name 'y' is not defined; undefined name
     """
 
     CAUSE: ClassVar[Cause] = Cause.UNSUPPORTED_CONSTRUCT
@@ -82,13 +94,29 @@ class CompileError(RekindleError, RuntimeError):
 
 
 class ParseError(CompileError):
-    """Text that is not a program, a schema, a type or a graph."""
+    r"""A text that is not a program, a schema, a type or a graph.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(x:\n')
+        ... except rekindle.errors.ParseError as error:
+        ...     print(type(error).__name__)
+        ParseError
+    """
 
     CAUSE = Cause.INVALID_SYNTAX
 
 
 class UnsupportedError(CompileError):
-    """Python that the language leaves out."""
+    r"""A construct of Python that programs cannot have.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(x):\n    global y\n    return x')
+        ... except rekindle.errors.UnsupportedError as error:
+        ...     print(type(error).__name__)
+        UnsupportedError
+    """
 
 
 @dataclass(slots=True, frozen=True)
@@ -102,7 +130,15 @@ class MissingName:
 
 
 class UndefinedNameError(CompileError):
-    """A name or an attribute that does not exist, or does not exist on every path that leads here."""
+    r"""A name or an attribute that does not exist, or not on every path.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(x):\n    return y')
+        ... except rekindle.errors.UndefinedNameError as error:
+        ...     print(error.message)
+        the name 'y' is not defined
+    """
 
     CAUSE = Cause.UNDEFINED_NAME
     missing: MissingName | None = None
@@ -110,25 +146,57 @@ class UndefinedNameError(CompileError):
 
 
 class TypeMismatchError(CompileError):
-    """A value whose type does not fit where it stands."""
+    r"""A value whose type does not fit its use.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(n: int) -> str:\n    return n')
+        ... except rekindle.errors.TypeMismatchError as error:
+        ...     print("str" in error.message)
+        True
+    """
 
     CAUSE = Cause.TYPE_MISMATCH
 
 
 class SchemaError(CompileError):
-    """A call that fits no overload; the message shows each candidate and why it does not fit."""
+    r"""A call that fits no overload. The message has each candidate and why it does not fit.
+
+    Example:
+        >>> try:
+        ...     rekindle.CompilationUnit('def f(x):\n    return torch.relu(x, x, x)')
+        ... except rekindle.errors.SchemaError as error:
+        ...     print('aten::relu' in str(error))
+        True
+    """
 
     CAUSE = Cause.TYPE_MISMATCH
 
 
 class NotScriptableError(CompileError):
-    """A Python object that cannot become part of a program."""
+    """A Python object that cannot become part of a program.
+
+    Example:
+        >>> try:
+        ...     rekindle.script(3)
+        ... except rekindle.errors.NotScriptableError as error:
+        ...     print(type(error).__name__)
+        NotScriptableError
+    """
 
     CAUSE = Cause.DYNAMIC_BEHAVIOUR
 
 
 class UnknownLibraryClassError(CompileError):
-    """A class that is written in C++, of whose methods nothing is known yet. Told once for each class."""
+    """A C++ class (``torch.classes``) whose methods are not known. See :func:`rekindle.add_torchbind_schemas`.
+
+    Example:
+        >>> try:
+        ...     raise rekindle.errors.UnknownLibraryClassError('space.Stack is not known')
+        ... except rekindle.errors.UnknownLibraryClassError as error:
+        ...     print(error.message)
+        space.Stack is not known
+    """
 
     CAUSE = Cause.INVALID_CLASS
     HINT_IS_FOR_CALLERS = True
@@ -139,47 +207,121 @@ class CascadingError(CompileError):
 
 
 class TracingError(CompileError):
-    """A run that cannot be recorded, or a recording that does not hold."""
+    """A run that cannot be recorded, or a recording that is not valid.
+
+    Example:
+        >>> try:
+        ...     rekindle.trace(lambda x: print, torch.ones(1))
+        ... except rekindle.errors.TracingError as error:
+        ...     print(type(error).__name__)
+        TracingError
+    """
 
     HINT_IS_FOR_CALLERS = True
 
 
 class DifferentiationError(CompileError):
-    """A program that has no derivative as a program."""
+    """A program that has no derivative as a program.
+
+    Example:
+        >>> try:
+        ...     rekindle.grad(lambda x: x.size(0))
+        ... except rekindle.errors.DifferentiationError as error:
+        ...     print(type(error).__name__)
+        DifferentiationError
+    """
 
     HINT_IS_FOR_CALLERS = True
 
 
 class CaptureError(CompileError):
-    """A program that PyTorch captured holds what has no form here."""
+    """A program that PyTorch captured, with something that cannot be imported. ``errors`` lists all of it.
+
+    Example:
+        >>> try:
+        ...     raise rekindle.errors.CaptureError('aten::unknown has no form here')
+        ... except rekindle.errors.CaptureError as error:
+        ...     print(error.message)
+        aten::unknown has no form here
+    """
 
 
 class RuleError(CompileError):
-    """A rewrite rule that cannot be, or whose replacement does something else than its pattern."""
+    """A rewrite rule that is not valid, or whose replacement computes something else than its pattern.
+
+    Example:
+        >>> try:
+        ...     rekindle.rewrite(lambda x: x)(lambda x: x)
+        ... except rekindle.errors.RuleError as error:
+        ...     print(type(error).__name__)
+        RuleError
+    """
 
 
 class BatchingError(CompileError):
-    """A program cannot be made one for a batch as it was asked for."""
+    """A program that :func:`rekindle.vmap` cannot batch as requested.
+
+    Example:
+        >>> try:
+        ...     rekindle.vmap(lambda x: x + torch.rand(1))(torch.ones(2))
+        ... except rekindle.errors.BatchingError as error:
+        ...     print(type(error).__name__)
+        BatchingError
+    """
 
     HINT_IS_FOR_CALLERS = True
 
 
 class GraphError(RekindleError, RuntimeError):
-    """A misuse of the graph API. The graph is left as it was. It is a RuntimeError for the sake of code written for
-    ``torch.jit``, which catches that."""
+    """A misuse of the graph API. The graph is not modified.
+
+    It is a RuntimeError too, which code written for ``torch.jit`` catches.
+
+    Example:
+        >>> try:
+        ...     rekindle.script(lambda x: x + 1).graph.find_node('aten::add').destroy()
+        ... except rekindle.errors.GraphError as error:
+        ...     print(type(error).__name__)
+        GraphError
+    """
 
 
 class VerificationError(RekindleError, RuntimeError):
-    """A graph that breaks an invariant, with the IR around the place."""
+    """A graph that violates an invariant. The message shows the IR around the node.
+
+    Example:
+        >>> try:
+        ...     raise rekindle.errors.VerificationError('a value is used before it is defined')
+        ... except rekindle.errors.VerificationError as error:
+        ...     print(error)
+        a value is used before it is defined
+    """
 
 
 class ArgumentError(RekindleError, TypeError, RuntimeError):
-    """A compiled function called with arguments that do not fit its schema: a TypeError, as in Python, and a
-    RuntimeError, as in ``torch.jit``."""
+    """A call of a compiled function with arguments that do not fit its schema.
+
+    It is a TypeError, as in Python, and a RuntimeError, as in ``torch.jit``.
+
+    Example:
+        >>> try:
+        ...     rekindle.script(lambda x: x + 1)()
+        ... except rekindle.errors.ArgumentError as error:
+        ...     print("x" in str(error))
+        True
+    """
 
 
 class InternalError(RekindleError):
-    """A bug in this package, never the user's fault."""
+    """A bug in this package. The message names the versions that a report needs.
+
+    Example:
+        >>> try:
+        ...     raise rekindle.errors.InternalError('no such case')
+        ... except rekindle.errors.InternalError as error:
+        ...     print(isinstance(error, rekindle.RekindleError))
+        True
+    """
 
     def __init__(self, message: str) -> None:
         super().__init__(

@@ -9,9 +9,15 @@ from rekindle.errors.source import UNKNOWN_RANGE, SourceRange
 
 
 class ExportProblem(RekindleError, RuntimeError):
-    """One reason why a program cannot be expressed in Export IR: what it is, where it stands, what to write instead,
-    and the functions (by name, and where each was called) that led there. ``in_draft`` says what a draft does in its
-    place; None where there can be no draft."""
+    """One reason why a program cannot be expressed in Export IR.
+
+    It has the problem, its source location, what to write instead, and the functions that were being exported with the
+    lines of their calls. ``in_draft`` is what a draft does instead; None if no draft can leave it out.
+
+    Example:
+        >>> print(rekindle.errors.ExportProblem("a list of unknown length").message)
+        a list of unknown length
+    """
 
     def __init__(
         self,
@@ -56,9 +62,20 @@ class ExportProblem(RekindleError, RuntimeError):
 
 
 class ExportError(RekindleError, RuntimeError):
-    """A program that cannot be exported as it is. ``problems`` holds every reason that was found, in the order in which
-    the program comes to them. ``is_draft`` where a draft was asked for, which is refused only where there is a reason
-    that no draft gets round."""
+    """A program that cannot be exported. ``problems`` has every reason, in the order of the program.
+
+    ``is_draft`` is True if a draft was requested, and there is a reason that a draft cannot leave out.
+
+    Example:
+        >>> @rekindle.script
+        ... def positions(x):
+        ...     return [i for i in range(x.size(0)) if bool(x[i] > 0)]
+        >>> try:
+        ...     rekindle.to_exported(positions, (torch.ones(3),))
+        ... except rekindle.errors.ExportError as error:
+        ...     print(len(error.problems) > 0)
+        True
+    """
 
     def __init__(self, name: str, problems: Iterable[ExportProblem], *, is_draft: bool = False) -> None:
         self.name = name
@@ -75,8 +92,14 @@ class ExportError(RekindleError, RuntimeError):
 
 
 class DraftWarning(UserWarning):
-    """An exported program is a draft: it is not the program that was compiled. ``problems`` holds the reasons, each
-    with what the draft does instead."""
+    """Warning that an exported program is a draft, which differs from the compiled program.
+
+    ``problems`` has the reasons, each with what the draft does instead.
+
+    Example:
+        >>> issubclass(rekindle.errors.DraftWarning, UserWarning)
+        True
+    """
 
     def __init__(self, name: str, problems: Iterable[ExportProblem]) -> None:
         self.name = name

@@ -10,8 +10,19 @@ from rekindle.errors.source import SourceRange
 
 @dataclass(frozen=True, slots=True)
 class FusionBlocker:
-    """``what`` runs outside of kernels, ``count`` times in the program: an operator, or several that were to be one
-    kernel. ``reason`` says why, ``hint`` what to do about it."""
+    """An operator, or several that were to be one kernel, that run outside of kernels, ``count`` times in the program.
+
+    ``reason`` says why, and ``hint`` is a way out.
+
+    Example:
+        >>> in_order = rekindle.script(lambda x: torch.sort(x)[0])
+        >>> try:
+        ...     with rekindle.require_fused():
+        ...         in_order(torch.zeros(4))
+        ... except rekindle.errors.NotFusedError as error:
+        ...     print(error.blockers[0].what, error.blockers[0].reason, sep=": ")
+        aten::sort: kernels do not know this operator
+    """
 
     what: str
     reason: str
@@ -30,8 +41,18 @@ class FusionBlocker:
 
 
 class NotFusedError(RekindleError):
-    """Within :func:`rekindle.require_fused`, the program ``name`` runs operators outside of kernels: ``blockers`` has
-    all of them."""
+    """Error of :func:`rekindle.require_fused`: the program ``name`` runs operators outside of kernels, listed in
+    ``blockers``.
+
+    Example:
+        >>> in_order = rekindle.script(lambda x: torch.sort(x)[0])
+        >>> try:
+        ...     with rekindle.require_fused():
+        ...         in_order(torch.zeros(4))
+        ... except rekindle.errors.NotFusedError as error:
+        ...     print(len(error.blockers))
+        1
+    """
 
     def __init__(self, name: str, blockers: tuple[FusionBlocker, ...]) -> None:
         self.name = name

@@ -33,10 +33,13 @@ class _Referable:
 class Source(_Referable):
     """A text that was compiled, and where it came from.
 
-    ``first_line`` is the number (counted from 1) that the text's first line has in ``filename``: the text of a function
-    is cut out of its file. ``dedent`` is the number of columns that were cut off the left of every line, so that
-    columns can be
-    told as they stand in the file.
+    ``first_line`` is the number, counted from 1, that the text's first line has in ``filename``: the source of a
+    function is a part of its file. ``dedent`` is the number of columns that were removed on the left of every line.
+
+    Example:
+        >>> source = rekindle.errors.Source("x + 1", "f.py", first_line=7)
+        >>> source.filename, source.first_line
+        ('f.py', 7)
     """
 
     text: str
@@ -104,7 +107,13 @@ class Source(_Referable):
 
 @dataclass(slots=True, eq=False)
 class SourceRange:
-    """The characters ``[start, end)`` of a :class:`Source`."""
+    r"""The characters ``[start, end)`` of a :class:`Source`.
+
+    Example:
+        >>> f = rekindle.CompilationUnit("def f(x):\n    return x.neg()").f
+        >>> f.graph.find_node("aten::neg").range.text
+        'x.neg'
+    """
 
     source: Source
     start: int

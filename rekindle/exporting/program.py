@@ -65,21 +65,31 @@ def to_exported(
     dynamic_shapes: Any = None,
     draft: bool = False,
 ) -> torch.export.ExportedProgram:
-    """``program``, a compiled module, method or function, as a ``torch.export.ExportedProgram``.
+    """Convert a compiled program to a ``torch.export.ExportedProgram``.
 
-    ``args`` and ``kwargs`` are the arguments of an example call; ``dynamic_shapes`` says which of their sizes, and
-    which ints, differ between calls, in the words of :func:`torch.export.export`. All other ints, floats, bools and
-    strings are those of the example: the exported program checks them. What the program changes in its attributes are
-    buffers of the exported one, which change with each call.
+    Ints, floats, bools and strings are those of the example, unless ``dynamic_shapes`` names them; the exported program
+    checks them. Attributes that the program changes become buffers that change with each call.
 
-    Where the program holds what Export IR cannot express, it is run once on the example, so that all reasons against
-    the export are found. With ``draft`` the rest is exported: what decides by values goes as it does for the example,
-    and is checked; prints and the like are left out. A :class:`rekindle.errors.DraftWarning` tells of all of it.
+    If the program holds what Export IR cannot express, it is run once on the example, so that all reasons are found.
+
+    Args:
+        program: a compiled module, method or function.
+        args: positional arguments of an example call.
+        kwargs: arguments of it by name.
+        dynamic_shapes: which sizes and ints vary between calls, in the form of :func:`torch.export.export`.
+        draft: export the rest. Decisions that cannot be expressed are those of the example, and are checked; prints and
+            the like are left out. A :class:`rekindle.errors.DraftWarning` lists them.
 
     Raises:
-        ExportError: the program holds what Export IR cannot express. The error has every reason that was found. With
-            ``draft``: there is a reason that a draft does not get round either.
+        ExportError: the program holds what Export IR cannot express; the error has every reason. With ``draft``, there
+            is a reason that a draft cannot leave out either.
         ArgumentError: the arguments do not fit.
+
+    Example:
+        >>> program = rekindle.script(lambda x: torch.relu(x) + 1)
+        >>> exported = rekindle.to_exported(program, (torch.ones(3),))
+        >>> exported.module()(torch.tensor([-1.0, 0.0, 1.0]))
+        tensor([1., 1., 2.])
     """
     kwargs = dict(kwargs or {})
     owner, record = _entry(program, args, kwargs)
@@ -100,15 +110,23 @@ def to_exported_methods(
     dynamic_shapes: Mapping[str, Any] | None = None,
     draft: bool = False,
 ) -> dict[str, torch.export.ExportedProgram]:
-    """Several methods of a compiled module, each as an ``ExportedProgram``, which share one ``state_dict``: what one
-    changes, the others see.
+    """Convert several methods of a compiled module to ``ExportedProgram`` objects, which share one ``state_dict``.
 
-    ``calls`` has the arguments of an example call for each method, by the name of the method; ``dynamic_shapes`` what
-    :func:`to_exported` takes, by the same names.
+    Args:
+        module: a compiled module.
+        calls: positional arguments of an example call for each method, by the name of the method.
+        dynamic_shapes: what :func:`to_exported` takes, by the same names.
+        draft: as in :func:`to_exported`.
 
     Raises:
-        ExportError: one of them holds what Export IR cannot express.
-        ArgumentError: the arguments of one do not fit.
+        ExportError: a method holds what Export IR cannot express.
+        ArgumentError: the arguments of a method do not fit.
+
+    Example:
+        >>> net = rekindle.script(torch.nn.Linear(3, 2))
+        >>> programs = rekindle.to_exported_methods(net, {"forward": (torch.ones(1, 3),)})
+        >>> list(programs)
+        ['forward']
     """
     shapes = dynamic_shapes or {}
     numbers: dict[str, Tensor] = {}

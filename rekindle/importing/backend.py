@@ -67,10 +67,25 @@ class BackendOptions:
 def backend(
     module: fx.GraphModule, example_inputs: Sequence[Any], *, options: Mapping[str, object] | None = None
 ) -> Compiled:
-    """Compile a graph that Dynamo has captured. It is what ``backend="rekindle"`` names.
+    """Compile a graph that Dynamo has captured. ``torch.compile(f, backend="rekindle")`` calls it.
+
+    Args:
+        module: the captured graph.
+        example_inputs: the arguments of the call that was captured.
+        options: ``optimize`` and ``ahead_of_time``, both bool.
+
+    Returns:
+        A function that takes the inputs of the graph and returns a tuple of its outputs.
 
     Raises:
-        TypeError: an option is unknown.
+        TypeError: an option is unknown or is not a bool.
+
+    Example:
+        >>> @torch.compile(backend=rekindle.backend)
+        ... def gate(x):
+        ...     return torch.sigmoid(x) * x
+        >>> gate(torch.zeros(2))
+        tensor([0., 0.])
     """
     chosen = BackendOptions.of(options or {})
     number, graph = new_graph(str(CompileContext.current_compile_id()), module)

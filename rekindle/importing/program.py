@@ -39,15 +39,23 @@ from rekindle.tracing.recording.recorder import SCOPE, Path, Recorder
 
 
 def from_exported(program: ExportedProgram | str | os.PathLike[str] | IO[bytes]) -> ScriptModule:
-    """A compiled module that does what ``program`` does: a program of ``torch.export``, or a file of one (``.pt2``).
+    """Compile a module that computes what a program of ``torch.export`` computes.
 
-    It has the parameters and buffers of the program under their names, and, as far as the program tells, its modules,
-    whose calls are methods. It takes and returns what the program does, holds its arguments to what that was exported
-    for, and writes to buffers and arguments where that does.
+    It has the parameters and buffers of the program under their names, and its modules, as far as the program names
+    them. It checks its arguments as the program does, and writes to buffers and arguments where the program writes.
+
+    Args:
+        program: an ``ExportedProgram``, or a ``.pt2`` file: a path or a file open for reading.
 
     Raises:
-        CaptureError: the program holds what has no form here; ``errors`` has all that was found.
-        ValueError: the file is none of ``torch.export``.
+        CaptureError: the program holds something that cannot be imported; ``errors`` lists all of it.
+        ValueError: the file is not one of ``torch.export``.
+
+    Example:
+        >>> net = torch.nn.Linear(3, 2)
+        >>> imported = rekindle.from_exported(torch.export.export(net, (torch.ones(1, 3),)))
+        >>> torch.equal(imported(torch.ones(1, 3)), net(torch.ones(1, 3)))
+        True
     """
     if not isinstance(program, ExportedProgram):
         program = load_exported(program)

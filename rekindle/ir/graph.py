@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakMethod
 
 from rekindle.errors import UNKNOWN_RANGE, GraphError, SourceRange
+from rekindle.errors.layer_hooks import LayerHook
 from rekindle.ir import node as _node
 from rekindle.ir.attributes import constant_attribute
 from rekindle.ir.building import Builder
@@ -30,6 +31,9 @@ from rekindle.ir.types.tensor import TENSOR
 
 if TYPE_CHECKING:
     from rekindle.ir.none_checks import NoneChecks
+
+draw: Final = LayerHook[Callable[["Graph"], "str | None"]]("rekindle.viz", lambda graph: None)
+"""Draws a graph for a notebook, as SVG."""
 
 
 class Block:
@@ -258,7 +262,18 @@ _MANY: Final = 16
 
 
 class Graph:
-    """A whole function: a top-level block, and the owner of everything in it."""
+    """A program in SSA form: a top-level block of nodes, and the owner of all nodes, blocks and values in it.
+
+    ``str()`` of a graph is its text form, and notebooks display it as a picture. Edits of a function's graph apply from
+    the next call on.
+
+    Example:
+        >>> graph = rekindle.script(lambda x: torch.relu(x) + 1).graph
+        >>> isinstance(graph, rekindle.Graph)
+        True
+        >>> [node.kind for node in graph.nodes if node.kind.startswith("aten")]
+        ['aten::relu', 'aten::add']
+    """
 
     __slots__ = (
         "__weakref__",
@@ -320,7 +335,7 @@ class Graph:
         return self.block.return_node
 
     def all_nodes(self) -> Iterator[Node]:
-        """Every node in every block: see :meth:`Block.all_nodes`."""
+        """Return the nodes of all blocks, nested ones included."""
         return self.block.all_nodes()
 
     def find_nodes(self, kind: str) -> list[Node]:
@@ -476,7 +491,7 @@ class Graph:
     def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
         """Within, new nodes go before ``node``.
 
-        What is yielded builds nodes as PyTorch's functions make tensors (:mod:`rekindle.ir.building`). They get the
+        What is yielded builds nodes as PyTorch's functions make tensors (``rekindle.ir.building``). They get the
         place in the source, the scope and the call stack of ``like``, which is ``node`` unless another is given. Where
         the block raises, what has been built in it is taken out again, as far as nothing else uses it.
 
@@ -528,7 +543,7 @@ class Graph:
         watchers.append(callback)
 
     def note_change(self) -> None:
-        """Tell those who watch the graph that it has changed. All methods of graphs, blocks and nodes do so."""
+        """Notify the observers of the graph that it has changed. All methods of graphs, blocks and nodes call it."""
         watchers = self._watchers[:]
         self._watchers.clear()
         for each in watchers:
@@ -581,6 +596,14 @@ class Graph:
     def __str__(self) -> str:
         assert _node.print_text is not None, "rekindle.ir.text.printer was not imported"
         return _node.print_text(self)
+
+    def _repr_svg_(self) -> str | None:
+        """The graph as a picture, which notebooks show; None for a large one, which they show as text."""
+        return draw.get()(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
 
 
 def _copy_attribute(attribute: AttributeValue) -> AttributeValue:

@@ -16,7 +16,19 @@ from rekindle.rewriting.changes import ChangeCounter, logger_of, nested
 
 
 class Pass(Protocol):
-    """A change to graphs. Its options are its fields; it reads no flags from elsewhere."""
+    """A transformation of graphs. Its options are its fields; it reads no global flags.
+
+    Example:
+        >>> class CountNodes:
+        ...     name = "count_nodes"
+        ...     def run(self, graph):
+        ...         print(sum(1 for _ in graph.all_nodes()))
+        ...         return False
+        >>> from rekindle.passes import run_passes
+        >>> run_passes(rekindle.script(lambda x: x.neg()).graph, [CountNodes()])
+        1
+        False
+    """
 
     @property
     def name(self) -> str:
@@ -25,7 +37,7 @@ class Pass(Protocol):
     def run(self, graph: Graph) -> bool:
         """Change ``graph`` in place; returns whether anything changed.
 
-        Each single change waits for :func:`rekindle.rewriting.changes.may_change`.
+        Each single change waits for ``rekindle.rewriting.changes.may_change``.
         """
 
 
@@ -41,9 +53,17 @@ def chosen_verifier() -> Verifier | None:
 
 @dataclass(slots=True)
 class PassManager:
-    """Runs passes: counts and limits their changes, has ``verify`` look at the graph, and tells ``observe``.
+    """Runs passes, counts and limits their changes, verifies the graph, and calls ``observe`` after each.
 
-    The graph is verified after each pass that reports a change, and at the end: in between it is as it was."""
+    The graph is verified after each pass that reports a change, and at the end.
+
+    Example:
+        >>> from rekindle.passes import DeadCodeElimination, PassManager
+        >>> manager = PassManager(observe=lambda each, graph, changed: print(each.name, changed))
+        >>> manager.run(rekindle.script(lambda x: x.neg()).graph, [DeadCodeElimination()])
+        dead_code_elimination False
+        False
+    """
 
     verify: Verifier | None = field(default_factory=chosen_verifier)
     observe: Observer | None = None
@@ -85,11 +105,21 @@ class PassManager:
 
 
 def run_passes(graph: Graph, passes: Iterable[Pass], verify: Verifier | None = None) -> bool:
-    """Run ``passes`` in order, each followed by ``verify``, or by what the environment chose; returns whether anything
-    changed.
+    """Run ``passes`` in order. Return whether one changed the graph.
+
+    Args:
+        graph: the graph, which is modified.
+        passes: the passes.
+        verify: called with the graph after each pass that changed it; the verifier if ``REKINDLE_VERIFY`` is set.
 
     Raises:
-        VerificationError: a pass broke the graph; the message says which one.
+        VerificationError: a pass left an invalid graph. The message names it.
+
+    Example:
+        >>> from rekindle.passes import CommonSubexpressionElimination, run_passes
+        >>> graph = rekindle.script(lambda x: x.exp() + x.exp()).graph
+        >>> run_passes(graph, [CommonSubexpressionElimination()])
+        True
     """
     return PassManager(verify or chosen_verifier()).run(graph, passes)
 

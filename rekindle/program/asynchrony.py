@@ -17,19 +17,27 @@ T = TypeVar("T")
 
 
 def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
-    """The future of ``func(*args, **kwargs)``, which runs on another thread; in a program as in Python.
+    """Start ``func(*args, **kwargs)`` on another thread, and return the future of its result.
 
-    In a program, ``func`` is a function, a method, a module or an operator. In Python it is anything that can be
-    called. A task that waits gives its thread back, if it is a compiled function or method; Python's functions stand
-    still, and another thread stands in for theirs.
+    Python and compiled programs call it alike. In a program, ``func`` is a function, a method, a module or an operator.
+    A compiled task that waits releases its thread; a Python task that waits blocks its thread, and another one is
+    started. Gradient mode, inference mode and autocasting are those of the caller. If a ``TorchFunctionMode`` or a
+    ``TorchDispatchMode`` is active, which belongs to one thread, the call is made at once.
 
-    Gradient mode, inference mode and autocasting go along. Where a ``TorchFunctionMode`` or a ``TorchDispatchMode``
-    is active, which belongs to one thread, the call is made at once. An error of the call is raised where its result
-    is waited for.
+    Args:
+        func: what to call.
+
+    Returns:
+        A future. An error of the call is raised by :func:`wait`.
 
     Raises:
         ArgumentError: ``func`` is compiled, and the arguments do not fit its schema.
         TypeError: ``func`` cannot be called.
+
+    Example:
+        >>> futures = [rekindle.fork(torch.full, (2,), float(i)) for i in range(3)]
+        >>> sum(rekindle.wait(each) for each in futures)
+        tensor([3., 3.])
     """
     if isinstance(func, (Function, Method)):
         return func.launch(*args, **kwargs)
@@ -39,11 +47,22 @@ def fork(func: Callable[..., T], *args: Any, **kwargs: Any) -> Future[T]:
 
 
 def wait(future: Future[T] | torch.futures.Future[T]) -> T:
-    """The value of ``future``, once it is there.
+    """Return the value of ``future``, after it is computed.
+
+    Args:
+        future: what :func:`fork` or ``torch.jit.fork`` returned.
 
     Raises:
-        Whatever the task raised; the traceback shows the places in it and the one that waits.
-        TypeError: it is no future.
+        Exception: whatever the task raised. The traceback shows its lines and the line that waits.
+        TypeError: ``future`` is not a future.
+
+    Example:
+        >>> @rekindle.script
+        ... def both(x):
+        ...     future = rekindle.fork(torch.neg, x)
+        ...     return rekindle.wait(future) + x.exp()
+        >>> both(torch.zeros(2))
+        tensor([1., 1.])
     """
     if not isinstance(future, (Future, torch.futures.Future)):
         raise TypeError(f"wait takes a future, which fork gives, not a value of class '{type(future).__name__}'")
@@ -51,24 +70,51 @@ def wait(future: Future[T] | torch.futures.Future[T]) -> T:
 
 
 def awaitable(func: Callable[..., T], *args: Any, **kwargs: Any) -> Await[T]:
-    """The result of ``func(*args, **kwargs)``, which whoever waits first computes; in a program as in Python.
+    """Return the result of ``func(*args, **kwargs)`` as an :class:`Await`: it is computed when it is first waited for.
 
-    In a program, ``func`` is a function, a method, a module or an operator. In Python it is anything that can be
-    called. The call sees its arguments as they are when it is made, and the modes of PyTorch that are set then. One
-    that raises is made anew at the next wait. A result that nobody waits for is not computed.
+    Python and compiled programs call it alike. In a program, ``func`` is a function, a method, a module or an operator.
+    The arguments and PyTorch's modes are those of the moment when the Await is created. A call that raises is repeated
+    at the next wait. A result that is not waited for is not computed.
+
+    Args:
+        func: what to call.
+
+    Example:
+        >>> result = rekindle.awaitable(torch.add, torch.ones(2), 1)
+        >>> rekindle.awaitable_wait(result)
+        tensor([2., 2.])
     """
     return Await(Call(partial(func, **kwargs) if kwargs else func, args))
 
 
 def awaitable_wait(awaitable: Await[T]) -> T:
-    """The result of ``awaitable``, computed now if it has not been.
+    """Return the result of ``awaitable``, and compute it if that has not happened.
+
+    Args:
+        awaitable: what :func:`rekindle.awaitable` or :func:`awaitable_nowait` returned.
 
     Raises:
-        Whatever the call raises.
+        Exception: whatever the call raises.
+
+    Example:
+        >>> calls = []
+        >>> lazy = rekindle.awaitable(calls.append, 1)
+        >>> rekindle.awaitable_wait(lazy)
+        >>> rekindle.awaitable_wait(lazy)
+        >>> calls
+        [1]
     """
     return awaitable.wait()
 
 
 def awaitable_nowait(value: T) -> Await[T]:
-    """An Await whose result is ``value``."""
+    """Return an :class:`Await` whose result is ``value``.
+
+    Args:
+        value: any value.
+
+    Example:
+        >>> rekindle.awaitable_wait(rekindle.awaitable_nowait(3))
+        3
+    """
     return Await.of(value)

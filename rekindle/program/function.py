@@ -102,7 +102,17 @@ def _read_function(data: bytes) -> Any:
 class Function(_Compiled, Savable):
     """A compiled function. Calling it runs its graph.
 
-    ``__wrapped__`` is the Python function that it was made from, where there is one.
+    ``__wrapped__`` is the Python function that it was compiled from, if there is one. An error of a call names the line
+    of the source.
+
+    Example:
+        >>> double = rekindle.script(lambda x: x * 2)
+        >>> isinstance(double, rekindle.Function)
+        True
+        >>> print(double.schema.returns[0].type)
+        Tensor
+        >>> double.graph.find_node("aten::mul").kind
+        'aten::mul'
     """
 
     def __init__(self, record: GraphFunction, python: Any = None) -> None:
@@ -156,7 +166,15 @@ class Function(_Compiled, Savable):
 
 
 class Method(_Compiled):
-    """A compiled method of an object. Calling it runs its graph with the object as its first argument."""
+    """A compiled method of an object. Calling it runs its graph, with the object as the first argument.
+
+    Example:
+        >>> net = rekindle.script(torch.nn.ReLU())
+        >>> isinstance(net.forward, rekindle.Method)
+        True
+        >>> net.forward(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
+    """
 
     __slots__ = ("_record", "owner")
 

@@ -54,8 +54,19 @@ def pipeline_of_calls(record: GraphFunction, arguments: Sequence[object]) -> tup
 
 @contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """Within, calls run graphs as they were compiled, in the interpreter, if ``should_optimize`` is False. It concerns
-    the thread, or the asynchronous task, that is in it."""
+    """Run graphs as they were compiled, in the interpreter, within a ``with`` block, if ``should_optimize`` is False.
+
+    It applies to the thread or the asynchronous task that is in the block.
+
+    Args:
+        should_optimize: False to turn optimization off.
+
+    Example:
+        >>> double = rekindle.script(lambda x: x * 2)
+        >>> with rekindle.optimized_execution(False):
+        ...     double(torch.ones(2))
+        tensor([2., 2.])
+    """
     token = _optimize.set(should_optimize)
     try:
         yield
@@ -74,7 +85,7 @@ def execute(record: GraphFunction, arguments: Sequence[object]) -> Any:
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
-        Whatever the program raises, with the lines of its source in the traceback.
+        Exception: whatever the program raises, with the lines of its source in the traceback.
     """
     if not _optimize.get():
         code = code_of(record)
@@ -164,11 +175,21 @@ def graph_for(record: GraphFunction, arguments: Sequence[object]) -> Graph:
 
 
 def set_execution_strategy(name: str) -> str:
-    """Choose how functions are optimised and run, by name; returns the name before. What has been compiled so far is
-    forgotten.
+    """Select how functions are optimized and run, and return the strategy that was selected before.
+
+    ``"native"`` generates kernels and native code. ``"simple"`` calls operators from Python code that is generated for
+    the program. ``"profiling"`` records types in the first calls and guards them. All functions are optimized again.
+
+    Args:
+        name: the name of the strategy.
 
     Raises:
         ValueError: there is no such strategy.
+
+    Example:
+        >>> before = rekindle.set_execution_strategy("simple")
+        >>> before, rekindle.set_execution_strategy(before)
+        ('native', 'simple')
     """
     if name not in STRATEGIES:
         known = ", ".join(map(repr, STRATEGIES))
@@ -179,7 +200,15 @@ def set_execution_strategy(name: str) -> str:
 
 
 def last_executed_graph() -> Graph | None:
-    """The graph that the last call from Python has run, or is still running, in whichever thread; None before the
-    first call, and once the function is gone."""
+    """Return the graph that the last call from Python ran, or still runs, on any thread.
+
+    It is None before the first call, and after the function is deleted.
+
+    Example:
+        >>> double = rekindle.script(lambda x: x * 2)
+        >>> _ = double(torch.ones(2))
+        >>> isinstance(rekindle.last_executed_graph(), rekindle.Graph)
+        True
+    """
     code = _last[0]()
     return None if code is None else code.graph

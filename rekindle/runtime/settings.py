@@ -36,13 +36,22 @@ SETTINGS: Final = ExecutionSettings()
 
 
 def set_fusion_strategy(strategy: Sequence[tuple[FusionBehavior, int]]) -> list[tuple[FusionBehavior, int]]:
-    """Say how many versions of a function may be compiled: ``[("STATIC", 2), ("DYNAMIC", 5)]`` stands for two that know
-    all sizes and, after them, five that know less, as far as the strategy of execution tells these apart. Calls that
-    none of them fits run a version that fits all. What has been compiled so far is forgotten. Returns the strategy
-    before.
+    """Set how many versions of a function may be compiled, and return the setting before.
+
+    ``[("STATIC", 2), ("DYNAMIC", 5)]`` allows two versions for given sizes and then five for any sizes, as far as the
+    execution strategy distinguishes these. Calls that fit none of them run a generic version. All functions are
+    optimized again.
+
+    Args:
+        strategy: pairs of a behavior, ``"STATIC"`` or ``"DYNAMIC"``, and a number of versions.
 
     Raises:
-        ValueError: a behavior is neither ``"STATIC"`` nor ``"DYNAMIC"``, or a number is negative.
+        ValueError: a behavior is unknown, or a number is negative.
+
+    Example:
+        >>> before = rekindle.set_fusion_strategy([("DYNAMIC", 10)])
+        >>> rekindle.set_fusion_strategy(before)
+        [('DYNAMIC', 10)]
     """
     for behavior, count in strategy:
         if behavior not in _BEHAVIORS:
@@ -56,8 +65,17 @@ def set_fusion_strategy(strategy: Sequence[tuple[FusionBehavior, int]]) -> list[
 
 
 def set_background_compilation(enabled: bool) -> bool:
-    """With True, functions are optimised on another thread, while calls run them unoptimised. Returns what held
-    before."""
+    """Select whether functions are optimized on another thread, while calls run them unoptimized; return the value
+    before.
+
+    Args:
+        enabled: True for another thread.
+
+    Example:
+        >>> before = rekindle.set_background_compilation(True)
+        >>> before, rekindle.set_background_compilation(before)
+        (False, True)
+    """
     before = SETTINGS.in_background
     SETTINGS.in_background = enabled
     return before

@@ -82,23 +82,31 @@ class AddedPass:
 
 
 def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) -> AddedPass:
-    """Have every function that is optimised from now on, and each anew that has been, go through one more pass.
+    """Add a pass to the pipeline of every function. Functions that are optimized already are optimized again.
 
-    ``what`` is a rule (:func:`rekindle.rewrite`), a pass (an object with a ``name`` and ``run(graph) -> bool``), a
-    function of a graph that returns whether it changed it, or the name of one that is known: see
-    :func:`known_passes`. ``options`` are those of a pass that is given by name.
+    The pass runs on copies of graphs, and each graph is verified after it.
 
-    The pass runs on copies of graphs, at the start of the pipeline (calls are inlined, constants folded) or at its end
-    (before fusion and derivatives). The graph is verified after it, and dead code removed.
+    Args:
+        what: a rule (:func:`rekindle.rewrite`), a pass (an object with a ``name`` and ``run(graph) -> bool``), a
+            function that takes a graph and returns whether it changed it, or the name of a known one: see
+            :func:`known_passes`.
+        at: ``"start"``, after calls are inlined and constants folded, or ``"end"``, before differentiation and fusion.
+        options: options of a pass that is given by name.
 
-    ::
-
-        with rekindle.add_pass("fuse_attention"):
-            f(x)
+    Returns:
+        A handle: ``remove()``, or the end of a ``with`` block, removes the pass.
 
     Raises:
         ValueError: there is no pass of that name, or no such stage.
-        TypeError: it is nothing that can be run, or has no such options.
+        TypeError: ``what`` cannot be run, or has no such options.
+
+    Example:
+        >>> def double_twice(graph):
+        ...     return False
+        >>> f = rekindle.script(lambda x: x * 2)
+        >>> with rekindle.add_pass(double_twice):
+        ...     f(torch.ones(1))
+        tensor([2.])
     """
     if at not in _ADDED:
         raise ValueError(f"there is no stage {at!r} in a pipeline; there are 'start' and 'end'")
@@ -120,14 +128,23 @@ def has_user_passes() -> bool:
 
 
 def register_pass(what: Any = None, /, *, name: str | None = None) -> Any:
-    """Make a pass known by name, to :func:`add_pass` and in messages; as a decorator of a class or a function too.
+    """Register a pass under a name, which :func:`add_pass` takes. Also a decorator of a class or a function. Return
+    ``what``.
 
-    ``what`` is a rule, a pass, a function of a graph, or a class of passes, whose fields are options. ``name`` is its
-    own name unless another is given. Returns ``what``.
+    Args:
+        what: a rule, a pass, a function of a graph, or a class of passes, whose fields are options.
+        name: the name, if it is not its own.
 
     Raises:
-        ValueError: something else is known by that name.
-        TypeError: it is nothing that can be run.
+        ValueError: another pass has that name.
+        TypeError: ``what`` cannot be run.
+
+    Example:
+        >>> @rekindle.register_pass
+        ... def example_pass_of_the_documentation(graph):
+        ...     return False
+        >>> "example_pass_of_the_documentation" in rekindle.known_passes()
+        True
     """
     if what is None:
         return lambda found: register_pass(found, name=name)
@@ -149,7 +166,12 @@ def register_pass(what: Any = None, /, *, name: str | None = None) -> Any:
 
 
 def known_passes() -> list[str]:
-    """The names that :func:`add_pass` takes: registered ones, and those of the passes of the package."""
+    """Return the names that :func:`add_pass` takes: registered passes, and those of the package.
+
+    Example:
+        >>> "dead_code_elimination" in rekindle.known_passes()
+        True
+    """
     return sorted({*_KNOWN, *_of_package()})
 
 

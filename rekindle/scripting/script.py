@@ -45,17 +45,32 @@ def script(obj: type) -> type: ...
 @overload
 def script(obj: Any) -> Any: ...
 def script(obj: Any) -> Any:
-    """Compile a Python function or a module; also as a decorator of a function.
+    """Compile a Python function or a module. Also a decorator of functions.
 
-    A function becomes a :class:`~rekindle.program.function.Function`, and so does, when it is called, every function
-    that it calls. A module becomes a :class:`~rekindle.program.modules.module.ScriptModule` that shares its parameters
-    and buffers; its ``forward`` and its methods marked with ``export`` are compiled, and what they call. What is
-    compiled already is returned as it is. So are NamedTuples, enums and interfaces, which are types of programs without
-    more.
+    A function becomes a :class:`~rekindle.program.function.Function`. So does every function that it calls, when it is
+    called. A module becomes a :class:`~rekindle.program.modules.module.ScriptModule`, which shares its parameters and
+    buffers; ``forward``, the methods marked with :func:`export`, and what they call are compiled. Parameters without an
+    annotation are tensors, or take the types of the first call. An object that is compiled is returned unchanged; so
+    are NamedTuples, enums and interfaces, which programs use as types.
+
+    Args:
+        obj: a function, a module, or a class of values.
+
+    Returns:
+        The compiled program, which is called as ``obj`` is.
 
     Raises:
-        NotScriptableError: it is nothing that can be compiled.
-        CompileError: it cannot be compiled, for the reason that the message gives.
+        NotScriptableError: ``obj`` is not something that can be compiled.
+        CompileError: it cannot be compiled. The message names the line and the cause.
+
+    Example:
+        >>> @rekindle.script
+        ... def halve_until_below(x: torch.Tensor, limit: float):
+        ...     while bool(x.max() > limit):
+        ...         x = x / 2
+        ...     return x
+        >>> halve_until_below(torch.tensor([1.0, 6.0]), 2.0)
+        tensor([0.2500, 1.5000])
     """
     try:
         return _compiled(obj)
@@ -102,10 +117,26 @@ def _is_of_script_class(obj: object) -> bool:
 
 
 def script_if_tracing(fn: Callable[P, T]) -> Callable[P, T]:
-    """Decorate a function of a library that is to be compiled only where a trace would lose its control flow.
+    """Decorate a function that is compiled only while a trace is recorded, so that the trace keeps its control flow.
 
-    Called while a trace is recorded, the function is compiled. Called from Python otherwise, it is what it was. A
-    compiled program that calls it has it compiled, as any function.
+    Called from Python otherwise, the function stays Python. A compiled program that calls it compiles it as any
+    function.
+
+    Args:
+        fn: a function.
+
+    Returns:
+        The decorated function.
+
+    Example:
+        >>> @rekindle.script_if_tracing
+        ... def clip(x: torch.Tensor):
+        ...     if bool(x.sum() > 1):
+        ...         x = x / x.sum()
+        ...     return x
+        >>> traced = rekindle.trace(lambda x: clip(x) + 1, torch.zeros(2))
+        >>> traced(torch.ones(2))
+        tensor([1.5000, 1.5000])
     """
 
     @functools.wraps(fn)

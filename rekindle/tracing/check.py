@@ -27,7 +27,19 @@ _CONSTANT: Final = "prim::Constant"
 
 
 class TracingCheckError(TracingError):
-    """A second recording gave another program than the first."""
+    """Error of :func:`rekindle.trace`: the second recording gave another program, or another result, than the first.
+
+    Example:
+        >>> from itertools import count
+        >>> calls = count()
+        >>> def grows(x):
+        ...     return x * 2 if next(calls) else x + 1
+        >>> try:
+        ...     rekindle.trace(grows, torch.ones(2))
+        ... except rekindle.TracingCheckError as error:
+        ...     print("differs")
+        differs
+    """
 
 
 def check_results(

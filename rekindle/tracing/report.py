@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any, Final
 
 from rekindle.errors import SourceRange
+from rekindle.errors.html_output import paragraph, table
 
 
 class Baked(Enum):
@@ -39,9 +41,17 @@ class BakedFact:
     value: str
     place: SourceRange
 
+    @property
+    def line(self) -> str:
+        """The file and the line; empty where they are not known."""
+        return self.place.place.rpartition(":")[0] if self.place.is_known else ""
+
     def __str__(self) -> str:
-        where = f" ({self.place.place.rpartition(':')[0]})" if self.place.is_known else ""
+        where = f" ({self.line})" if self.line else ""
         return f"{self.kind.value}: {self.what} was {self.value}{where}"
+
+
+_NO_FACTS: Final = "the trace assumes nothing but what its operators do"
 
 
 @dataclass(slots=True)
@@ -68,5 +78,15 @@ class TraceReport:
 
     def __str__(self) -> str:
         if not self.facts:
-            return "the trace assumes nothing but what its operators do"
+            return _NO_FACTS
         return "the trace assumes that\n" + "\n".join(f"  {fact}" for fact in self.facts)
+
+    def _repr_html_(self) -> str:
+        if not self.facts:
+            return paragraph(_NO_FACTS)
+        rows = [(fact.kind.value, fact.what, fact.value, fact.line) for fact in self.facts]
+        return paragraph("The trace assumes:") + table(("kind", "what", "value in the example", "place"), rows)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))

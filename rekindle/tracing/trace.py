@@ -37,6 +37,10 @@ class TracedFunction(Function):
         super().__init__(record, python)
         self.report = report
 
+    def _repr_html_(self) -> str:
+        """The page of :func:`rekindle.show`, and what the trace assumes."""
+        return super()._repr_html_() + self.report._repr_html_()
+
 
 def trace(
     func: Any,
@@ -49,21 +53,36 @@ def trace(
     *,
     example_kwarg_inputs: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Run ``func`` on examples and return a compiled function, or a compiled module, that does the same to tensors.
+    """Run ``func`` on example inputs, and compile what it did to tensors.
 
-    ``example_inputs`` is a tuple of arguments (one tensor stands for itself), ``example_kwarg_inputs`` holds arguments
-    by name. Sizes of tensors, and what is computed from them, stay computations. What else Python code takes from
-    tensors is fixed as it was in the example; ``report`` of the result lists it, and a :class:`TracerWarning` tells
-    most of it.
+    Sizes of tensors, and what is computed from them, stay computations. Other values that Python code takes from
+    tensors are constants of the trace: ``report`` of the result lists them, and a :class:`TracerWarning` reports most
+    of them.
 
-    With ``check_trace`` the code is recorded a second time, and both are run on the examples, or on each of
-    ``check_inputs``; answers may differ by ``check_tolerance``, relative and absolute. With ``strict`` off, what is
-    traced may return lists and dicts, whose length and keys are fixed. ``optimize`` has no effect.
+    Args:
+        func: a function, a method, or a module.
+        example_inputs: a tuple of arguments; a tensor means a tuple of one.
+        optimize: has no effect.
+        check_trace: record a second time, and compare both traces and their results on the examples.
+        check_inputs: further tuples of arguments, on which results are compared.
+        check_tolerance: the largest difference of results, relative and absolute.
+        strict: if False, the program may return lists and dicts, whose lengths and keys are constants.
+        example_kwarg_inputs: arguments by name.
+
+    Returns:
+        A compiled function or a compiled module, with the attribute ``report``.
 
     Raises:
         TracingError: the run cannot be recorded.
         TracingCheckError: the second recording differs.
-        Whatever the code raises.
+        Exception: whatever ``func`` raises.
+
+    Example:
+        >>> traced = rekindle.trace(lambda x: x.reshape(-1, x.size(-1)).sum(0), torch.ones(2, 3))
+        >>> traced(torch.ones(4, 5, 6))
+        tensor([20., 20., 20., 20., 20., 20.])
+        >>> print(traced.report)
+        the trace assumes nothing but what its operators do
     """
     if isinstance(func, (Function, Overloaded, ScriptModule, Method)):
         warnings.warn("what is compiled already is not traced but returned as it is", TracerWarning, stacklevel=2)
@@ -93,11 +112,29 @@ def trace_module(
     *,
     example_inputs_is_kwarg: bool = False,
 ) -> ScriptModule:
-    """Trace several methods of a module: ``inputs`` gives the arguments for each by its name. See :func:`trace`.
+    """Trace several methods of a module. See :func:`trace` for the arguments that both have.
+
+    Args:
+        mod: the module.
+        inputs: example arguments for each method, by its name.
+        check_inputs: dicts like ``inputs``, on which results are compared.
+
+    Returns:
+        A compiled module with these methods.
 
     Raises:
         TracingError: a run cannot be recorded.
         TracingCheckError: a second recording differs.
+
+    Example:
+        >>> class Scale(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x * 2
+        ...     def inverse(self, x):
+        ...         return x / 2
+        >>> traced = rekindle.trace_module(Scale(), {"forward": torch.ones(2), "inverse": torch.ones(2)})
+        >>> traced.inverse(traced(torch.ones(3)))
+        tensor([1., 1., 1.])
     """
     if not isinstance(mod, torch.nn.Module):
         raise TracingError(f"trace_module takes a module, got a value of class '{type(mod).__name__}'")

@@ -27,8 +27,9 @@ Category = Literal["operator", "value", "control", "kernel", "call", "edge", "re
 """``edge``: what goes in and out of a block; ``piece``: a part of what was too long."""
 
 MAX_BOXES: Final = 120
-"""How many boxes there are side by side at most."""
-PIECE: Final = 100
+"""The largest number of boxes side by side, in pictures that are drawn whole."""
+MAX_BOXES_IN_VIEW: Final = 30
+"""The same for the page, whose first view shows the whole graph with labels that can be read."""
 MIN_REPEATS: Final = 3
 
 _NODES: Final = frozenset({"operator", "value", "kernel", "control"})
@@ -88,10 +89,12 @@ def picture_of(
     kernels_of: Callable[[Node], Sequence[int]] = lambda node: (),
     aliases: bool = False,
     seconds_of: Callable[[Node], float | None] = lambda node: None,
+    max_boxes: int = MAX_BOXES,
 ) -> Picture:
-    """The boxes of ``graph``. Sources that are not among ``files`` are added there. With ``aliases``, boxes tell what
-    memory they may share."""
-    builder = _Builder([] if files is None else files, kernels_of, AliasDb(graph) if aliases else None, seconds_of)
+    """Return the boxes of ``graph``. Sources that are not among ``files`` are added there. With ``aliases``, boxes have
+    the memory that they may share. More than ``max_boxes`` boxes side by side are divided into pieces."""
+    aliasing = AliasDb(graph) if aliases else None
+    builder = _Builder([] if files is None else files, kernels_of, aliasing, seconds_of, max_boxes)
     root = Box(builder.new_id(), "graph", "call")
     root.children = builder.block(graph.block, "inputs", "outputs")
     _tell_memory(root, builder.memory, builder.writes)
@@ -105,8 +108,10 @@ class _Builder:
         kernels_of: Callable[[Node], Sequence[int]],
         aliases: AliasDb | None,
         seconds_of: Callable[[Node], float | None],
+        max_boxes: int,
     ) -> None:
         self.files = files
+        self.max_boxes = max_boxes
         self.numbers = {id(source): number for number, source in enumerate(files)}
         self.kernels_of = kernels_of
         self.seconds_of = seconds_of
@@ -211,8 +216,9 @@ class _Builder:
         return joined
 
     def _in_pieces(self, boxes: list[Box]) -> list[Box]:
-        while len(boxes) > MAX_BOXES:
-            size = math.ceil(len(boxes) / math.ceil(len(boxes) / PIECE))
+        most = self.max_boxes * 5 // 6  # in a piece
+        while len(boxes) > self.max_boxes:
+            size = math.ceil(len(boxes) / math.ceil(len(boxes) / most))
             pieces = [boxes[start : start + size] for start in range(0, len(boxes), size)]
             boxes = [Box(self.new_id(), self._range_of(piece), "piece", children=piece) for piece in pieces]
         return boxes

@@ -29,7 +29,13 @@ class PageStage:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The text of the page is ``html``. Notebooks show it."""
+    """A page for browsers, which :func:`rekindle.show` returns. ``html`` is its text. Notebooks display it.
+
+    Example:
+        >>> page = rekindle.show(lambda x: x + 1)
+        >>> page.save("f.html").exists()
+        True
+    """
 
     html: str
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Final
 
 from rekindle.ir.graph import Graph
@@ -18,6 +18,7 @@ _TITLE: Final = 24.0
 _GAP: Final = 18.0
 _RISE: Final = 26.0
 _MAX_LENGTH: Final = 42
+_MAX_NODES_IN_NOTEBOOK: Final = 300
 
 _COLOURS: Final[dict[Category, str]] = {
     "operator": "#0072b2",
@@ -61,14 +62,30 @@ class _Place:
 
 
 def to_svg(graph: Graph) -> str:
-    """``graph`` as an SVG picture, with blocks, groups and inlined calls as boxes around others. It is readable in the
-    light and in the dark, and tells in titles what the text form says of each node."""
+    """Return ``graph`` as an SVG picture. Blocks, fusion groups and inlined calls are boxes around others.
+
+    The picture is readable in light and dark themes. Titles of boxes have the text form of the nodes.
+
+    Args:
+        graph: any graph.
+
+    Example:
+        >>> graph = rekindle.script(lambda x: torch.relu(x) + 1).graph
+        >>> rekindle.to_svg(graph).startswith("<svg")
+        True
+    """
     picture = picture_of(graph)
     whole = _laid_out(picture.root, _between_siblings(picture.root, picture.arrows))
     width, height = whole.width, whole.height - _TITLE
     seen = f'viewBox="0 {_TITLE:g} {width:g} {height:g}" width="{width:g}" height="{height:g}"'
     head = f'<svg xmlns="http://www.w3.org/2000/svg" {seen} role="img" aria-label="graph"><style>{_STYLE}</style>'
     return "\n".join([head, _ARROW_HEAD, *_drawn(whole), "</svg>", ""])
+
+
+def notebook_svg(graph: Graph) -> str | None:
+    """Return what :func:`to_svg` returns for a graph of at most 300 nodes; None for a larger one."""
+    size = sum(1 for _ in islice(graph.all_nodes(), _MAX_NODES_IN_NOTEBOOK + 1))
+    return to_svg(graph) if size <= _MAX_NODES_IN_NOTEBOOK else None
 
 
 def _between_siblings(root: Box, arrows: list[Arrow]) -> dict[int, list[tuple[int, int]]]:

@@ -21,8 +21,18 @@ _SHAPES: Final[dict[Category, str]] = {
 
 
 def to_dot(graph: Graph) -> str:
-    """``graph`` for Graphviz: ``dot -Tsvg`` draws it. Blocks, groups and inlined calls are clusters; an arrow that goes
-    to or comes from one begins or ends in it."""
+    """Return ``graph`` in the language of Graphviz; ``dot -Tsvg`` draws it.
+
+    Blocks, fusion groups and inlined calls are clusters. An arrow to or from one of them starts or ends inside it.
+
+    Args:
+        graph: any graph.
+
+    Example:
+        >>> graph = rekindle.script(lambda x: torch.relu(x) + 1).graph
+        >>> print(rekindle.to_dot(graph).splitlines()[0])
+        digraph ...
+    """
     picture = picture_of(graph)
     lines = ["digraph {", "  compound=true", '  node [shape=box, fontname="sans-serif", fontsize=10]']
     lines += ['  edge [fontname="sans-serif", fontsize=8]', *_dot(picture.root.children, "  ")]
@@ -50,8 +60,22 @@ def _dot(boxes: list[Box], indent: str) -> Iterator[str]:
 
 
 def to_mermaid(graph: Graph) -> str:
-    """``graph`` for Mermaid, which many places that show Markdown draw by themselves. Blocks, groups and inlined calls
-    are subgraphs."""
+    """Return ``graph`` in the language of Mermaid, which many viewers of Markdown draw.
+
+    Blocks, fusion groups and inlined calls are subgraphs.
+
+    Args:
+        graph: any graph.
+
+    Example:
+        >>> graph = rekindle.script(lambda x: torch.relu(x) + 1).graph
+        >>> print(rekindle.to_mermaid(graph))
+        flowchart TD
+          n1(["inputs"])
+          n2["relu"]
+          n3["add"]
+          ...
+    """
     picture = picture_of(graph)
     lines = ["flowchart TD", *_mermaid(picture.root.children, "  ")]
     lines += [f"  n{arrow.source} -->|{_escaped('%' + arrow.name)}| n{arrow.target}" for arrow in picture.arrows]

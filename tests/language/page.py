@@ -22,19 +22,18 @@ PAGE = ROOT / "docs" / "language.md"
 HEAD = """\
 # The language
 
-What of Python a program may be made of, construct by construct: what `torch.jit` does with it, what rekindle does,
-and the programs that show it. `make pages` writes this page; tests run every program, here, in Python and in
-`torch.jit`, and fail where the page says something else.
+The constructs of Python that programs may have. The columns show what `torch.jit` and rekindle do with each, and the
+programs that test it. `make pages` writes this page. Tests run every program here, in Python and in `torch.jit`, and
+fail if the page is wrong.
 
-- **works**: it compiles, and answers as Python does: the same values and types, the same exceptions and messages, the
-  same output, and the same changes to its arguments. (Of `torch.jit`: the same values and types, and an exception
-  where Python has one.)
+- **works**: it compiles, and agrees with Python: the same values and types, the same exceptions and messages, the same
+  output, and the same changes to its arguments. For `torch.jit`: the same values and types, and an exception where
+  Python has one.
 - **differs**: it compiles, and does something else than Python.
-- **refuses**: it does not compile; the error says where, why, and what to write instead.
-- Where the programs of a construct differ in this, the numbers tell how many do what.
+- **refuses**: it does not compile. The error has the source location, the reason, and what to write instead.
+- If the programs of a construct differ, the numbers count them.
 
-How such programs are written is in [the tutorial](tutorial.md); [differences.md](differences.md) explains the
-differences.
+[The tutorial](tutorial.md) shows how to write such programs. [Differences](differences.md) explains the differences.
 """
 
 

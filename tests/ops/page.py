@@ -20,10 +20,10 @@ PAGE = ROOT / "docs" / "operators.md"
 HEAD = """\
 # Operators
 
-PyTorch's dispatcher knows most operators, and rekindle finds those by name. TorchScript has others, of numbers,
-strings, lists, dicts and its own primitives, that the dispatcher does not know: these are listed here, each with its
-state and the test that holds it against Python's answer or TorchScript's. `make pages` writes this page from the
-registry and the tests; a test fails where it is stale, and where an operator has no test.
+Most operators are in PyTorch's dispatcher, where rekindle finds them by name. TorchScript has others, on numbers,
+strings, lists and dicts, and its own primitives. This page lists them. Each has its state, and the test that compares
+it with Python or TorchScript. `make pages` writes the page from the registry and the tests. A test fails if it is
+stale, or if an operator has no test.
 """
 
 

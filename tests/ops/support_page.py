@@ -25,9 +25,9 @@ PAGE = Path(__file__).parents[2] / "docs" / "operator_support.md"
 HEAD = """\
 # Operators and what the compiler knows of them
 
-Every operator on tensors that a table of the compiler names, and the public ones beside them.
-[operators.md](operators.md) lists the operators on numbers, strings and containers;
-[adding_an_operator.md](adding_an_operator.md) leads through the columns. `make pages` writes this page.
+Every operator on tensors that a table of the compiler names, and the other public ones.
+[operators.md](operators.md) lists the operators on numbers, strings and containers.
+[adding_an_operator.md](adding_an_operator.md) explains the columns. `make pages` writes this page.
 
 | column | entry | meaning |
 | --- | --- | --- |

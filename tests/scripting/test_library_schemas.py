@@ -22,7 +22,7 @@ ReduceOp = torch.classes.c10d.ReduceOp
 WorkerInfo = torch.classes.dist_rpc.WorkerInfo
 SELF = f"{LIBRARY_CLASSES}c10d.ReduceOp _0"
 HINT = (
-    "Hint: have PyTorch tell them before this is compiled: "
+    "Hint: register the schemas before this is compiled: "
     "rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())"
 )
 

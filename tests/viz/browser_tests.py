@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -60,25 +62,25 @@ def _native(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     rekindle.set_execution_strategy(before)
 
 
-def chromium(path: Path, *options: str) -> str:
+def chromium(path: Path, *options: str, window: str = "1500,950") -> str:
     assert CHROMIUM is not None, "there is no Chromium on the path: on Debian, apt-get install chromium"
     command = [
         CHROMIUM,
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
-        "--window-size=1500,950",
+        f"--window-size={window}",
         *options,
         path.as_uri(),
     ]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-def in_browser(page: Page, script: str, folder: Path) -> dict[str, Any]:
+def in_browser(page: Page, script: str, folder: Path, window: str = "1500,950") -> dict[str, Any]:
     """What ``script`` has put into ``told``."""
     path = folder / "page.html"
     path.write_text(page.html.replace("</body>", TOOLS.replace("SCRIPT", script)), encoding="utf-8")
-    found = re.search(r'<pre id="result">(.*?)</pre>', chromium(path, "--dump-dom"), re.DOTALL)
+    found = re.search(r'<pre id="result">(.*?)</pre>', chromium(path, "--dump-dom", window=window), re.DOTALL)
     assert found is not None, "the script did not come to its end"
     told: dict[str, Any] = json.loads(html.unescape(found[1]))
     assert told.pop("requests") == 0
@@ -111,9 +113,9 @@ class Net(nn.Module):
 @cache
 def page() -> Page:
     net = rekindle.script(Net())
-    with torch.no_grad(), rekindle.require_fused(allow=["aten::add"]):
-        net(torch.ones(2, 4), True)
-    return rekindle.show(net, torch.ones(2, 4), True)
+    with torch.no_grad(), rekindle.require_fused():
+        net(torch.ones(2, 4), False)
+    return rekindle.show(net)
 
 
 def test_folding_and_moving(tmp_path: Path) -> None:
@@ -163,6 +165,7 @@ def test_search_source_and_kernel(tmp_path: Path) -> None:
         told.chosen = document.activeElement.getAttribute("aria-label");
         told.line = document.querySelector("#source .here").textContent.trim();
         told.kernel = [...document.querySelectorAll("#right pre")].pop().textContent.split("\\n")[0];
+        $("stage").value = 1; $("stage").dispatchEvent(new Event("change"));
         push(lineOf("if flag"));
         told.from_source = document.activeElement.getAttribute("aria-label");
         told.near = document.querySelectorAll("#graph .near").length > 0;
@@ -204,11 +207,12 @@ def test_kernels_lead_to_their_nodes(tmp_path: Path) -> None:
 def test_times_and_types_on_demand(tmp_path: Path) -> None:
     net = rekindle.script(Net())
     with torch.no_grad():
-        measured = net.measure(torch.ones(2, 4), True)
+        measured = net.measure(torch.ones(2, 4), False)
     told = in_browser(
         measured.show(),
         """
         const times = () => drawn().filter((each) => labels(each).endsWith("µs")).length;
+        push(boxOf("layer × 12"));
         told.times = times() > 3;
         told.label = /^layer × 12, repeated parts, 12 within, [0-9.]+ µs$/.test(labels(boxOf("layer × 12")));
         $("times").click(); told.without = times();
@@ -307,6 +311,66 @@ def test_twenty_thousand_nodes(tmp_path: Path) -> None:
     assert told["ms"] < 5_000
 
 
+def chain(length: int) -> Page:
+    """The page of one operator after the other, which nothing divides but their number."""
+    names = ("tanh", "exp", "neg", "abs", "sin", "cos", "floor")
+    lines = ["def f(x):", *(f"    x = x.{names[n * n % 11 % 7]}()" for n in range(length)), "    return x", ""]
+    return rekindle.show(rekindle.CompilationUnit("\n".join(lines)).f.graph)
+
+
+def transformer() -> Page:
+    layer = nn.TransformerEncoderLayer(64, 4, batch_first=True).eval()
+    return rekindle.show(layer, torch.randn(2, 8, 64))
+
+
+def layers() -> Page:
+    return page()
+
+
+@pytest.mark.parametrize("window", ["1280,720", "1366,768", "1920,1080", "900,640"])
+@pytest.mark.parametrize("shown", [layers, transformer, lambda: chain(40), lambda: chain(110), lambda: chain(3_000)])
+def test_the_first_view_has_the_whole_graph_and_labels_that_can_be_read(
+    shown: Callable[[], Page], window: str, tmp_path: Path
+) -> None:
+    told = in_browser(
+        shown(),
+        """
+        const room = $("graph").getBoundingClientRect();
+        told.stages = DATA.stages.map((_, index) => {
+          show(index);
+          const places = drawn().map((each) => each.getBoundingClientRect());
+          const out = places.filter((each) => each.left < room.left - 1 || each.right > room.right + 1 ||
+            each.top < room.top - 1 || each.bottom > room.bottom + 1);
+          return [places.length, out.length, 12 * view.scale];
+        });
+        """,
+        tmp_path,
+        window,
+    )
+    for boxes, out_of_view, letters in told["stages"]:
+        assert boxes >= 2
+        assert out_of_view == 0
+        assert letters >= 7, "pixels"
+
+
+def test_the_demo_in_a_terminal_of_80_columns(tmp_path: Path) -> None:
+    demo = Path(__file__).parent.parent.parent / "examples" / "demo.py"
+    environment = {**os.environ, "PYTHONPATH": str(demo.parent.parent)}
+    printed = subprocess.run([sys.executable, str(demo)], capture_output=True, text=True, env=environment, check=True)
+    style = "font: 14px monospace; width: 80ch; overflow: auto; white-space: pre; background: #111; color: #ddd"
+    script = "document.title = terminal.scrollWidth - terminal.clientWidth"
+    OUTPUT.mkdir(parents=True, exist_ok=True)
+    path = OUTPUT / "demo.html"
+    path.write_text(
+        f'<meta charset="utf-8"><pre id="terminal" style="{style}">{html.escape(printed.stdout)}</pre>'
+        f"<script>{script}</script>",
+        encoding="utf-8",
+    )
+    assert "<title>0</title>" in chromium(path, "--dump-dom")
+    chromium(path, f"--screenshot={OUTPUT / 'demo.png'}", window="760,3600")
+    assert (OUTPUT / "demo.png").stat().st_size > 10_000
+
+
 def test_screenshots() -> None:
     """Kept as build output, to be looked at."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
@@ -315,6 +379,8 @@ def test_screenshots() -> None:
     chromium(
         path, f"--screenshot={OUTPUT / 'dark.png'}", "--force-dark-mode", "--blink-settings=preferredColorScheme=0"
     )
+    first = transformer().save(OUTPUT / "transformer.html")
+    chromium(first, f"--screenshot={OUTPUT / 'first_view.png'}", window="1366,768")
     compared = OUTPUT / "compared.html"
     script = '<script>$("stage").value = 1; show(1); $("compare").click(); $("types").click();</script></body>'
     compared.write_text(page().html.replace("</body>", script), encoding="utf-8")

@@ -104,13 +104,17 @@ _state = _State()
 
 
 def install() -> None:
-    """Have the names of ``torch.jit`` mean this package, in the whole process, until :func:`uninstall`.
+    """Replace the names of ``torch.jit`` with this package's, in the whole process, until :func:`uninstall`.
 
-    Modules that took a name before (``from torch.jit import script``) keep what they took: install first, then import
-    them. Modules that take one meanwhile keep it too. Installing twice is the same as once.
+    Modules that imported a name before (``from torch.jit import script``) keep it, so call this first. Installing twice
+    has the effect of installing once. The switches of ``torch.jit``'s executor and fuser stay PyTorch's.
 
-    Not taken, because there is nothing here that they could mean, and working as always: switches of ``torch.jit``'s
-    executor and fuser.
+    Example:
+        >>> rekindle.install()
+        >>> compiled = torch.jit.script(torch.nn.ReLU())
+        >>> rekindle.uninstall()
+        >>> isinstance(compiled, rekindle.ScriptModule)
+        True
     """
     with _state.lock:
         _state.is_permanent = True
@@ -128,7 +132,15 @@ def install_recording(substitutes: Mapping[str, Any]) -> None:
 
 
 def uninstall() -> None:
-    """Undo :func:`install`; without one, do nothing. Within ``with installed()``, leaving that undoes the rest."""
+    """Undo :func:`install`. Without an install it has no effect. Within ``with installed()``, the end of the block
+    restores the names.
+
+    Example:
+        >>> rekindle.install()
+        >>> rekindle.uninstall()
+        >>> rekindle.is_installed()
+        False
+    """
     with _state.lock:
         _state.is_permanent = False
         _put()
@@ -136,10 +148,18 @@ def uninstall() -> None:
 
 @contextlib.contextmanager
 def installed() -> Iterator[Usage]:
-    """Within, the names of ``torch.jit`` mean this package: see :func:`install`.
+    """Replace the names of ``torch.jit`` with this package's within a ``with`` block: see :func:`install`.
 
-    Gives the programs that go through meanwhile, in any thread. May be nested, and overlap in several threads: the
-    last to leave undoes it.
+    Blocks may be nested and may overlap in several threads; the end of the last one restores the names.
+
+    Yields:
+        The number and kinds of programs that are compiled meanwhile, in any thread.
+
+    Example:
+        >>> with rekindle.installed() as usage:
+        ...     net = torch.jit.script(torch.nn.ReLU())
+        >>> usage.count("module"), isinstance(net, rekindle.ScriptModule)
+        (1, True)
     """
     usage = Usage()
     with _state.lock:
@@ -154,7 +174,14 @@ def installed() -> Iterator[Usage]:
 
 
 def is_installed() -> bool:
-    """Whether the names of ``torch.jit`` mean this package now."""
+    """Return whether the names of ``torch.jit`` are replaced with this package's now.
+
+    Example:
+        >>> with rekindle.installed():
+        ...     within = rekindle.is_installed()
+        >>> within, rekindle.is_installed()
+        (True, False)
+    """
     return _state.is_in_place
 
 

@@ -53,7 +53,7 @@ observers: Final[list[Usage]] = []
 
 
 def count(kind: str, name: str) -> None:
-    """Tell everyone who counts of a program."""
+    """Count a compiled program in every open block of ``installed()``."""
     for usage in tuple(observers):
         usage.add(kind, name)
 

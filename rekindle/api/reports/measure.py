@@ -78,16 +78,26 @@ class Measurement:
 
 
 def measure(f: Any, /, *args: Any, **kwargs: Any) -> Measurement:
-    """How long each node takes of what a call of ``f`` with these arguments runs: kernels, and what runs by itself.
+    """Measure how long each node takes of the graph that a call of ``f`` with these arguments runs.
 
-    ``f`` is a function, a method or a module, compiled or not. It is called 24 times, with copies of the arguments: as
-    usual first, until there are kernels; then node by node in the interpreter, which adds about a microsecond of its
-    own to each. A call within the program counts as one node.
+    ``f`` is called 24 times with copies of the arguments: first as usual, until there are kernels, then node by node in
+    the interpreter, which adds about a microsecond to each node. A call within the program counts as one node.
+
+    Args:
+        f: a function, a method or a module, compiled or not.
+
+    Returns:
+        Times in seconds, medians of 20 calls, the slowest node first.
 
     Raises:
         ArgumentError: the arguments do not fit.
         CompileError, NotScriptableError: ``f`` cannot be compiled.
-        Whatever the program raises.
+        Exception: whatever the program raises.
+
+    Example:
+        >>> measurement = rekindle.measure(lambda x: torch.sort(x @ x)[0], torch.randn(64, 64))
+        >>> sorted(node.operator.kind for node in measurement.nodes)
+        ['aten::matmul', 'aten::sort']
     """
     return _measured(entry_point_of(f), args, kwargs, rounds=20)
 

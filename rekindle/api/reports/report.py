@@ -46,13 +46,26 @@ from rekindle.transforms.vmap.loop_fallbacks import loops_over_examples
 
 
 def report(f: Any, /) -> Report:
-    """What calls of ``f``, a compiled function, method or module, or what ``torch.compile(…, backend="rekindle")``
-    gave, run: kernels and the operators that each covers,
-    what runs by itself and why, graphs with a backward of their own, guards, times to compile. It has no versions
-    before the first call.
+    """Report what calls of a compiled program have run so far: kernels with the operators that each covers, operators
+    outside of kernels with the reason, backward graphs, guards, and compile times in seconds.
+
+    Args:
+        f: a compiled function, method or module, or a result of ``torch.compile(…, backend="rekindle")``.
+
+    Returns:
+        Plain data. ``str()`` of it is text. There are no versions before the first call.
 
     Raises:
-        TypeError: ``f`` is not compiled, or overloaded.
+        TypeError: ``f`` is not compiled, or is overloaded.
+
+    Example:
+        >>> gate = rekindle.script(lambda x, y: torch.sigmoid(x) * torch.tanh(y))
+        >>> with torch.no_grad():
+        ...     for _ in range(5):
+        ...         _ = gate(torch.ones(8, 8), torch.ones(8, 8))
+        >>> (kernel,) = rekindle.report(gate).kernels
+        >>> [operator.kind for operator in kernel.operators]
+        ['aten::sigmoid', 'aten::tanh', 'aten::mul']
     """
     compiled = graphs_of(f)
     if compiled is not None:

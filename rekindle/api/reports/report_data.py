@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from rekindle.api.environment import collect_env
+from rekindle.api.reports.report_html import report_html
 from rekindle.api.reports.report_page import report_page
 from rekindle.api.reports.report_text import report_text
 from rekindle.codegen.compiled_kernels import CodeOrigin
@@ -167,10 +168,17 @@ class LoopFallbackReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What calls of a function run: one version for each kind of arguments that came. ``str()`` is for people.
+    """The versions of a function that calls have run, one for each kind of arguments. ``str()`` of it is text.
 
-    ``one_by_one`` is what loops over the examples of batches compute. ``profile`` has what the strategy ``profiling``
-    has counted; None under the others.
+    ``one_by_one`` lists the operators that a batched function computes in a loop over the examples. ``profile`` has the
+    counts of the strategy ``"profiling"``, and is None under other strategies.
+
+    Example:
+        >>> @rekindle.script
+        ... def double(x):
+        ...     return x * 2
+        >>> print(rekindle.report(double))
+        double: the strategy is 'native', and it has not been called yet
     """
 
     name: str
@@ -231,6 +239,13 @@ class Report:
 
     def __str__(self) -> str:
         return report_text(self)
+
+    def _repr_html_(self) -> str:
+        return report_html(self)
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows in a terminal."""
+        printer.text(str(self))
 
 
 _ORIGINS: Final[tuple[CodeOrigin, ...]] = ("compiled", "disk", "memory")

@@ -36,7 +36,16 @@ from rekindle.ir.types import (
 
 
 class NotBuildable(RekindleError):
-    """A program uses something that native libraries do not have."""
+    """Error of :func:`rekindle.build`: the program uses something that native libraries do not have.
+
+    Example:
+        >>> convolved = rekindle.script(lambda x, w: torch.conv1d(x, w))
+        >>> try:
+        ...     rekindle.build(convolved, "conv", [(torch.ones(1, 2, 8), torch.ones(3, 2, 3))], freestanding=True)
+        ... except rekindle.NotBuildable as error:
+        ...     print(error)
+        the program needs PyTorch for aten::conv1d
+    """
 
     def __init__(self, reason: str, range: SourceRange | None = None) -> None:
         place = "" if range is None or not range.is_known else f"\n{range.highlight()}"

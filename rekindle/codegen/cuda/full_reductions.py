@@ -1,7 +1,7 @@
-"""Nests that fold everything: blocks share the one row that there is.
+"""Full reductions: two-stage reductions of all elements, which blocks share.
 
-For each phase, one function leaves the results of every block in ``%parts``; another, of one block, folds those into
-``%known``, where the phases after it find them. The last such function stores what is one element.
+For each phase, one function stores the partial result of every block in ``%parts``. Another, of one block, reduces
+these to ``%known``, which the following phases read. The last such function stores the outputs of one element.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _RESULTS: Final = ", ptr %known, ptr %parts"
 
 
 def add_full_reduction(functions: DeviceFunctions) -> None:
-    """Add the functions of such a nest."""
+    """Add the functions of a full reduction."""
     phases = functions.nest.phases
     last = max((index for index, phase in enumerate(phases) if phase.reductions), default=0)
     for index, phase in enumerate(phases):

@@ -1,4 +1,4 @@
-"""The function of the host that launches a kernel, while it is written."""
+"""Builder of the host function that launches a kernel."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from rekindle.codegen.loop_ir.nodes import Kernel
 
 
 class LauncherBuilder:
-    """Emits what launches of all nests share: parameters, memory of the device, the call of the driver."""
+    """Emits the parts that launches of all nests share: parameters, device memory, and the call of the driver."""
 
     def __init__(self, kernel: Kernel, functions: Sequence[str], device: int) -> None:
         self.kernel = kernel
         self.device = device
         self.numbers = {name: number for number, name in enumerate(functions, 1)}
-        """Where the functions are in the table that the launcher reads."""
+        """The index of each function in the table that the launcher reads."""
         self.module = ModuleBuilder()
         self.f = FunctionBuilder(self.module)
         self.buffers: list[str] = []
@@ -25,13 +25,13 @@ class LauncherBuilder:
         """The array with the pointers of all buffers."""
 
     def parameter(self, index: int) -> str:
-        """A number that tells sizes, offsets or strides."""
+        """Emit the load of a parameter: a size, an offset or a stride."""
         place = self.f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
         return self.f.emit_value(f"load i64, ptr {place}")
 
     def buffer(self, bytes: str) -> tuple[str, str]:
-        """Allocate memory of the device that is freed at the end; returns its pointer, and where that is. Where there
-        is none, the operators run."""
+        """Emit the allocation of device memory that is freed at the end. Return the pointer, and its address. If the
+        allocation fails, the launcher falls back to the operators."""
         f = self.f
         tag = f.name()
         handle, pointer = f.emit_value("alloca ptr"), f.emit_value("alloca ptr")
@@ -48,7 +48,7 @@ class LauncherBuilder:
         return f.emit_value(f"load ptr, ptr {pointer}"), pointer
 
     def allocate_temporaries(self) -> None:
-        """Allocate the temporaries of the kernel; behind the parameters of its nests is how large each is."""
+        """Emit the allocation of the kernel's temporaries. Their sizes follow the parameters of its nests."""
         kernel, f = self.kernel, self.f
         if not kernel.temporaries:
             return
@@ -65,8 +65,8 @@ class LauncherBuilder:
         self.pointers = "%buffers"
 
     def launch(self, number: str | int, blocks: str, x: str | int, y: str | int, more: Sequence[str] = ()) -> None:
-        """Launch a function of the table in blocks of ``x`` by ``y`` threads; ``more`` are addresses of what it takes
-        besides the arrays that all functions do."""
+        """Emit the launch of a function of the table in blocks of ``x`` by ``y`` threads. ``more`` are addresses of
+        arguments after the arrays that all functions take."""
         f = self.f
         arrays = {"pointers": self.pointers, "parameters": "%parameters", "arguments": "%arguments"}
         addresses = [*(arrays[name] for name in argument_words(self.kernel)), *more]

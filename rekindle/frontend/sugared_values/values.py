@@ -486,7 +486,7 @@ def unknown_library_class(type: ClassType, range: SourceRange) -> UnknownLibrary
     return UnknownLibraryClassError(
         f"nothing is known of the methods of '{name}', a class written in C++, before there is an object of it",
         range,
-        hint="have PyTorch tell them before this is compiled: "
+        hint="register the schemas before this is compiled: "
         "rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())",
     )
 

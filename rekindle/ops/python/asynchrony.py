@@ -24,10 +24,14 @@ block_until_done: Final = LayerHook[Callable[[Any], None]]("rekindle.runtime.int
 
 
 class Await(Generic[T]):
-    """A result that is computed when it is first waited for, and kept.
+    """A result that is computed when it is first waited for, and saved.
 
-    While it is computed, others who wait for it stand before it as before a future: it has the same two methods.
-    An error is not kept: whoever waits next computes anew.
+    Other threads that wait for it meanwhile block, as for a future. An error is not saved: the next wait computes
+    again.
+
+    Example:
+        >>> isinstance(rekindle.awaitable(torch.ones, 2), rekindle.Await)
+        True
     """
 
     __slots__ = ("__weakref__", "_call", "_callbacks", "_given", "_is_running", "_lock", "_value")

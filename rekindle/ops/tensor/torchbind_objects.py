@@ -1,6 +1,6 @@
-"""Objects of classes that libraries write in C++ (``torch.classes``): packed weights, tokenizers, samplers …
+"""TorchBind objects: instances of C++ classes (``torch.classes``), such as packed weights, tokenizers and samplers.
 
-Their methods have schemas, which an object tells. Those of PyTorch's own classes are known before there is one.
+The schemas of their methods are read from an object. Those of PyTorch's own classes are listed here.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _KNOWN: Final[dict[str, dict[str, str]]] = {
         "__getstate__": "() -> ((int, Tensor[], float[], int[]))",
     },
 }
-"""What PyTorch's own classes have, without the object itself, which comes first."""
+"""The methods of PyTorch's own classes, without the receiver, which comes first."""
 
 
 def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
-    """The schemas of the methods of a class, by name.
+    """Return the schemas of the methods of a class, by name.
 
-    None for a class of which no object was met and that no source of :func:`add_torchbind_schemas` has.
+    None if no object of the class was seen, and no source of :func:`add_torchbind_schemas` has it.
     """
     if type.library_methods is None and _SOURCES:
         _read_sources()
@@ -63,38 +63,39 @@ def methods_of(type: ClassType) -> dict[str, FunctionSchema] | None:
 
 _SOURCES: Final[list[Callable[[], Iterable[object]]]] = []
 _STATIC: Final[dict[str, dict[str, FunctionSchema]]] = {}
-"""The static methods of classes, by the name of the class. Sources alone know them."""
+"""The static methods of classes, by the name of the class. Only sources have them."""
 
 
 def add_torchbind_schemas(source: Callable[[], Iterable[object]]) -> None:
-    """Tell the methods of classes that are written in C++ (``torch.classes``) before there is an object of them.
+    """Declare the methods of C++ classes (``torch.classes``), before there is an object of these classes.
 
-    A program that takes such an object as an argument needs the schemas of its class's methods when it is compiled. An
-    object tells them; a library that compiles functions when it is imported has none yet. PyTorch has no public way to
-    ask for them. Its registry has a private one, which this package does not use by itself::
-
-        rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
+    A program that takes such an object needs the schemas of its class when it is compiled. An object has them, but a
+    library that compiles functions when it is imported has no object yet. PyTorch has no public function that returns
+    them. Its private one is not called by this package; pass it as shown.
 
     Args:
         source: returns schemas of methods, or their texts: ``size(__torch__.torch.classes.space.Stack self) -> int``.
-            It is called again whenever a class is met of which nothing is known, since libraries are loaded late.
+            It is called whenever a class is met of which nothing is known, since libraries may be loaded later.
+
+    Example:
+        >>> rekindle.add_torchbind_schemas(lambda: torch._C._jit_get_custom_class_schemas())
     """
     _SOURCES.append(source)
 
 
 def _read_sources() -> None:
-    """Add what the sources tell of classes of which nothing is known yet."""
+    """Read the schemas of all classes from the sources that users have added."""
     found: dict[str, dict[str, FunctionSchema]] = {}
     for source in _SOURCES:
         owner = ""
         for text in map(str, source()):
             receiver = _SELF.match(text)
-            # A static method has no receiver; it stands among the methods of its class.
+            # A static method has no receiver; it is listed among the methods of its class.
             owner = owner if receiver is None else receiver[1]
             try:
                 schema = parse_schema(text) if receiver is None else _schema(text)
             except RekindleError:
-                continue  # of types that programs do not have
+                continue  # types that programs do not have
             table = _STATIC if receiver is None else found
             table.setdefault(owner, {})[schema.name] = schema
     for name, methods in found.items():
@@ -104,14 +105,14 @@ def _read_sources() -> None:
 
 
 def static_method_of(type: ClassType, name: str) -> FunctionSchema | None:
-    """The schema of a static method; None where no source of :func:`add_torchbind_schemas` has it."""
+    """Return the schema of a static method; None if no source of :func:`add_torchbind_schemas` has it."""
     if name not in _STATIC.get(type.name, {}):
-        _read_sources()  # an object tells of other methods alone
+        _read_sources()  # an object has only the other methods
     return _STATIC.get(type.name, {}).get(name)
 
 
 def class_of_library_object(value: torch.ScriptObject) -> ClassType:
-    """The class of an object. Its methods are known from now on."""
+    """Return the class of an object, and record its methods."""
     held: Any = value
     type = custom_class(held._type().qualified_name())
     if type.library_methods is None:
@@ -120,19 +121,19 @@ def class_of_library_object(value: torch.ScriptObject) -> ClassType:
             try:
                 type.library_methods[name] = _schema(str(held._get_method(name).schema))
             except RekindleError:
-                continue  # of types that programs do not have
+                continue  # types that programs do not have
     return type
 
 
 def _schema(text: str) -> FunctionSchema:
-    """The schema of a method, whose first parameter has a name that says nothing."""
+    """Parse the schema of a method, whose first parameter is renamed to ``self``."""
     schema = parse_schema(text)
     first, *others = schema.arguments
     return replace(schema, arguments=(replace(first, name="self"), *others))
 
 
 def is_installed(name: str) -> bool:
-    """Whether the class of this qualified name is registered in this process."""
+    """Return whether the class of this qualified name is registered in this process."""
     namespace, _, basename = name.removeprefix(LIBRARY_CLASSES).partition(".")
     try:
         torch._C._get_custom_class_python_wrapper(namespace, basename)

@@ -1,4 +1,4 @@
-"""Every call of ``warn`` gets a number of its own, so that it can be told once, as in Python.
+"""Number the calls of ``warn``, so that each warns once, as in Python.
 
 .. code-block:: text
 
@@ -19,7 +19,25 @@ _numbers = itertools.count()
 
 @dataclass(slots=True)
 class AnnotateWarns:
-    """See the module. Numbers are unique within the process."""
+    '''Number the calls of ``warn``, so that each warns once, as in Python. See the module. Numbers are unique within
+    the process.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import AnnotateWarns, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%m : str, %l : int):
+        ...    = aten::warn(%m, %l)
+        ...   return (%l)
+        ... """)
+        >>> run_passes(graph, [AnnotateWarns()])
+        True
+        >>> print(graph)
+        graph(%m : str,
+              %l : int):
+           = aten::warn[warn_id=...](%m, %l)
+          return (%l)
+    '''
 
     name: ClassVar[str] = "annotate_warns"
 

@@ -1,4 +1,4 @@
-"""Chunks whose number and dimension are constants become nodes that give the chunks themselves, without a list.
+"""Merge ``chunk`` and the unpacking of its result into one node.
 
 .. code-block:: text
 
@@ -54,7 +54,28 @@ _RULES: Final[NodeRules] = {"prim::ListUnpack": (_unpacked_chunk,)}
 
 @dataclass(slots=True)
 class CanonicalizeOps:
-    """See the module."""
+    '''Merge ``chunk`` and the unpacking of its result into one node. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import CanonicalizeOps, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : int = prim::Constant[value=2]()
+        ...   %2 : int = prim::Constant[value=1]()
+        ...   %3 : Tensor[] = aten::chunk(%x, %1, %2)
+        ...   %a : Tensor, %b : Tensor = prim::ListUnpack(%3)
+        ...   return (%a, %b)
+        ... """)
+        >>> run_passes(graph, [CanonicalizeOps()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %1 : int = prim::Constant[value=2]()
+          %2 : int = prim::Constant[value=1]()
+          %a : Tensor, %b : Tensor = prim::ConstantChunk[chunks=2, dim=1](%x)
+          return (%a, %b)
+    '''
 
     name: ClassVar[str] = "canonicalize_ops"
 

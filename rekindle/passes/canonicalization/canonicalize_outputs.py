@@ -1,4 +1,4 @@
-"""The outputs of ``if`` and loops stand in the order in which they are first used, the unused ones last.
+"""Sort the outputs of ``if`` and loops by their first use, unused ones last.
 
 .. code-block:: text
 
@@ -23,7 +23,37 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class CanonicalizeOutputs:
-    """See the module."""
+    '''Sort the outputs of ``if`` and loops by their first use, unused ones last. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import CanonicalizeOutputs, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%p : bool, %x : int, %y : int):
+        ...   %a : int, %b : int = prim::If(%p)
+        ...     block0():
+        ...       -> (%x, %y)
+        ...     block1():
+        ...       -> (%y, %x)
+        ...   %1 : int = aten::neg(%b)
+        ...   %2 : int = aten::neg(%a)
+        ...   return (%1, %2)
+        ... """)
+        >>> run_passes(graph, [CanonicalizeOutputs()])
+        True
+        >>> print(graph)
+        graph(%p : bool,
+              %x : int,
+              %y : int):
+          %b : int, %a : int = prim::If(%p)
+            block0():
+              -> (%y, %x)
+            block1():
+              -> (%x, %y)
+          %1 : int = aten::neg(%b)
+          %2 : int = aten::neg(%a)
+          return (%1, %2)
+    '''
 
     name: ClassVar[str] = "canonicalize_outputs"
 

@@ -1,4 +1,4 @@
-"""Operators that do several things at once give way to several that do one, of which some may be fused with others.
+"""Decompose composite operators into several, some of which can be fused.
 
 .. code-block:: text
 
@@ -111,7 +111,32 @@ _NORMS: Final[NodeRules] = dict.fromkeys(("aten::layer_norm", "aten::batch_norm"
 
 @dataclass(slots=True)
 class DecomposeOps:
-    """See the module. The fields say which operators are taken apart."""
+    '''Decompose composite operators into several, some of which can be fused. See the module.
+
+    The fields select the operators.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import DecomposeOps, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%b : Float(4, device=cpu), %x : Float(2, 3, device=cpu), %w : Float(3, 4, device=cpu)):
+        ...   %1 : int = prim::Constant[value=1]()
+        ...   %2 : Float(2, 4, device=cpu) = aten::addmm(%b, %x, %w, %1, %1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [DecomposeOps()])
+        True
+        >>> print(graph)
+        graph(%b : Float(4, device=cpu),
+              %x : Float(2, 3, device=cpu),
+              %w : Float(3, 4, device=cpu)):
+          %1 : int = prim::Constant[value=1]()
+          %6 : Tensor = aten::mm(%x, %w)
+          %7 : Tensor = aten::expand_as(%b, %6)
+          %8 : int = prim::Constant[value=1]()
+          %9 : Float(2, 4, device=cpu) = aten::add(%6, %7, %8)
+          return (%9)
+    '''
 
     name: ClassVar[str] = "decompose_ops"
     addmm: bool = True

@@ -27,7 +27,19 @@ CallStack = tuple[tuple[str, SourceRange], ...]
 
 @dataclass(slots=True)
 class Inlining:
-    """See the module."""
+    """Inline calls: replace each call with the body of its callee. See the module.
+
+    Functions named in ``kept`` are not inlined.
+
+    Example:
+        >>> from rekindle.passes import Inlining, run_passes
+        >>> negated = rekindle.script(lambda x: x.neg())
+        >>> graph = rekindle.script(lambda x: negated(x)).graph
+        >>> run_passes(graph, [Inlining()])
+        True
+        >>> [node.kind for node in graph.nodes]
+        ['aten::neg']
+    """
 
     name: ClassVar[str] = "inlining"
     kept: frozenset[str] = frozenset()
@@ -38,7 +50,18 @@ class Inlining:
 
 
 def inline(graph: Graph) -> bool:
-    """Inline every call in ``graph``, and the calls in what that brings in; returns whether there were any."""
+    """Inline every call in ``graph``, and the calls in the inlined bodies. Return whether there was one.
+
+    Args:
+        graph: the graph, which is modified.
+
+    Example:
+        >>> from rekindle.passes import inline
+        >>> negated = rekindle.script(lambda x: x.neg())
+        >>> graph = rekindle.script(lambda x: negated(x)).graph
+        >>> inline(graph), graph.find_node("aten::neg") is not None
+        (True, True)
+    """
     return Inlining().run(graph)
 
 

@@ -22,7 +22,26 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerSimpleTuples:
-    """See the module. Dead code is eliminated too, the tuples with it."""
+    '''Replace elements of tuples that are constructed in the graph with the values. See the module.
+
+    Dead code is eliminated too.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import LowerSimpleTuples, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor, %y : Tensor):
+        ...   %1 : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)
+        ...   %2 : Tensor, %3 : Tensor = prim::TupleUnpack(%1)
+        ...   return (%3)
+        ... """)
+        >>> run_passes(graph, [LowerSimpleTuples()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor,
+              %y : Tensor):
+          return (%y)
+    '''
 
     name: ClassVar[str] = "lower_simple_tuples"
 

@@ -1,4 +1,4 @@
-"""One spelling for each operator: aliases give way to the name that they stand for.
+"""Replace aliases of operators with their canonical names.
 
 .. code-block:: text
 
@@ -109,7 +109,24 @@ _RULES: Final[NodeRules] = {
 
 @dataclass(slots=True)
 class NormalizeOps:
-    """See the module."""
+    '''Replace aliases of operators with their canonical names. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import NormalizeOps, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor, %y : Tensor):
+        ...   %1 : Tensor = aten::multiply(%x, %y)
+        ...   return (%1)
+        ... """)
+        >>> run_passes(graph, [NormalizeOps()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor,
+              %y : Tensor):
+          %4 : Tensor = aten::mul(%x, %y)
+          return (%4)
+    '''
 
     name: ClassVar[str] = "normalize_ops"
 

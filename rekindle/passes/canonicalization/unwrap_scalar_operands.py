@@ -1,4 +1,4 @@
-"""Replace constant tensors without dimensions with the numbers that they stand for, in programs from archives.
+"""Replace constant tensors without dimensions with numbers, in programs from archives.
 
 .. code-block:: text
 
@@ -21,7 +21,26 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class UnwrapScalarOperands:
-    """See the module."""
+    '''Replace constant tensors without dimensions with numbers, in programs from archives. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import UnwrapScalarOperands, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = prim::Constant[value={2.5}]()
+        ...   %2 : Tensor = aten::mul(%x, %1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [UnwrapScalarOperands()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %1 : Tensor = prim::Constant[value={2.5}]()
+          %4 : float = prim::Constant[value=2.5]()
+          %2 : Tensor = aten::mul(%x, %4)
+          return (%2)
+    '''
 
     name: ClassVar[str] = "unwrap_scalar_operands"
 

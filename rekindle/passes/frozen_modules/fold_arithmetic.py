@@ -1,4 +1,4 @@
-"""What is added to, or multiplied with, what a convolution gives belongs to its weights.
+"""Fold additions and multiplications of constants after a convolution into its weights.
 
 .. code-block:: text
 

@@ -34,7 +34,7 @@ class Freezing:
 
     name: ClassVar[str] = "freezing"
     values: Mapping[AttributeKey, Any] = field(default_factory=dict)
-    """What the attributes hold that become constants; of those that :func:`can_be_constant` says can."""
+    """What the attributes hold that become constants; of those that ``can_be_constant`` says can."""
 
     def run(self, graph: Graph) -> bool:
         changed = False

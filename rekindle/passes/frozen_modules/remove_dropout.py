@@ -1,4 +1,4 @@
-"""Dropout that is not training is no dropout.
+"""Remove dropout that is not in training mode.
 
 .. code-block:: text
 
@@ -35,7 +35,25 @@ _RULES: Final[NodeRules] = {
 
 @dataclass(slots=True)
 class RemoveDropout:
-    """See the module."""
+    '''Remove dropout that is not in training mode. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import RemoveDropout, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor, %p : float):
+        ...   %1 : bool = prim::Constant[value=0]()
+        ...   %2 : Tensor = aten::dropout(%x, %p, %1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [RemoveDropout()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor,
+              %p : float):
+          %1 : bool = prim::Constant[value=0]()
+          return (%x)
+    '''
 
     name: ClassVar[str] = "remove_dropout"
 

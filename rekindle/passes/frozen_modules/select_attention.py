@@ -1,4 +1,4 @@
-"""Replace attention by an operator that chooses the fastest kernel.
+"""Replace attention with an operator that selects the fastest kernel.
 
 .. code-block:: text
 
@@ -44,7 +44,31 @@ WRITTEN: Final = "prim::written_attention"
 
 @dataclass(slots=True)
 class SelectAttention:
-    """See the module."""
+    '''Replace attention with an operator that selects the fastest kernel. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import SelectAttention, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%q : Tensor, %k : Tensor, %v : Tensor):
+        ...   %1 : NoneType = prim::Constant()
+        ...   %2 : float = prim::Constant[value=0.]()
+        ...   %3 : bool = prim::Constant[value=0]()
+        ...   %4 : Tensor = aten::scaled_dot_product_attention(%q, %k, %v, %1, %2, %3, %1, %3)
+        ...   return (%4)
+        ... """)
+        >>> run_passes(graph, [SelectAttention()])
+        True
+        >>> print(graph)
+        graph(%q : Tensor,
+              %k : Tensor,
+              %v : Tensor):
+          %1 : NoneType = prim::Constant()
+          %2 : float = prim::Constant[value=0.]()
+          %3 : bool = prim::Constant[value=0]()
+          %8 : Tensor = prim::attention(%q, %k, %v, %1, %2, %3, %1, %3)
+          return (%8)
+    '''
 
     name: ClassVar[str] = "select_attention"
     min_elements: int = 1 << 14

@@ -1,4 +1,4 @@
-"""Gradients that are only computed where there is something to compute them from say so with an ``if``.
+"""Replace ``prim::GradOf`` with an ``if`` that tests whether the incoming gradients are defined.
 
 .. code-block:: text
 
@@ -26,7 +26,33 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerGradOf:
-    """See the module."""
+    '''Replace ``prim::GradOf`` with an ``if`` that tests whether the incoming gradients are defined. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import LowerGradOf, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%d : Tensor):
+        ...   %g : Tensor = prim::GradOf[name="aten::neg"](%d)
+        ...     block0():
+        ...       %h : Tensor = aten::neg(%d)
+        ...       -> (%h)
+        ...   return (%g)
+        ... """)
+        >>> run_passes(graph, [LowerGradOf()])
+        True
+        >>> print(graph)
+        graph(%d : Tensor):
+          %3 : bool = prim::AutogradAnyNonZero(%d)
+          %g : Tensor = prim::If(%3)
+            block0():
+              %h : Tensor = aten::neg(%d)
+              -> (%h)
+            block1():
+              %5 : Tensor = prim::AutogradZero()
+              -> (%5)
+          return (%g)
+    '''
 
     name: ClassVar[str] = "lower_grad_of"
 

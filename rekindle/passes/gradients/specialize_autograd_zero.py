@@ -1,4 +1,4 @@
-"""Gradients that are known to be missing, or known to be there, need no asking.
+"""Resolve tests of gradients that are known to be defined or undefined.
 
 .. code-block:: text
 
@@ -27,7 +27,26 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class SpecializeAutogradZero:
-    """See the module."""
+    '''Resolve tests of gradients that are known to be defined or undefined. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import SpecializeAutogradZero, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%d : Tensor[Undefined]):
+        ...   %g : Tensor = prim::GradOf[name="aten::neg"](%d)
+        ...     block0():
+        ...       %h : Tensor = aten::neg(%d)
+        ...       -> (%h)
+        ...   return (%g)
+        ... """)
+        >>> run_passes(graph, [SpecializeAutogradZero()])
+        True
+        >>> print(graph)
+        graph(%d : Tensor[Undefined]):
+          %g : Tensor = prim::AutogradZero()
+          return (%g)
+    '''
 
     name: ClassVar[str] = "specialize_autograd_zero"
 

@@ -32,7 +32,33 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopInvariantMotion:
-    """See the module."""
+    '''Hoist loop-invariant nodes out of loops. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import LoopInvariantMotion, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%n : int):
+        ...   %1 : bool = prim::Constant[value=1]()
+        ...   %m : int = prim::Loop(%n, %1, %n)
+        ...     block0(%i : int, %k : int):
+        ...       %2 : int = aten::mul(%n, %n)
+        ...       %3 : int = aten::add(%k, %2)
+        ...       -> (%1, %3)
+        ...   return (%m)
+        ... """)
+        >>> run_passes(graph, [LoopInvariantMotion()])
+        True
+        >>> print(graph)
+        graph(%n : int):
+          %1 : bool = prim::Constant[value=1]()
+          %2 : int = aten::mul(%n, %n)
+          %m : int = prim::Loop(%n, %1, %n)
+            block0(%i : int, %k : int):
+              %3 : int = aten::add(%k, %2)
+              -> (%1, %3)
+          return (%m)
+    '''
 
     name: ClassVar[str] = "loop_invariant_motion"
 

@@ -1,4 +1,4 @@
-"""The first iteration of a loop runs before it, where a value is a number at first and a Tensor from then on.
+"""Peel the first iteration of a loop in which a number becomes a Tensor.
 
 .. code-block:: text
 

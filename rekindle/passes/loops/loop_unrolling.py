@@ -26,8 +26,36 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LoopUnrolling:
-    """See the module. Loops that run at most ``most_iterations`` times are unrolled, if their body has at most
-    ``most_nodes`` nodes, constants not counted."""
+    '''Unroll loops with few iterations. See the module.
+
+    Loops of at most ``most_iterations`` iterations are unrolled if their body has at most ``most_nodes`` nodes, without
+    constants.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import LoopUnrolling, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : int = prim::Constant[value=2]()
+        ...   %2 : bool = prim::Constant[value=1]()
+        ...   %y : Tensor = prim::Loop(%1, %2, %x)
+        ...     block0(%i : int, %z : Tensor):
+        ...       %3 : Tensor = aten::neg(%z)
+        ...       -> (%2, %3)
+        ...   return (%y)
+        ... """)
+        >>> run_passes(graph, [LoopUnrolling()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %1 : int = prim::Constant[value=2]()
+          %2 : bool = prim::Constant[value=1]()
+          %8 : int = prim::Constant[value=0]()
+          %9 : Tensor = aten::neg(%x)
+          %10 : int = prim::Constant[value=1]()
+          %11 : Tensor = aten::neg(%9)
+          return (%11)
+    '''
 
     name: ClassVar[str] = "loop_unrolling"
     most_iterations: int = 64

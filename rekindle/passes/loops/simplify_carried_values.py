@@ -1,4 +1,4 @@
-"""Carry no more from one iteration of a loop to the next than changes: elements of tuples, and no lists that grow.
+"""Reduce the loop-carried values: carry the elements of tuples, and do not carry lists that are appended to.
 
 .. code-block:: text
 
@@ -32,7 +32,42 @@ _RETURN_THEIR_LIST: Final = frozenset({"aten::append", "aten::add_", "aten::_set
 
 @dataclass(slots=True)
 class SimplifyCarriedValues:
-    """See the module."""
+    '''Reduce the loop-carried values: carry the elements of tuples, and do not carry lists that are appended to. See
+    the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import SimplifyCarriedValues, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor, %n : int):
+        ...   %1 : bool = prim::Constant[value=1]()
+        ...   %2 : (Tensor, Tensor) = prim::TupleConstruct(%x, %x)
+        ...   %3 : (Tensor, Tensor) = prim::Loop(%n, %1, %2)
+        ...     block0(%i : int, %4 : (Tensor, Tensor)):
+        ...       %5 : Tensor, %6 : Tensor = prim::TupleUnpack(%4)
+        ...       %7 : Tensor = aten::neg(%5)
+        ...       %8 : (Tensor, Tensor) = prim::TupleConstruct(%6, %7)
+        ...       -> (%1, %8)
+        ...   return (%3)
+        ... """)
+        >>> run_passes(graph, [SimplifyCarriedValues()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor,
+              %n : int):
+          %1 : bool = prim::Constant[value=1]()
+          %2 : (Tensor, Tensor) = prim::TupleConstruct(%x, %x)
+          %12 : Tensor, %13 : Tensor = prim::TupleUnpack(%2)
+          %17 : Tensor, %18 : Tensor = prim::Loop(%n, %1, %12, %13)
+            block0(%i : int, %14 : Tensor, %15 : Tensor):
+              %16 : (Tensor, Tensor) = prim::TupleConstruct(%14, %15)
+              %5 : Tensor, %6 : Tensor = prim::TupleUnpack(%16)
+              %7 : Tensor = aten::neg(%5)
+              %8 : (Tensor, Tensor) = prim::TupleConstruct(%6, %7)
+              -> (%1, %6, %7)
+          %19 : (Tensor, Tensor) = prim::TupleConstruct(%17, %18)
+          return (%19)
+    '''
 
     name: ClassVar[str] = "simplify_carried_values"
 

@@ -1,4 +1,4 @@
-"""Products of matrices are computed together: sums of them, and those that share a factor.
+"""Batch matrix products: sums of products, and products that share a factor.
 
 .. code-block:: text
 

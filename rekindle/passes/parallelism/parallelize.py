@@ -1,4 +1,4 @@
-"""Heavy parts that do not need each other run beside each other.
+"""Run expensive independent parts on threads.
 
 .. code-block:: text
 
@@ -32,7 +32,36 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class Parallelize:
-    """See the module. ``least`` is how many multiplications and additions are worth a thread."""
+    '''Run expensive independent parts on threads. See the module.
+
+    ``least`` is the number of multiplications and additions that is worth a thread.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import Parallelize, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Float(64, 512, device=cpu), %v : Float(512, 512, device=cpu), %w : Float(512, 512, device=cpu)):
+        ...   %1 : Float(64, 512, device=cpu) = aten::mm(%x, %v)
+        ...   %2 : Float(64, 512, device=cpu) = aten::mm(%x, %w)
+        ...   %3 : Tensor = aten::mul(%1, %2)
+        ...   return (%3)
+        ... """)
+        >>> run_passes(graph, [Parallelize()])
+        True
+        >>> print(graph)
+        graph(%x : Float(64, 512, device=cpu),
+              %v : Float(512, 512, device=cpu),
+              %w : Float(512, 512, device=cpu)):
+          %7 : Future[Float(64, 512, device=cpu)] = prim::fork_0(%x, %w)
+          %1 : Float(64, 512, device=cpu) = aten::mm(%x, %v)
+          %8 : Float(64, 512, device=cpu) = aten::wait(%7)
+          %3 : Tensor = aten::mul(%1, %8)
+          return (%3)
+        with prim::fork_0 = graph(%0 : Float(64, 512, device=cpu),
+              %1 : Float(512, 512, device=cpu)):
+          %2 : Float(64, 512, device=cpu) = aten::mm(%0, %1)
+          return (%2)
+    '''
 
     name: ClassVar[str] = "parallelize"
     least: int = 10_000_000

@@ -39,7 +39,26 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class CommonSubexpressionElimination:
-    """See the module."""
+    '''Eliminate common subexpressions. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import CommonSubexpressionElimination, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = aten::exp(%x)
+        ...   %2 : Tensor = aten::exp(%x)
+        ...   %3 : Tensor = aten::mul(%1, %2)
+        ...   return (%3)
+        ... """)
+        >>> run_passes(graph, [CommonSubexpressionElimination()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %1 : Tensor = aten::exp(%x)
+          %3 : Tensor = aten::mul(%1, %1)
+          return (%3)
+    '''
 
     name: ClassVar[str] = "common_subexpression_elimination"
 

@@ -29,11 +29,32 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class ConstantPooling:
-    """See the module. The constants keep their order; with ``latest_first`` it is turned round.
+    '''Move constants to the start of the graph, and merge equal ones. See the module.
 
-    The emitter puts each number that it meets in front of those before, so that turning round a graph that was just
-    emitted brings them into the order of the source, as in ``torch.jit``.
-    """
+    The constants keep their order; ``latest_first`` reverses it. The emitter inserts each constant before the earlier
+    ones, so that reversing the constants of a graph that was just emitted restores the order of the source, as in
+    ``torch.jit``.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import ConstantPooling, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : int):
+        ...   %1 : int = prim::Constant[value=2]()
+        ...   %2 : int = aten::add(%x, %1)
+        ...   %3 : int = prim::Constant[value=2]()
+        ...   %4 : int = aten::add(%2, %3)
+        ...   return (%4)
+        ... """)
+        >>> run_passes(graph, [ConstantPooling()])
+        True
+        >>> print(graph)
+        graph(%x : int):
+          %1 : int = prim::Constant[value=2]()
+          %2 : int = aten::add(%x, %1)
+          %4 : int = aten::add(%2, %1)
+          return (%4)
+    '''
 
     name: ClassVar[str] = "constant_pooling"
     latest_first: bool = False

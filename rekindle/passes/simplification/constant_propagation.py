@@ -51,11 +51,30 @@ _NOT_FOLDED = FRESH_VALUE_KINDS | GUARDS | {"prim::unchecked_unwrap_optional"}
 
 @dataclass(slots=True)
 class ConstantPropagation:
-    """See the module. Where anything changed, dead code is eliminated too.
+    '''Evaluate nodes with constant inputs at compile time. See the module. Dead code is eliminated too.
 
-    Without ``through_branches``, what is known of a condition within its branches is not used, and no operator is
-    computed for both: graphs are those that TorchScript makes of programs.
-    """
+    Without ``through_branches``, conditions are not used as facts within their branches, and graphs are those of
+    TorchScript.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import ConstantPropagation, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%n : int):
+        ...   %1 : int = prim::Constant[value=2]()
+        ...   %2 : int = prim::Constant[value=3]()
+        ...   %3 : int = aten::mul(%1, %2)
+        ...   %4 : int = aten::add(%n, %3)
+        ...   return (%4)
+        ... """)
+        >>> run_passes(graph, [ConstantPropagation()])
+        True
+        >>> print(graph)
+        graph(%n : int):
+          %6 : int = prim::Constant[value=6]()
+          %4 : int = aten::add(%n, %6)
+          return (%4)
+    '''
 
     name: ClassVar[str] = "constant_propagation"
     through_branches: bool = True

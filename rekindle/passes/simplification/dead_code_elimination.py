@@ -29,7 +29,26 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class DeadCodeElimination:
-    """See the module."""
+    '''Remove nodes whose results are not used. See the module.
+
+    ``keep_raising`` keeps unused scalar and list operators that may raise.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import DeadCodeElimination, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = aten::exp(%x)
+        ...   %2 : Tensor = aten::neg(%x)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [DeadCodeElimination()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %2 : Tensor = aten::neg(%x)
+          return (%2)
+    '''
 
     name: ClassVar[str] = "dead_code_elimination"
     keep_raising: bool = True

@@ -1,4 +1,4 @@
-"""What can be computed of constant tensors, lists and dicts is computed once, when the program is compiled.
+"""Evaluate operators on constant tensors, lists and dicts at compile time.
 
 .. code-block:: text
 
@@ -46,7 +46,27 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class FoldConstantTensors:
-    """See the module. Where anything changed, dead code is eliminated too."""
+    '''Evaluate operators on constant tensors, lists and dicts at compile time. See the module. Dead code is eliminated
+    too.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import FoldConstantTensors, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = prim::Constant[value={2.5}]()
+        ...   %2 : Tensor = aten::neg(%1)
+        ...   %3 : Tensor = aten::mul(%x, %2)
+        ...   return (%3)
+        ... """)
+        >>> run_passes(graph, [FoldConstantTensors()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %5 : Float(requires_grad=0, device=cpu) = prim::Constant[value={-2.5}]()
+          %3 : Tensor = aten::mul(%x, %5)
+          return (%3)
+    '''
 
     name: ClassVar[str] = "fold_constant_tensors"
     largest_growth: int = 1 << 16

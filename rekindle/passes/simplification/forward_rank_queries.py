@@ -1,4 +1,4 @@
-"""A result has as many dimensions as its operand: ask the operand, so that who only counts does not use the result.
+"""Query the rank of an operand in place of that of the result.
 
 .. code-block:: text
 
@@ -23,7 +23,26 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class ForwardRankQueries:
-    """See the module."""
+    '''Query the rank of an operand in place of that of the result. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import ForwardRankQueries, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor, %w : Tensor):
+        ...   %1 : Tensor = aten::relu(%x)
+        ...   %2 : int = aten::dim(%1)
+        ...   return (%1, %2)
+        ... """)
+        >>> run_passes(graph, [ForwardRankQueries()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor,
+              %w : Tensor):
+          %1 : Tensor = aten::relu(%x)
+          %2 : int = aten::dim(%x)
+          return (%1, %2)
+    '''
 
     name: ClassVar[str] = "forward_rank_queries"
 

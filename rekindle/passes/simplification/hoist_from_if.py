@@ -1,4 +1,4 @@
-"""What both branches of an ``if`` begin with is done once, in front of it.
+"""Hoist nodes that both branches of an ``if`` begin with.
 
 .. code-block:: text
 
@@ -26,7 +26,37 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class HoistFromIf:
-    """See the module."""
+    '''Hoist nodes that both branches of an ``if`` begin with. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import HoistFromIf, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%p : bool, %x : Tensor):
+        ...   %r : Tensor = prim::If(%p)
+        ...     block0():
+        ...       %a : Tensor = aten::relu(%x)
+        ...       %b : Tensor = aten::neg(%a)
+        ...       -> (%b)
+        ...     block1():
+        ...       %c : Tensor = aten::relu(%x)
+        ...       -> (%c)
+        ...   return (%r)
+        ... """)
+        >>> run_passes(graph, [HoistFromIf()])
+        True
+        >>> print(graph)
+        graph(%p : bool,
+              %x : Tensor):
+          %a : Tensor = aten::relu(%x)
+          %r : Tensor = prim::If(%p)
+            block0():
+              %b : Tensor = aten::neg(%a)
+              -> (%b)
+            block1():
+              -> (%a)
+          return (%r)
+    '''
 
     name: ClassVar[str] = "hoist_from_if"
 

@@ -1,4 +1,4 @@
-"""Evaluate a graph partially: inline calls, fold constants and choose decided branches in one walk.
+"""Evaluate a graph partially: inline calls, fold constants and select branches in one traversal.
 
 .. code-block:: text
 
@@ -17,7 +17,7 @@ result is right where ``assumptions`` hold: the attributes that were read, with 
 :class:`~rekindle.passes.canonicalization.inlining.Inlining` leaves are left here too.
 
 With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Tensors
-must keep these as long as they live, and nothing in the program may turn on autocast: :func:`keeps_types` tells.
+must keep these as long as they live, and nothing in the program may turn on autocast: ``keeps_types`` tells.
 """
 
 from __future__ import annotations
@@ -103,11 +103,32 @@ class Attributes(Protocol):
 
 @dataclass(slots=True)
 class PartialEvaluation:
-    """See the module.
+    '''Evaluate a graph partially: inline calls, fold constants and select branches in one traversal. See the module.
 
-    ``known`` gives, by the numbers of inputs, the constants that they are, or ``PRESENT``; ``types`` those of tensors.
-    After :meth:`run`, ``assumptions`` has the attributes that the graph relies on, with their values.
-    """
+    ``known`` has constants by the numbers of inputs, or ``PRESENT``. ``types`` has the types of tensors. After ``run``,
+    ``assumptions`` has the attributes that the graph relies on, with their values.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import PartialEvaluation, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : bool = prim::Constant[value=1]()
+        ...   %2 : Tensor = prim::If(%1)
+        ...     block0():
+        ...       %3 : Tensor = aten::neg(%x)
+        ...       -> (%3)
+        ...     block1():
+        ...       -> (%x)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [PartialEvaluation()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %3 : Tensor = aten::neg(%x)
+          return (%3)
+    '''
 
     name: ClassVar[str] = "partial_evaluation"
     known: Mapping[int, object] = field(default_factory=dict)

@@ -44,7 +44,25 @@ from rekindle.rewriting.node_rules import NodeRule, NodeRules, RewriteSite, appl
 
 @dataclass(slots=True)
 class Peephole:
-    """See the module. Without ``with_aliases`` only what needs no alias analysis is simplified."""
+    '''Simplify single nodes and short patterns. See the module.
+
+    Without ``with_aliases``, only simplifications that need no alias analysis are applied.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import DeadCodeElimination, Peephole, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%b : bool):
+        ...   %1 : bool = aten::__not__(%b)
+        ...   %2 : bool = aten::__not__(%1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [Peephole(), DeadCodeElimination()])
+        True
+        >>> print(graph)
+        graph(%b : bool):
+          return (%b)
+    '''
 
     name: ClassVar[str] = "peephole"
     with_aliases: bool = True

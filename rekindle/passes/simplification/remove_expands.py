@@ -1,4 +1,4 @@
-"""Tensors that were expanded only for an operator that does so by itself go to it as they are.
+"""Remove expansions before operators that broadcast.
 
 .. code-block:: text
 
@@ -26,7 +26,29 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class RemoveExpands:
-    """See the module."""
+    '''Remove expansions before operators that broadcast. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import DeadCodeElimination, RemoveExpands, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor, %y : Tensor, %sizes : int[]):
+        ...   %1 : bool = prim::Constant[value=1]()
+        ...   %2 : int = prim::Constant[value=1]()
+        ...   %3 : Tensor = aten::expand(%x, %sizes, %1)
+        ...   %4 : Tensor = aten::add(%3, %y, %2)
+        ...   return (%4)
+        ... """)
+        >>> run_passes(graph, [RemoveExpands(), DeadCodeElimination()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor,
+              %y : Tensor,
+              %sizes : int[]):
+          %2 : int = prim::Constant[value=1]()
+          %4 : Tensor = aten::add(%x, %y, %2)
+          return (%4)
+    '''
 
     name: ClassVar[str] = "remove_expands"
 

@@ -1,4 +1,4 @@
-"""Writes to what nobody else can see give way to new tensors and longer lists.
+"""Replace in-place operators on non-escaping tensors and lists with functional operators.
 
 .. code-block:: text
 
@@ -37,7 +37,27 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class RemoveMutation:
-    """See the module. The fields say what is looked after."""
+    '''Replace in-place operators on non-escaping values with functional ones. See the module.
+
+    The fields select tensors and lists.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import RemoveMutation, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = aten::neg(%x)
+        ...   %2 : Tensor = aten::relu_(%1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [RemoveMutation()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %1 : Tensor = aten::neg(%x)
+          %4 : Tensor = aten::relu(%1)
+          return (%4)
+    '''
 
     name: ClassVar[str] = "remove_mutation"
     remove_tensor_mutation: bool = True

@@ -1,4 +1,4 @@
-"""Writes down what follows about tensors from what is known of the arguments.
+"""Infer dtypes, ranks, sizes and devices of tensors from those of the inputs.
 
 .. code-block:: text
 
@@ -33,8 +33,26 @@ hardly ever follow from these."""
 
 @dataclass(frozen=True, slots=True)
 class TypeRefinement:
-    """``only_if_queried`` leaves a graph alone that asks nothing of a tensor that a type tells. With ``any_modes``
-    types hold under autocast, and for any default dtype and device: for graphs that run without a check of these."""
+    '''Infer dtypes, ranks, sizes and devices of tensors from those of the inputs. See the module.
+
+    With ``only_if_queried``, graphs without type queries are not changed. With ``any_modes``, types are valid under
+    autocast and for any default dtype and device, for graphs that run without a check of these.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import TypeRefinement, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Float(2, 4, device=cpu)):
+        ...   %1 : Tensor = aten::relu(%x)
+        ...   return (%1)
+        ... """)
+        >>> run_passes(graph, [TypeRefinement()])
+        True
+        >>> print(graph)
+        graph(%x : Float(2, 4, device=cpu)):
+          %1 : Float(2, 4, device=cpu) = aten::relu(%x)
+          return (%1)
+    '''
 
     name: ClassVar[str] = "type_refinement"
 

@@ -1,4 +1,4 @@
-"""Guards move to where their tensors are made, and go where others imply what they tell.
+"""Move guards to definitions, and remove those that others imply.
 
 .. code-block:: text
 
@@ -38,7 +38,28 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class EliminateGuards:
-    """See the module."""
+    '''Move guards to definitions, and remove those that others imply. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import EliminateGuards, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Float(2) = prim::Guard(%x)
+        ...   %y : Tensor = aten::relu(%1)
+        ...   %2 : Float(2) = prim::Guard(%x)
+        ...   %z : Tensor = aten::mul(%y, %2)
+        ...   return (%z)
+        ... """)
+        >>> run_passes(graph, [EliminateGuards()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %1 : Float(2) = prim::Guard(%x)
+          %y : Tensor = aten::relu(%1)
+          %z : Tensor = aten::mul(%y, %1)
+          return (%z)
+    '''
 
     name: ClassVar[str] = "eliminate_guards"
     keep_only_queried: bool = False

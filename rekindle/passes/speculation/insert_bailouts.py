@@ -1,4 +1,4 @@
-"""A guard that fails gives way: the rest of the program goes on without what was assumed.
+"""Replace guards with bailouts: if a guard fails, a continuation runs without the assumptions.
 
 .. code-block:: text
 
@@ -43,7 +43,30 @@ _PURE_READS: Final = frozenset({"prim::Constant", "prim::GetAttr", GUARD, BAILOU
 
 @dataclass(slots=True)
 class InsertBailOuts:
-    """See the module. It is one change: all guards or none."""
+    '''Replace guards with bailouts: if a guard fails, a continuation runs without the assumptions. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import InsertBailOuts, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Float(2) = prim::Guard(%x)
+        ...   %2 : Tensor = aten::relu(%1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [InsertBailOuts()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %5 : int = prim::BailoutTemplate_0()
+          %4 : Float(2) = prim::BailOut[index=0, at_entry=1](%x, %5)
+          %2 : Tensor = aten::relu(%4)
+          return (%2)
+        with prim::BailoutTemplate_0 = graph(%x : Tensor):
+          %1 : Tensor = prim::BailOut[index=0, at_entry=1](%x)
+          %2 : Tensor = aten::relu(%1)
+          return (%2)
+    '''
 
     name: ClassVar[str] = "insert_bailouts"
 

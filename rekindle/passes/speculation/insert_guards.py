@@ -1,4 +1,4 @@
-"""What was seen of a tensor is insisted on: a guard in the place of each note.
+"""Replace profiling nodes with guards of the recorded types.
 
 .. code-block:: text
 
@@ -27,7 +27,27 @@ GUARD = "prim::Guard"
 
 @dataclass(slots=True)
 class InsertGuards:
-    """See the module. With ``sizes`` False a guard tells the number of dimensions only."""
+    '''Replace profiling nodes with guards of the recorded types. See the module.
+
+    Without ``sizes``, guards check ranks only.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import InsertGuards, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = prim::profile[profiled_type=Float(2, 3)](%x)
+        ...   %2 : Tensor = aten::relu(%1)
+        ...   return (%2)
+        ... """)
+        >>> run_passes(graph, [InsertGuards()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %4 : Float(2, 3) = prim::Guard(%x)
+          %2 : Tensor = aten::relu(%4)
+          return (%2)
+    '''
 
     name: ClassVar[str] = "insert_guards"
     sizes: bool = True

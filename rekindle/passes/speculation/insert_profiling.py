@@ -1,4 +1,4 @@
-"""In front of each use of a tensor stands what notes how the tensor is there.
+"""Insert a profiling node before each use of a tensor.
 
 .. code-block:: text
 
@@ -36,7 +36,24 @@ _NO_USES: Final = (
 
 @dataclass(slots=True)
 class InsertProfiling:
-    """See the module."""
+    '''Insert a profiling node before each use of a tensor. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import InsertProfiling, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = aten::relu(%x)
+        ...   return (%1)
+        ... """)
+        >>> run_passes(graph, [InsertProfiling()])
+        True
+        >>> print(graph)
+        graph(%x : Tensor):
+          %3 : Tensor = prim::profile(%x)
+          %1 : Tensor = aten::relu(%3)
+          return (%1)
+    '''
 
     name: ClassVar[str] = "insert_profiling"
 

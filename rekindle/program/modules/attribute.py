@@ -8,8 +8,23 @@ from rekindle.program import torch_jit
 
 
 class Attribute:
-    """A value for an attribute of a module with the type that it has, where the value does not determine it:
-    ``self.names = Attribute([], List[str])``."""
+    """The value of a module's attribute together with its type, for values that do not determine it.
+
+    Args:
+        value: the value.
+        type: the type in compiled programs.
+
+    Example:
+        >>> from typing import List
+        >>> class Names(torch.nn.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.names = rekindle.Attribute([], List[str])
+        ...     def forward(self) -> int:
+        ...         return len(self.names)
+        >>> rekindle.script(Names())()
+        0
+    """
 
     def __init__(self, value: object, type: object) -> None:
         self.value = value

@@ -96,17 +96,22 @@ class _CompiledHook:
 class ScriptModule(torch.nn.Module, Savable):
     """A compiled module.
 
-    It is an ``nn.Module``: its parameters, buffers and sub-modules are where they always are, so ``parameters()``,
-    ``state_dict()``, ``to()``, ``train()``, hooks and optimizers work on it, and what replaces a parameter is what
-    compiled code reads next. Its other attributes have types, which assignments are held to.
+    It is an ``nn.Module`` with the parameters, buffers and submodules of the module that was compiled, so
+    ``parameters()``, ``state_dict()``, ``to()``, ``train()``, hooks and optimizers work on it. Compiled code reads a
+    replaced parameter at the next call. Other attributes have types, which assignments are checked against.
 
-    Hooks that a module has when it is scripted are compiled with it. Hooks that are registered later run when Python
-    calls the module that has them. Where compiled code would call it, as part of another module, that module refuses
-    calls from Python.
+    Hooks that a module has when it is compiled are compiled with it. Hooks that are registered later run when Python
+    calls the module that has them; such a module cannot be called by compiled code.
 
-    Modules are compiled by :func:`rekindle.script`. A class that derives from ScriptModule makes compiled modules: its
-    objects are plain modules while ``__init__`` runs, and are compiled when that has ended, with the methods that
-    :func:`rekindle.script_method` marks and those that ``define`` is given.
+    :func:`rekindle.script` compiles modules. A class that derives from ScriptModule compiles its objects when
+    ``__init__`` ends: the methods that :func:`rekindle.script_method` marks, and the sources that ``define`` is given.
+
+    Example:
+        >>> net = rekindle.script(torch.nn.Linear(3, 2, bias=False))
+        >>> isinstance(net, rekindle.ScriptModule), isinstance(net, torch.nn.Module)
+        (True, True)
+        >>> [name for name, _ in net.named_parameters()]
+        ['weight']
     """
 
     _rekindle_type: ClassType

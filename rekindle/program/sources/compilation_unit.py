@@ -77,11 +77,28 @@ def parse_program(source: str | Source, diagnostics: Diagnostics) -> tuple[list[
 
 
 class CompilationUnit:
-    """Functions and classes that know each other by name.
+    '''A set of functions and classes that are compiled from source text and can call each other.
 
-    ``CompilationUnit(source)`` compiles a program text: its functions and classes become attributes, the classes as
-    Python classes with compiled methods. Names that the text does not define are those that the caller sees.
-    """
+    The functions and classes of the text become attributes of the unit. Classes become Python classes with compiled
+    methods. Names that the text does not define are looked up where the unit is created.
+
+    Args:
+        source: the text of a program; None for an empty unit.
+
+    Raises:
+        CompileError: the text cannot be compiled.
+
+    Example:
+        >>> unit = rekindle.CompilationUnit("""
+        ... def double(x):
+        ...     return x * 2
+        ...
+        ... def quadruple(x):
+        ...     return double(double(x))
+        ... """)
+        >>> unit.quadruple(torch.ones(2))
+        tensor([4., 4.])
+    '''
 
     _function_class: ClassVar[type[Function]] = Function
     """The class of its functions."""

@@ -28,7 +28,15 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A result that comes later: a value, or an error."""
+    """The result of a call on another thread: a value or an error that is there later.
+
+    Example:
+        >>> future = rekindle.fork(torch.ones, 2)
+        >>> future.wait()
+        tensor([1., 1.])
+        >>> future.done()
+        True
+    """
 
     __slots__ = ("__weakref__", "_callbacks", "_done", "_error", "_is_raised", "_lock", "_traceback", "_value")
 
@@ -50,7 +58,7 @@ class Future(Generic[T]):
 
         Raises:
             RekindleError: it is not done.
-            Whatever the task raised, with the places in it in the traceback.
+            Exception: whatever the task raised, with the places in it in the traceback.
         """
         if not self._done:
             raise RekindleError("the future is not done yet; wait for it instead")
@@ -72,7 +80,7 @@ class Future(Generic[T]):
         """The value, once it is there. The thread stands still until then.
 
         Raises:
-            Whatever the task raised.
+            Exception: whatever the task raised.
         """
         block_until_done(self)
         return self.value()

@@ -69,7 +69,7 @@ class InterpreterState:
 
         Raises:
             ArgumentError: there are more or fewer arguments than the program has inputs.
-            Whatever the program raises, with the lines of its source in the traceback.
+            Exception: whatever the program raises, with the lines of its source in the traceback.
         """
         self.start(arguments)
         del arguments

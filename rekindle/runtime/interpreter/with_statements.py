@@ -8,7 +8,7 @@ from rekindle.errors import RekindleError
 
 
 def leave_all(managers: list[Any], error: BaseException) -> None:
-    """Tell the context managers of ``error``, the innermost first.
+    """Call ``__exit__`` of the context managers with ``error``, the innermost first.
 
     Raises:
         BaseException: what one of them raises, in place of ``error``.

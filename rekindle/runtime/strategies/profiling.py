@@ -116,10 +116,21 @@ def profiled_runs() -> int:
 
 
 def set_profiled_runs(count: int) -> int:
-    """Have ``count`` calls be watched; returns how many were before. It concerns what is compiled from now on.
+    """Set how many calls the strategy ``"profiling"`` records before it specializes a function; return the number
+    before.
+
+    It applies to functions that are optimized from now on.
+
+    Args:
+        count: the number of calls, at least 1.
 
     Raises:
         ValueError: ``count`` is less than 1.
+
+    Example:
+        >>> before = rekindle.set_profiled_runs(3)
+        >>> rekindle.set_profiled_runs(before)
+        3
     """
     if count < 1:
         raise ValueError(f"at least one call has to be watched, not {count}")

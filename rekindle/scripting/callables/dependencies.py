@@ -1,4 +1,4 @@
-"""What a function that is compiled depends on, described so that another process can tell whether it finds the same."""
+"""Dependencies of a compiled function, described so that another process can check whether they are the same."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from rekindle.scripting.callables.overloads import Declaration
 from rekindle.scripting.resolver import ABSENT, closure_of
 
 _OURS: Final = "__rekindle_"
-"""Attributes of functions that begin so hold what this process has made of them."""
+"""The prefix of attributes that this process stores on functions."""
 OWN_CLASS: Final = "__class__"
-"""What a method with ``super()`` closes over: its class."""
+"""The closure variable of a method with ``super()``: its class."""
 _NAMED: Final = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)
 _CONSTANTS: Final = (torch.dtype, torch.layout, torch.memory_format, torch.device)
 _LIBRARIES: Final = frozenset({"builtins", "torch", "typing", "collections", "numbers"})
-"""The packages whose classes are what their names say."""
+"""Packages whose classes are identified by their names."""
 
 
 class NotKept(Exception):
-    """A function depends on what only its process has; the message says on what."""
+    """A function depends on an object that only its process has; the message names it."""
 
 
 @dataclass(slots=True)
 class Dependencies:
-    """What a function finds under names while it is compiled: ``found`` has the number of the object that has the
-    name as an attribute, or -1 for the function's globals, the name, and a description."""
+    """The names that a function looks up while it is compiled. A key of ``found`` is the number of the object whose
+    attribute is looked up, or -1 for the function's globals, and the name. The value is a description of the result."""
 
     function: types.FunctionType
     found: dict[tuple[int, str], Encoded] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
     reason: str = ""
-    """Why the function is not kept; empty as long as nothing speaks against it."""
+    """Why the function is not stored; empty if it can be."""
     _numbers: dict[int, int] = field(default_factory=dict)
 
     def name_is(self, name: str, value: Any) -> None:
-        """Note what a name of the function means."""
+        """Record the value of a global or closure name."""
         self._add(-1, name, value)
 
     def attribute_is(self, owner: Any, name: str, value: Any) -> None:
-        """Note what an attribute holds of an object that was noted before."""
+        """Record the value of an attribute of a recorded object."""
         number = self._numbers.get(id(owner))
         if number is None or not isinstance(owner, types.ModuleType):
             self.refuse(f"the attribute '{name}' of {owner!r}")
@@ -59,12 +59,12 @@ class Dependencies:
             self._add(number, name, value)
 
     def uses(self, value: Any) -> None:
-        """Note that an object is given a meaning."""
+        """Record that an object is converted to a sugared value."""
         if id(value) not in self._numbers:
             self.refuse(f"the object {value!r}")
 
     def refuse(self, reason: str) -> None:
-        """Do not keep the function."""
+        """Do not store the function."""
         self.reason = self.reason or reason
 
     def _add(self, owner: int, name: str, value: Any) -> None:
@@ -80,10 +80,10 @@ class Dependencies:
 
 
 def describe(value: Any) -> Encoded:
-    """Describe an object: equal for what means the same to a program.
+    """Describe an object. Descriptions are equal for objects that are equivalent in a program.
 
     Raises:
-        NotKept: there is more to it than can be described.
+        NotKept: the object cannot be described completely.
     """
     if value is ABSENT:
         return ("absent",)
@@ -109,14 +109,14 @@ def describe(value: Any) -> Encoded:
 
 
 def _schemas(packet: OpOverloadPacket) -> Encoded:
-    """Describe the schemas of an operator, which libraries change. Those of PyTorch follow from its version."""
+    """Describe the schemas of an operator of a library. Those of PyTorch follow from its version."""
     if not is_foreign(packet._qualified_op_name):
         return ()
     return tuple([str(getattr(packet, overload)._schema) for overload in packet.overloads()])
 
 
 def described_function(function: types.FunctionType) -> Encoded:
-    """Describe a function by its code and what else Python holds with it.
+    """Describe a function by its code, defaults, closure, attributes and annotations.
 
     Raises:
         NotKept: it is not from a file, or was changed.
@@ -141,7 +141,7 @@ def described_function(function: types.FunctionType) -> Encoded:
 
 
 def described_declaration(declaration: Declaration) -> Encoded:
-    """Describe how an overload differs from what the function itself says."""
+    """Describe how an overload differs from the function."""
     if declaration is None or isinstance(declaration, types.FunctionType):
         return None if declaration is None else described_function(declaration)
     return tuple([(name, str(type)) for name, type in declaration.items()])

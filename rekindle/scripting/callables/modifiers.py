@@ -75,7 +75,24 @@ def _mark(function: Any, mark: str) -> None:
 
 
 def export(fn: F) -> F:
-    """Mark a method of a module to be compiled along with ``forward``, though nothing there calls it."""
+    """Mark a method of a module to be compiled along with ``forward``, even if no compiled code calls it.
+
+    Args:
+        fn: the method.
+
+    Returns:
+        ``fn``.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return x + 1
+        ...     @rekindle.export
+        ...     def twice(self, x):
+        ...         return self.forward(self.forward(x))
+        >>> rekindle.script(Net()).twice(torch.zeros(1))
+        tensor([2.])
+    """
     _mark(fn, _EXPORT)
     return fn
 
@@ -85,9 +102,27 @@ def ignore(drop: F) -> F: ...
 @overload
 def ignore(drop: bool = ..., **kwargs: Any) -> Callable[[F], F]: ...
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function that compiled code calls as Python; ``@ignore(drop=True)`` means :func:`unused`.
+    """Mark a function that compiled code calls in Python. ``@ignore(drop=True)`` means :func:`unused`.
 
-    Such a program runs, but cannot be saved.
+    A program that calls such a function runs, but cannot be saved.
+
+    Args:
+        drop: a function to mark; or a bool, and the result is a decorator.
+
+    Raises:
+        TypeError: there are other arguments.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         return self.log(x) + 1
+        ...     @rekindle.ignore
+        ...     def log(self, x: torch.Tensor) -> torch.Tensor:
+        ...         print("shape", *x.shape)
+        ...         return x
+        >>> rekindle.script(Net())(torch.zeros(1))
+        shape 1
+        tensor([1.])
     """
     if callable(drop):
         _mark(drop, _IGNORE)
@@ -111,13 +146,47 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 
 
 def unused(fn: F) -> F:
-    """Mark a function that compiled code does not reach: a call of it compiles, and raises when it is run."""
+    """Mark a function that compiled code does not reach: a call of it compiles, and raises at run time.
+
+    Args:
+        fn: a function or a method.
+
+    Returns:
+        ``fn``.
+
+    Example:
+        >>> class Net(torch.nn.Module):
+        ...     def forward(self, x, debug: bool = False):
+        ...         if debug:
+        ...             return self.plot(x)
+        ...         return x * 2
+        ...     @rekindle.unused
+        ...     def plot(self, x: torch.Tensor) -> torch.Tensor:
+        ...         return open("plot")
+        >>> rekindle.script(Net())(torch.ones(1))
+        tensor([2.])
+    """
     _mark(fn, _UNUSED)
     return fn
 
 
 def annotate(the_type: object, the_value: Any) -> Any:
-    """``the_value``; in a compiled program, as a value of ``the_type``: ``annotate(List[int], [])``."""
+    """Return ``the_value``. A compiled program takes it as a value of ``the_type``.
+
+    Args:
+        the_type: a type, such as ``List[int]``.
+        the_value: a value.
+
+    Example:
+        >>> from typing import List
+        >>> def squares(n: int):
+        ...     found = rekindle.annotate(List[int], [])
+        ...     for i in range(n):
+        ...         found.append(i * i)
+        ...     return found
+        >>> rekindle.script(squares)(4)
+        [0, 1, 4, 9]
+    """
     return the_value
 
 
@@ -126,8 +195,19 @@ BARE_ALIASES: Final = tuple(type(getattr(typing, name)) for name in ("List", "Tu
 
 
 def isinstance_(obj: Any, target_type: Any) -> bool:
-    """``isinstance`` that knows types with arguments too (``List[int]``, ``Optional[str]``): it looks at the
-    elements."""
+    """Return whether ``obj`` is of ``target_type``, which may have arguments: ``List[int]``, ``Optional[str]``.
+
+    The elements of containers are tested. The public name is ``rekindle.isinstance``.
+
+    Args:
+        obj: any value.
+        target_type: a class, a type of ``typing``, or a tuple of these.
+
+    Example:
+        >>> from typing import List
+        >>> rekindle.isinstance([1, 2], List[int]), rekindle.isinstance([1, "a"], List[int])
+        (True, False)
+    """
     if isinstance(target_type, tuple):
         return any(isinstance_(obj, one) for one in target_type)
     if target_type is None or target_type is Any:
@@ -150,7 +230,14 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
 
 
 def is_scripting() -> bool:
-    """Whether the code that asks runs as a compiled program: False here, True there."""
+    """Return whether the calling code runs as a compiled program.
+
+    Example:
+        >>> def where():
+        ...     return "compiled" if rekindle.is_scripting() else "Python"
+        >>> where(), rekindle.script(where)()
+        ('Python', 'compiled')
+    """
     return False
 
 
@@ -159,5 +246,14 @@ trace_is_recorded: Final = LayerHook[Callable[[], bool]]("rekindle.tracing", lam
 
 
 def is_tracing() -> bool:
-    """Whether a trace is being recorded."""
+    """Return whether a trace is being recorded.
+
+    Example:
+        >>> rekindle.is_tracing()
+        False
+        >>> seen = []
+        >>> _ = rekindle.trace(lambda x: (seen.append(rekindle.is_tracing()), x + 1)[1], torch.ones(1))
+        >>> seen[0]
+        True
+    """
     return trace_is_recorded.get()()

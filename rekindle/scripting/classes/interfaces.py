@@ -32,13 +32,31 @@ _NEUTRAL: Final[tuple[Any, ...]] = (object, torch.nn.Module, abc.ABC, typing.Gen
 
 
 def interface(cls: T) -> T:
-    """Mark a class as an interface: a type of which all objects with its methods are, whatever their class.
+    """Mark a class as an interface: the type of all objects that have its methods, whatever their class.
 
-    Its methods say what they take and return, and have no body but ``pass``. An interface that derives from
-    ``torch.nn.Module`` is one of modules. Classes need not derive from the interfaces that they implement.
+    The methods declare what they take and return, and have the body ``pass``. An interface that derives from
+    ``torch.nn.Module`` is a type of modules. Classes need not derive from the interfaces that they implement.
+
+    Args:
+        cls: the class.
 
     Raises:
-        TypeError: it is no class, or derives from one that is no interface.
+        TypeError: ``cls`` is not a class, or derives from a class that is not an interface.
+
+    Example:
+        >>> @rekindle.interface
+        ... class Layer(torch.nn.Module):
+        ...     def forward(self, input: torch.Tensor) -> torch.Tensor:
+        ...         pass
+        >>> class Net(torch.nn.Module):
+        ...     layer: Layer
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.layer = torch.nn.ReLU()
+        ...     def forward(self, x):
+        ...         return self.layer.forward(x)
+        >>> rekindle.script(Net())(torch.tensor([-1.0, 1.0]))
+        tensor([0., 1.])
     """
     if not inspect.isclass(cls):
         raise TypeError("interface is a decorator of classes")

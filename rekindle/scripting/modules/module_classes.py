@@ -38,8 +38,19 @@ from rekindle.scripting.modules.script_modules import compile_in_place
 def script_method(fn: Any) -> Any:
     """Mark a method of a class that derives from :class:`rekindle.ScriptModule` to be compiled.
 
+    Args:
+        fn: the method, a function written in Python.
+
     Raises:
-        NotScriptableError: it is not a function written in Python.
+        NotScriptableError: ``fn`` is not a function written in Python.
+
+    Example:
+        >>> class Doubled(rekindle.ScriptModule):
+        ...     @rekindle.script_method
+        ...     def forward(self, x: torch.Tensor):
+        ...         return x * 2
+        >>> Doubled()(torch.ones(2))
+        tensor([2., 2.])
     """
     if not isinstance(fn, FunctionType):
         raise NotScriptableError(

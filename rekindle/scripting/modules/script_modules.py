@@ -314,7 +314,7 @@ def _compile_entry_points(concrete: ConcreteModuleType, progress: _Progress, *, 
 
 
 def _check_parts(failed: list[_FailedPart], diagnostics: Diagnostics) -> None:
-    """Tell of the parts that nothing has called in a way that says what they take."""
+    """Report the submodules that no call gives argument types to."""
     for part in failed:
         if part.concrete.was_specialized(part.forward):
             part.concrete.type.methods.pop("forward", None)  # there is none that could be called from outside

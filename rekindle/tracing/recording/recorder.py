@@ -51,7 +51,16 @@ _OF_ANY_LENGTH: Final = frozenset(
 
 
 class TracerWarning(UserWarning):
-    """Something in the code that is traced makes the trace hold for the example only."""
+    """Warning that a trace is valid for its example only, with the line that caused it.
+
+    Example:
+        >>> import warnings
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     warnings.simplefilter("always")
+        ...     traced = rekindle.trace(lambda x: x * float(x.sum()), torch.ones(2))
+        >>> caught[0].category is rekindle.TracerWarning
+        True
+    """
 
 
 class CallObserver(Protocol):
@@ -419,7 +428,7 @@ class Recorder:
         self.warn_of(f"{_where(place)}{text}", place)
 
     def warn_of(self, text: str, place: SourceRange = UNKNOWN_RANGE) -> None:
-        """Tell of what the code does and the trace will not, at the user's line if it is known."""
+        """Warn about a value that the trace holds constant, at the user's line if it is known."""
         original = place.original
         if original.source.filename is None:
             warnings.warn(text, TracerWarning, stacklevel=2)

@@ -22,27 +22,47 @@ Numbers = int | Sequence[int]
 
 
 def grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
-    """The program that computes the gradient of ``func`` by the arguments ``argnums``; the others are as ``func`` takes
-    them.
+    """Return the program that computes the gradient of ``func``.
 
-    ``func`` is a compiled function, or a Python function, which is compiled; it returns a tensor with a single element
-    and no dimensions, or a tuple of that and something else with ``has_aux``. The program returns the gradient, in the
-    form of the argument: a tensor, or a tuple or a list of tensors; a tuple of gradients if ``argnums`` is a sequence.
-    With ``has_aux`` it returns the gradient and the something else. What the result does not depend on has zeros.
+    ``func`` returns a tensor with one element and no dimensions; with ``has_aux``, a tuple of that and an auxiliary
+    value. The gradient has the structure of the argument: a tensor, or a tuple or list of tensors. If ``argnums`` is a
+    sequence, the result is a tuple of gradients. Arguments that the result does not depend on have zero gradients.
+    Control flow and in-place writes are differentiated.
 
-    ``memory_limit`` is how many bytes may be taken for what the way back reads of loops: all that does not fit is
-    computed again, from what a loop carries at some of its turns. Random numbers are drawn as they were.
+    Args:
+        func: a compiled function, or a Python function, which is compiled.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether ``func`` returns an auxiliary value, which the program returns second.
+        memory_limit: bytes for residuals of loops. Beyond it, residuals are recomputed from some of the iterations.
+            Random numbers are reproduced.
+
+    Returns:
+        A function that takes the arguments of ``func``.
 
     Raises:
-        DifferentiationError: ``func`` has no derivative as a program; the message tells where and why.
+        DifferentiationError: ``func`` has no derivative as a program. The message names the line and the reason.
+
+    Example:
+        >>> gradient = rekindle.grad(lambda x: (x ** 3).sum())
+        >>> gradient(torch.tensor([1.0, 2.0]))
+        tensor([ 3., 12.])
     """
     return _grad(func, argnums, has_aux, memory_limit, with_value=False)
 
 
 def value_and_grad(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
-    """The program that computes what ``func`` returns, and the gradient of that: see :func:`grad`.
+    """Return the program that computes the result of ``func`` and its gradient. See :func:`grad` for the arguments.
 
-    It returns a tuple of both. (``torch.func.grad_and_value`` returns them the other way round.)
+    Returns:
+        A function that returns a tuple of the result and the gradient. ``torch.func.grad_and_value`` has the other
+        order.
+
+    Raises:
+        DifferentiationError: ``func`` has no derivative as a program.
+
+    Example:
+        >>> rekindle.value_and_grad(lambda x: (x * x).sum())(torch.tensor([3.0]))
+        (tensor(9.), tensor([6.]))
     """
     return _grad(func, argnums, has_aux, memory_limit, with_value=True)
 
@@ -81,15 +101,26 @@ def _hint_of_result(value: Pytree, has_aux: bool) -> str:
 
 @gc_paused()
 def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: int | None = None) -> Function:
-    """The program that computes what ``func`` returns, and the product of a vector with its Jacobian.
+    """Return the program that computes the result of ``func`` and the product of a vector with its Jacobian.
 
-    It takes the arguments of ``func``, and behind them ``cotangents``, which has the form of what ``func`` returns: a
-    tensor, a list or a tuple of these. It returns a tuple of the result and the gradients of the arguments ``argnums``
-    (of the sum of the result's elements, each times its cotangent); with ``has_aux`` the something else stands third.
-    ``memory_limit`` is as in :func:`grad`.
+    Args:
+        func: a compiled function, or a Python function, which is compiled. It returns a tensor, a list or a tuple of
+            these.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether ``func`` returns an auxiliary value, which the program returns third.
+        memory_limit: bytes for residuals of loops, as in :func:`grad`.
+
+    Returns:
+        A function that takes the arguments of ``func``, followed by ``cotangents``, which has the structure of its
+        result. It returns a tuple of the result and the gradients.
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+
+    Example:
+        >>> back = rekindle.vjp(lambda x: x * x)
+        >>> back(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 10.0]))
+        (tensor([1., 4.]), tensor([ 2., 40.]))
     """
     work = DerivativeBuilder.of(func, argnums, has_aux, memory_limit)
     work.check_result()
@@ -102,17 +133,27 @@ def vjp(func: Any, argnums: Numbers = 0, has_aux: bool = False, memory_limit: in
 
 @gc_paused()
 def jvp(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
-    """The program that computes what ``func`` returns, and how that changes with its arguments.
+    """Return the program that computes the result of ``func`` and its directional derivative.
 
-    It takes the arguments of ``func``, and behind them ``tangents``: how the arguments ``argnums`` change, in their
-    form; a tuple of that if ``argnums`` is a sequence. It returns a tuple of the result and its tangent; with
-    ``has_aux`` the something else stands third.
+    The tangent is computed by reverse mode applied twice: the result of :func:`vjp` is linear in the cotangents, and
+    its transpose is the forward derivative.
 
-    The tangent is computed by going back twice: what :func:`vjp` returns is linear in the cotangents, so that the way
-    back through it is the way forward.
+    Args:
+        func: a compiled function, or a Python function, which is compiled.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether ``func`` returns an auxiliary value, which the program returns third.
+
+    Returns:
+        A function that takes the arguments of ``func``, followed by ``tangents``, which has the structure of the
+        argument; a tuple if ``argnums`` is a sequence. It returns a tuple of the result and its tangent.
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+
+    Example:
+        >>> forward = rekindle.jvp(lambda x: x * x)
+        >>> forward(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0]))
+        (tensor([1., 4.]), tensor([2., 0.]))
     """
     work = DerivativeBuilder.of(func, argnums, has_aux)
     work.check_result()
@@ -163,14 +204,25 @@ def _zeros_like(graph: Graph, value: Value) -> Value:
 
 @gc_paused()
 def jacrev(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
-    """The program that computes the Jacobian of ``func``, row by row, by going back from each element of the result.
+    """Return the program that computes the Jacobian of ``func`` row by row, in reverse mode.
 
-    The Jacobian of a tensor by a tensor has the sizes of the first, then those of the second. Where ``func`` returns a
-    tuple, or ``argnums`` is a sequence, there is a tuple of Jacobians, the results outside and the arguments inside.
-    With ``has_aux`` the program returns the Jacobian and the something else.
+    Args:
+        func: a compiled function, or a Python function, which is compiled.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether ``func`` returns an auxiliary value, which the program returns second.
+
+    Returns:
+        A function that takes the arguments of ``func``. The Jacobian of a tensor with respect to a tensor has the shape
+        of the first, followed by that of the second. If ``func`` returns a tuple, or ``argnums`` is a sequence, the
+        result is a tuple of Jacobians: results outside, arguments inside.
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+
+    Example:
+        >>> rekindle.jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
     """
     work = DerivativeBuilder.of(func, argnums, has_aux)
     work.check_result()
@@ -225,10 +277,24 @@ def _jacobian(work: DerivativeBuilder, index: int) -> list[Value]:
 
 
 def hessian(func: Any, argnums: Numbers = 0, has_aux: bool = False) -> Function:
-    """The program that computes the matrix of second derivatives of ``func``: the Jacobian of its Jacobian, see
-    :func:`jacrev`. For a result without dimensions and one argument it has the sizes of the argument, twice.
+    """Return the program that computes the second derivatives of ``func``: the Jacobian of its Jacobian, see
+    :func:`jacrev`.
+
+    Args:
+        func: a compiled function, or a Python function, which is compiled.
+        argnums: the position of the argument, or a sequence of positions.
+        has_aux: whether ``func`` returns an auxiliary value, which the program returns second.
+
+    Returns:
+        A function that takes the arguments of ``func``. For a result without dimensions and one argument, the Hessian
+        has the shape of the argument twice.
 
     Raises:
         DifferentiationError: ``func`` has no derivative as a program.
+
+    Example:
+        >>> rekindle.hessian(lambda x: (x ** 3).sum())(torch.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
     """
     return jacrev(jacrev(func, argnums, has_aux), argnums, has_aux)

@@ -22,23 +22,47 @@ from rekindle.runtime.calls.arguments import describe
 
 
 def create_function(graph: Graph, name: str = "function") -> Function:
-    """A function that runs a copy of ``graph``. Its parameters are the inputs, by their names; several outputs are
-    returned as a tuple.
+    '''Return a function that runs a copy of ``graph``.
+
+    Args:
+        graph: the graph. Its inputs become parameters with their names; several outputs are returned as a tuple.
+        name: the name of the function.
 
     Raises:
         VerificationError: the graph is not valid.
-        GraphError: ``name`` is no name of a function.
-    """
+        GraphError: ``name`` is not the name of a function.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> graph = parse_graph("""
+        ... graph(%x : Tensor):
+        ...   %1 : Tensor = aten::neg(%x)
+        ...   return (%1)
+        ... """)
+        >>> rekindle.create_function(graph, "negated")(torch.ones(2))
+        tensor([-1., -1.])
+    '''
     return CompilationUnit().create_function(_checked_name(name), _one_result(_copied(graph)))
 
 
 def create_method(module: ScriptModule, name: str, graph: Graph) -> Method:
-    """Add a method that runs a copy of ``graph``, whose first input is the module. All modules of the same type have
-    it then.
+    """Add a method that runs a copy of ``graph`` to a compiled module. All modules of the same type have it then.
+
+    Args:
+        module: the compiled module.
+        name: the name of the method.
+        graph: the graph. Its first input is the module.
 
     Raises:
         VerificationError: the graph is not valid.
-        GraphError: its first input is not of the module's type, or the module has something of that name.
+        GraphError: its first input is not of the module's type, or the module has an attribute of that name.
+
+    Example:
+        >>> net = rekindle.script(torch.nn.ReLU())
+        >>> graph = net.graph.copy()
+        >>> graph.block.replace_output(0, graph.inputs[1])
+        >>> rekindle.create_method(net, "identity", graph)(torch.tensor([-1.0]))
+        tensor([-1.])
     """
     type = module.script_type
     _checked_name(name)
@@ -58,15 +82,24 @@ def create_method(module: ScriptModule, name: str, graph: Graph) -> Method:
 def create_module(
     graph: Graph, attributes: Mapping[str, object] | None = None, name: str = "GraphModule"
 ) -> ScriptModule:
-    """A module whose ``forward`` runs a copy of ``graph``.
+    """Return a module whose ``forward`` runs a copy of ``graph``.
 
-    ``attributes`` gives inputs of the graph, by name, what the module holds for them from now on: a parameter, a
-    tensor (which becomes a buffer), a compiled module, or a number, string, list …, which becomes an attribute. The
-    other inputs are the parameters of ``forward``.
+    Args:
+        graph: the graph.
+        attributes: what the module holds for inputs of the graph, by name: a parameter, a tensor, which becomes a
+            buffer, a compiled module, or a number, string or list, which becomes an attribute. The other inputs are the
+            parameters of ``forward``.
+        name: the name of the class.
 
     Raises:
         VerificationError: the graph is not valid.
-        GraphError: an attribute is no input of the graph, or not of its type.
+        GraphError: an attribute is not an input of the graph, or not of its type.
+
+    Example:
+        >>> graph = rekindle.script(lambda x, w: x @ w).graph
+        >>> net = rekindle.create_module(graph, {"w": torch.nn.Parameter(torch.ones(3, 2))})
+        >>> net(torch.ones(1, 3))
+        tensor([[3., 3.]], grad_fn=...)
     """
     made = _one_result(_copied(graph))
     type = ClassType(unique_name(f"__torch__.{_checked_name(name)}"), is_module=True)

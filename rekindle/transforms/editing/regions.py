@@ -14,13 +14,23 @@ from rekindle.transforms.editing.from_graph import create_function
 
 
 class Region:
-    """Nodes of one block, and what flows in and out.
+    """Nodes of one block, and the values that flow in and out.
 
-    ``inputs`` are the values from elsewhere that they use, in the order of first use; constants are none, since whoever
-    takes the nodes takes these along. ``outputs`` are their values that something else uses.
+    ``inputs`` are the values from elsewhere that the nodes use, in the order of first use, without constants, which are
+    copied with the nodes. ``outputs`` are their values that other nodes use.
 
     Raises:
-        GraphError: there are no nodes, or they do not stand in one block.
+        GraphError: there are no nodes, or they are not in one block.
+
+    Example:
+        >>> from rekindle.transforms.editing import Region
+        >>> @rekindle.script
+        ... def steps(x, y):
+        ...     return x.exp() * y + y.sin()
+        >>> nodes = [steps.graph.find_node("aten::exp"), steps.graph.find_node("aten::mul")]
+        >>> region = Region(nodes)
+        >>> len(region.inputs), len(region.outputs)
+        (2, 1)
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -61,10 +71,18 @@ class Region:
 
 
 def move(nodes: Sequence[Node], *, before: Node) -> None:
-    """Move ``nodes``, which stand in one block, to right before another node of it, in their order.
+    """Move ``nodes`` of one block, in their order, to the position before another node of it.
 
     Raises:
-        GraphError: something that stands between them depends on the order; the graph is left as it was.
+        GraphError: a node between them depends on the order. The graph is not modified.
+
+    Example:
+        >>> from rekindle.transforms.editing import move
+        >>> f = rekindle.script(lambda x: x.exp() * x.sin())
+        >>> sin, exp = f.graph.find_node("aten::sin"), f.graph.find_node("aten::exp")
+        >>> move([sin], before=exp)
+        >>> [node.kind for node in f.graph.nodes]
+        ['aten::sin', 'aten::exp', 'aten::mul']
     """
     region = Region(nodes)
     if before in region.nodes:
@@ -116,21 +134,43 @@ def _order_of(first: Node, second: Node, effects_of: Any) -> str | None:
 
 
 def extract(nodes: Sequence[Node], name: str = "extracted") -> Function:
-    """A function that does what ``nodes`` do: it takes what flows into them (:class:`Region`) and returns what flows
-    out, a tuple where that is more than one value. The graph stays as it is.
+    """Return a function that computes what ``nodes`` compute. The graph is not modified.
+
+    The function takes the inputs of the :class:`Region`, and returns its outputs, a tuple if there are several.
 
     Raises:
-        GraphError: the nodes do not stand in one block.
+        GraphError: the nodes are not in one block.
+
+    Example:
+        >>> from rekindle.transforms.editing import extract
+        >>> @rekindle.script
+        ... def steps(x, y):
+        ...     return x.exp() * y + y.sin()
+        >>> nodes = [steps.graph.find_node("aten::exp"), steps.graph.find_node("aten::mul")]
+        >>> extract(nodes)(torch.zeros(1), torch.ones(1))
+        tensor([1.])
     """
     return create_function(Region(nodes).as_graph(), name)
 
 
 def outline(nodes: Sequence[Node], name: str = "outlined") -> Function:
-    """Put a call of :func:`extract`'s function in the place of ``nodes``; returns the function.
+    """Replace ``nodes`` with a call of a function that computes what they compute. Return the function: see
+    :func:`extract`.
 
     Raises:
-        GraphError: the nodes do not stand in one block, or what stands between them depends on the order. The graph is
-            left as it was.
+        GraphError: the nodes are not in one block, or a node between them depends on the order. The graph is not
+            modified.
+
+    Example:
+        >>> from rekindle.transforms.editing import outline
+        >>> @rekindle.script
+        ... def steps(x, y):
+        ...     return x.exp() * y + y.sin()
+        >>> nodes = [steps.graph.find_node("aten::exp"), steps.graph.find_node("aten::mul")]
+        >>> outline(nodes, "scaled")
+        <compiled function scaled>
+        >>> steps.graph.find_node("prim::CallFunction") is not None
+        True
     """
     function = extract(nodes, name)
     replace(nodes, function, inline=False)
@@ -138,13 +178,24 @@ def outline(nodes: Sequence[Node], name: str = "outlined") -> Function:
 
 
 def replace(nodes: Sequence[Node], function: Any, *, inline: bool = True) -> list[Value]:
-    """Put the code of ``function``, or a call of it, in the place of ``nodes``. It takes what flows into them, in this
-    order (:class:`Region`), and returns what flows out. Returns the new values.
+    """Replace ``nodes`` with the code of ``function``, or with a call of it. Return the new values.
+
+    ``function`` takes the inputs of the :class:`Region`, in this order, and returns its outputs.
 
     Raises:
-        GraphError: the nodes do not stand in one block, what stands between them depends on the order, or the function
-            returns something else. The graph is left as it was.
-        CompileError: the function cannot be compiled, or takes something else.
+        GraphError: the nodes are not in one block, a node between them depends on the order, or the function returns
+            other types. The graph is not modified.
+        CompileError: the function cannot be compiled, or takes other types.
+
+    Example:
+        >>> from rekindle.transforms.editing import replace
+        >>> @rekindle.script
+        ... def steps(x, y):
+        ...     return x.exp() * y + y.sin()
+        >>> nodes = [steps.graph.find_node("aten::exp"), steps.graph.find_node("aten::mul")]
+        >>> _ = replace(nodes, lambda x, y: x + y)
+        >>> steps(torch.ones(1), torch.zeros(1))
+        tensor([1.])
     """
     region = Region(nodes)
     place = _place(region)
@@ -197,12 +248,21 @@ def _place(region: Region) -> Node:
 
 
 def split(graph: Graph, at: Node, names: tuple[str, str] = ("first", "second")) -> tuple[Function, Function]:
-    """Cut ``graph`` in two before the node ``at`` of its outermost block: two functions, of which the second takes what
-    the first returns, so that ``second(*first(*arguments))`` is what the graph gives. Where only one value crosses the
-    cut, it is ``second(first(*arguments))``. The graph stays as it is.
+    """Cut ``graph`` in two before the node ``at`` of its outermost block. The graph is not modified.
+
+    Returns:
+        Two functions. The second takes what the first returns, so that ``second(*first(*arguments))`` is the result of
+        the graph; ``second(first(*arguments))`` if one value crosses the cut.
 
     Raises:
-        GraphError: ``at`` does not stand in the outermost block.
+        GraphError: ``at`` is not in the outermost block.
+
+    Example:
+        >>> from rekindle.transforms.editing import split
+        >>> f = rekindle.script(lambda x: x.exp().sin())
+        >>> first, second = split(f.graph, at=f.graph.find_node("aten::sin"))
+        >>> torch.equal(second(first(torch.ones(1))), f(torch.ones(1)))
+        True
     """
     if at.owning_block is not graph.block or at.kind == "prim::Param":
         raise GraphError(f"{at.kind} does not stand in the outermost block of the graph")

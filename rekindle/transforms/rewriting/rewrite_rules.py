@@ -72,32 +72,39 @@ def rewrite(
     builds: bool = False,
     shares_alike: bool = False,
 ) -> Callable[[Any], RewriteRule]:
-    """Make a rule of a replacement; as a decorator, of a function::
+    """Make a rewrite rule of patterns and a replacement. Also a decorator of the replacement.
 
-        def halved_twice(x):
-            return x / 2 / 2
+    A pattern is a Python function or IR text. Its parameters match any values of their types; without an annotation,
+    any tensors. ``Optional[Tensor]`` matches a tensor or None. Several patterns are alternatives. The replacement has
+    the parameters of the patterns, by name, and as many results. In IR text, an attribute ``"$name"`` matches any
+    attribute.
 
-        @rekindle.rewrite(halved_twice)
-        def quartered(x):
-            return x / 4
+    A match is replaced only if that is not observable: its inner values are not used elsewhere, no node between its
+    nodes writes to what they read, and results that share memory with other values are not written to.
 
-    A pattern is a Python function, or IR text. Its parameters stand for any values of their types (Tensors, without an
-    annotation); ``Optional[Tensor]`` takes what is there or None. Where there are several patterns, each is an
-    alternative. The parameters of the replacement are those of the patterns, by name. A pattern that returns a tuple
-    has several results, and so has the replacement. In IR text, an attribute ``"$name"`` stands for any.
-
-    ``when`` is asked about each match (:class:`~rekindle.rewriting.matching.Match`): False refuses it, and
-    so does a text that says why. With ``builds``, the replacement is run for each match rather than compiled: it takes
-    a builder (:class:`~rekindle.ir.building.Builder`), the match, and the parameters of the pattern by name.
-
-    A match is only replaced where nobody can tell the difference: its inner values are not used elsewhere, nothing
-    between its nodes writes to what they read, and where results share memory with something before or afterwards,
-    nobody writes to it. ``shares_alike`` says that they do so alike: that a result of the replacement is the same
-    tensor, or a view of the same memory, exactly where that of the pattern is.
+    Args:
+        patterns: the patterns.
+        when: called with each match (:class:`~rekindle.rewriting.matching.Match`). False rejects the match, and so does
+            a text, which is the reason.
+        name: the name of the rule in messages.
+        builds: call the replacement for each match instead of compiling it. It takes a builder
+            (:class:`~rekindle.ir.building.Builder`), the match, and the parameters of the pattern by name.
+        shares_alike: promise that a result of the replacement is the same tensor, or a view of the same memory, exactly
+            if that of the pattern is.
 
     Raises:
         RuleError: the patterns cannot be patterns.
         CompileError: one of them cannot be compiled.
+
+    Example:
+        >>> def halved_twice(x):
+        ...     return x / 2 / 2
+        >>> @rekindle.rewrite(halved_twice)
+        ... def quartered(x):
+        ...     return x / 4
+        >>> f = rekindle.script(lambda x: (x + 1) / 2 / 2)
+        >>> quartered.apply(f), f(torch.tensor([7.0]))
+        (1, tensor([2.]))
     """
     if not patterns:
         raise RuleError("a rule needs a pattern: rewrite(pattern)")
@@ -135,11 +142,25 @@ def _check_builds(replacement: Any, pattern: Pattern) -> None:
 
 
 def apply_rules(target: Rewritable, rules: Sequence[RewriteRule], *, prepare: bool = True) -> int:
-    """Rewrite ``target`` in place by all ``rules``, in this order, until none of them fits; returns how often one did.
-    See :meth:`RewriteRule.apply`.
+    """Rewrite ``target`` in place by ``rules``, in this order, until none matches. Return the number of rewrites.
+
+    Args:
+        target: a graph, a function, a method, or a module, whose ``forward`` is rewritten.
+        rules: results of :func:`rewrite`.
+        prepare: inline calls and fold constants first, as ``RewriteRule.apply`` does.
 
     Raises:
-        RuleError: they go on for ever, because one undoes what another does.
+        RuleError: the rules do not terminate, because one undoes what another does.
+
+    Example:
+        >>> def doubled(x):
+        ...     return x + x
+        >>> @rekindle.rewrite(doubled)
+        ... def product(x):
+        ...     return x * 2
+        >>> f = rekindle.script(lambda x: torch.exp(x + x))
+        >>> rekindle.apply_rules(f, [product])
+        1
     """
     graph = underlying_graph(target)
     if prepare:

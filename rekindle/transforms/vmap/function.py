@@ -33,7 +33,13 @@ from rekindle.transforms.vmap.vmap_node import wrap_in_vmap
 
 
 class BatchedFunction(Function):
-    """What :func:`vmap` makes: a compiled function for batches. ``report`` tells how it computes them."""
+    """A compiled function for batches, which :func:`vmap` returns. ``report`` lists how its operators are computed.
+
+    Example:
+        >>> batched = rekindle.vmap(lambda x: x.exp())
+        >>> batched.report.by_rule
+        Counter({'aten::exp': 1})
+    """
 
     def __init__(self, record: GraphFunction, report: BatchingReport) -> None:
         super().__init__(record)
@@ -41,30 +47,35 @@ class BatchedFunction(Function):
 
 
 def vmap(func: Any, in_dims: Dims = 0, out_dims: Dims = 0, randomness: Randomness = "error") -> BatchedFunction:
-    """A function that computes for a batch of examples what ``func`` computes for one, without a loop.
+    """Return a function that computes for a batch of examples what ``func`` computes for one, without a loop.
 
-    ``func`` is a compiled function or module, or one of Python, which is compiled. The result is a compiled function
-    like any other: it can be looked at, saved, differentiated, and given to ``vmap`` again. A module is taken as a
-    function of its parameters: a dict of them by name comes first, then what ``forward`` takes.
+    The result is a compiled function: it can be printed, saved, differentiated, and given to ``vmap`` again. Operators
+    with a batching rule compute with batches; only the others are computed in a loop over the examples, which
+    ``report`` of the result lists. Examples may take different branches, and leave loops after different numbers of
+    iterations.
 
-    ``in_dims`` says in which dimension of the arguments the examples lie: a number for all tensors among them, or a
-    tuple with a number for each argument, None for an argument that is the same for all examples, and a tuple, a list
-    or a dict of such for the elements of a tuple or a list and the entries of a dict. Arguments that are no tensors are
-    the same for all. For the parameters of a module, a dict may leave out those that are the same for all, and name
-    buffers too, which are constants otherwise. ``out_dims`` says the same of the results; None there is for a result
-    that is the same for all examples. A number among the results becomes a tensor with the number of each example.
-
-    ``randomness``: what an operator that draws random numbers does: ``"error"`` refuses it, ``"different"`` draws
-    numbers for each example, ``"same"`` draws numbers that serve all.
-
-    What has no rule of batching, and only that, is computed in a loop over the examples; ``report`` of the result
-    lists it. Examples may take different branches, and leave loops at different times.
+    Args:
+        func: a compiled function or module, or a Python one, which is compiled. A module becomes a function of its
+            parameters: the first argument is a dict of them by name, then come the arguments of ``forward``.
+        in_dims: the batch dimension of the arguments: an int for all tensors, or a tuple with an entry for each
+            argument: an int, None for an argument without a batch dimension, or a tuple, list or dict of these for the
+            elements of a tuple, a list or a dict. For the parameters of a module, a dict may leave out those without a
+            batch dimension, and may name buffers, which are constants otherwise.
+        out_dims: the same for the results. A number among the results becomes a tensor with one number for each
+            example.
+        randomness: ``"error"`` rejects operators that draw random numbers, ``"different"`` draws numbers for each
+            example, ``"same"`` draws the same numbers for all.
 
     Raises:
-        NotScriptableError: ``func`` is no function.
-        BatchingError: ``in_dims`` or ``out_dims`` do not fit it; or it draws random numbers, and nothing was said
-            about them.
+        NotScriptableError: ``func`` is not a function or a module.
+        BatchingError: ``in_dims`` or ``out_dims`` do not fit, or ``func`` draws random numbers and ``randomness`` is
+            ``"error"``.
         CompileError: ``func`` cannot be compiled.
+
+    Example:
+        >>> dots = rekindle.vmap(lambda x, y: x.dot(y), in_dims=(0, None))
+        >>> dots(torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([1.0, 1.0]))
+        tensor([3., 7.])
     """
     if randomness not in get_args(Randomness):
         raise BatchingError(f"randomness is 'error', 'same' or 'different', not {randomness!r}")

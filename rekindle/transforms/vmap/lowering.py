@@ -24,10 +24,15 @@ from rekindle.transforms.vmap.vmap_node import KIND, NO_DIM, body_as_graph
 
 @dataclass(slots=True)
 class BatchingReport:
-    """How the nodes of a program became nodes for a batch.
+    """How the nodes of a program were batched.
 
-    ``by_rule`` counts kinds that rules computed; ``looped`` is what a loop over the examples computes. With a
-    ``whole_loop`` there is nothing but such a loop, around all of the program.
+    ``by_rule`` counts the kinds that batching rules compute. ``looped`` lists what a loop over the examples computes.
+    With a ``whole_loop`` the program is one loop over the examples.
+
+    Example:
+        >>> report = rekindle.vmap(lambda x: x.exp()).report
+        >>> report.looped, report.whole_loop
+        ([], None)
     """
 
     by_rule: Counter[str] = field(default_factory=Counter)
@@ -51,10 +56,21 @@ def _place(looped: LoopFallback) -> str:
 
 
 def lower(graph: Graph) -> BatchingReport:
-    """Replace every ``prim::vmap`` in ``graph``, those within others first.
+    """Replace every ``prim::vmap`` in ``graph`` with batched operators, nested ones first.
+
+    Args:
+        graph: a graph with ``prim::vmap`` nodes, which is modified.
 
     Raises:
-        BatchingError: something cannot be computed for a batch.
+        BatchingError: a node cannot be batched.
+
+    Example:
+        >>> from rekindle.transforms.vmap import lower, wrap_in_vmap
+        >>> graph = rekindle.script(lambda x, y: x.exp() * y.exp()).graph
+        >>> batched = wrap_in_vmap(graph, [0, None], [0])
+        >>> report = lower(batched)
+        >>> batched.find_node("prim::vmap") is None
+        True
     """
     report = BatchingReport()
     for node in reversed(graph.find_nodes(KIND)):

@@ -32,8 +32,21 @@ NO_DIM: Final = -1000
 def wrap_in_vmap(
     graph: Graph, in_dims: Sequence[int | None], out_dims: Sequence[int | None], randomness: str = "error"
 ) -> Graph:
-    """A graph that runs ``graph`` for a batch. ``in_dims`` tells for each input in which dimension the examples lie,
-    or None where it is the same for all; ``out_dims`` where they are to lie in the outputs."""
+    """Return a graph with a ``prim::vmap`` node around the nodes of ``graph``, for :func:`lower`.
+
+    Args:
+        graph: the graph for one example.
+        in_dims: the batch dimension of each input; None for an input without one.
+        out_dims: the batch dimension of each output.
+        randomness: as in :func:`vmap`.
+
+    Example:
+        >>> from rekindle.transforms.vmap import wrap_in_vmap
+        >>> graph = rekindle.script(lambda x, y: x.exp() * y.exp()).graph
+        >>> batched = wrap_in_vmap(graph, [0, None], [0])
+        >>> batched.find_node("prim::vmap") is not None
+        True
+    """
     new = Graph()
     node = new.create(KIND, outputs=0)
     node.attributes["in_dims"] = [dim for dim in in_dims if dim is not None]
@@ -81,7 +94,18 @@ def body_as_graph(node: Node) -> tuple[Graph, list[Value]]:
 
 
 def move_out_unbatched(graph: Graph) -> bool:
-    """Move what is the same for all examples out of every ``prim::vmap``; returns whether anything moved."""
+    """Hoist nodes that are the same for all examples out of every ``prim::vmap``. Return whether a node was moved.
+
+    Args:
+        graph: a graph with ``prim::vmap`` nodes, which is modified.
+
+    Example:
+        >>> from rekindle.transforms.vmap import move_out_unbatched, wrap_in_vmap
+        >>> graph = rekindle.script(lambda x, y: x.exp() * y.exp()).graph
+        >>> batched = wrap_in_vmap(graph, [0, None], [0])
+        >>> move_out_unbatched(batched)
+        True
+    """
     changed = False
     for node in graph.find_nodes(KIND):
         source, _ = body_as_graph(node)

@@ -4,7 +4,9 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
-const READABLE = 40; // boxes that are seen at first, about
+const READABLE = 60; // boxes that are seen at first, at most
+const FEW = 10; // boxes; where fewer are seen, gaps become narrower
+const LEAST_SCALE = 0.6; // of labels that can be read
 const MOST_FOUND = 200;
 
 let stage = null; // what is shown: {boxes, parent, arrows, uses, open}
@@ -41,9 +43,9 @@ function prepare(data) {
   };
   total(data.root);
   for (const box of order) if (isNode(box)) alike.set(signature(box), (alike.get(signature(box)) || 0) + 1);
-  const ready = { data, boxes, parent, depth, byLine, order, uses, made, open, times, alike };
-  unfold(ready);
+  const ready = { data, boxes, parent, depth, byLine, order, uses, made, open, times, alike, compact: false };
   data.ready = ready;
+  unfold(ready);
   return ready;
 }
 
@@ -63,18 +65,36 @@ function unlike(of, other) { // the nodes of a stage that another has not, and t
   return { found, around };
 }
 
-function unfold(of) { // the outermost first, as long as it stays readable
-  let seen = data_root(of).c ? data_root(of).c.length : 0;
-  const waiting = [...(data_root(of).c || [])];
+function unfold(of) { // as far as the whole graph can be seen with labels that can be read
+  const now = stage;
+  stage = of;
+  const seen = unfolded(of, false);
+  if (seen < FEW && unfolded(of, true) < FEW && seen > 0) unfolded(of, false);
+  stage = now;
+}
+
+function unfolded(of, compact) { // opens boxes, the outermost first; returns how many are seen, 0 where they cannot be read
+  const readable = () => scaleFor(layout(of.data.root, joints(), { boxes: new Map(), lines: new Map() })) >= LEAST_SCALE;
+  of.open = new Set([of.data.root.i]);
+  of.compact = compact;
+  if (!readable()) return 0;
+  const waiting = [...(of.data.root.c || [])];
+  let seen = waiting.length;
   while (waiting.length) {
     const box = waiting.shift();
     if (!box.c || box.k === "kernel" || box.k === "repeat" || seen + box.c.length > READABLE) continue;
-    of.open.add(box.i); seen += box.c.length;
+    of.open.add(box.i);
+    if (!readable()) { of.open.delete(box.i); continue; }
+    seen += box.c.length;
     waiting.push(...box.c);
   }
+  return seen;
 }
 
-const data_root = (of) => of.data.root;
+function scaleFor(size) { // at which all of it is seen
+  const room = $("graph").getBoundingClientRect();
+  return Math.min(1.2, room.width / size.w, room.height / size.h);
+}
 
 function show(index, keep) {
   stage = prepare(DATA.stages[index]);
@@ -83,7 +103,7 @@ function show(index, keep) {
   $("stage").value = index;
   chosen = null;
   draw();
-  if (!keep) fit(0.7);
+  if (!keep) fit();
   showSource();
   showDetails();
 }
@@ -119,10 +139,10 @@ function joints() { // the arrows that are drawn, by the box within which they a
 
 function layout(box, within, places) { // the size of a box; places of what is in it, relative to it
   if (!box.c || !stage.open.has(box.i)) {
-    return { w: Math.max(width(short(box.t)) + (box.c ? 34 : 0) + (timeOf(box) ? 62 : 0), 60), h: 28 };
+    return { w: Math.max(width(short(box.t)) + (box.c ? 34 : 0) + (timeOf(box) ? 62 : 0), 60), h: stage.compact ? 20 : 28 };
   }
-  const graph = new dagre.graphlib.Graph();
-  graph.setGraph({ rankdir: "TB", nodesep: 14, ranksep: 26, marginx: 12, marginy: 12 });
+  const graph = new dagre.graphlib.Graph(), gaps = stage.compact ? { nodesep: 8, ranksep: 12 } : { nodesep: 14, ranksep: 26 };
+  graph.setGraph({ rankdir: "TB", ...gaps, marginx: 12, marginy: 12 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const child of box.c) {
     const size = layout(child, within, places);
@@ -226,12 +246,11 @@ function place() {
   }
 }
 
-function fit(least) { // with a least scale, what is too large begins at its top
+function fit() { // all of the graph in view
   const room = $("graph").getBoundingClientRect();
-  view.scale = Math.min(1.2, Math.max(least, Math.min(room.width / stage.size.w, room.height / stage.size.h)));
+  view.scale = Math.max(0.02, scaleFor(stage.size));
   view.x = (room.width - stage.size.w * view.scale) / 2;
-  view.y = Math.max(0, (room.height - stage.size.h * view.scale) / 2);
-  if (stage.size.h * view.scale > room.height) view.y = 0;
+  view.y = (room.height - stage.size.h * view.scale) / 2;
   place();
 }
 
@@ -439,7 +458,7 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  const acts = { "/": () => $("search").focus(), "+": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(0.05),
+  const acts = { "/": () => $("search").focus(), "+": () => zoom(1.25), "-": () => zoom(0.8), 0: () => fit(),
     t: () => toggleSeen("types"), m: () => toggleSeen("times"), c: () => toggleSeen("compare"),
     Escape: () => { chosen = null; mark(); showSource(); showDetails(); } };
   if (event.key.startsWith("Arrow")) { move(event.key); event.preventDefault(); }
@@ -451,7 +470,7 @@ function toggleSeen(what) {
   seen[what] = !seen[what];
   $(what).setAttribute("aria-pressed", String(seen[what]));
   draw();
-  fit(0.7);
+  fit();
 }
 for (const what of Object.keys(seen)) $(what).addEventListener("click", () => toggleSeen(what));
 
@@ -502,9 +521,9 @@ $("back").addEventListener("click", () => step(-1));
 $("on").addEventListener("click", () => step(1));
 $("larger").addEventListener("click", () => zoom(1.25));
 $("smaller").addEventListener("click", () => zoom(0.8));
-$("fit").addEventListener("click", () => fit(0.05));
-$("fold").addEventListener("click", () => { stage.open = new Set([stage.data.root.i]); chosen = null; draw(); fit(0.7); showDetails(); });
-$("unfold").addEventListener("click", () => { unfold(stage); draw(); fit(0.7); });
+$("fit").addEventListener("click", () => fit());
+$("fold").addEventListener("click", () => { stage.open = new Set([stage.data.root.i]); chosen = null; draw(); fit(); showDetails(); });
+$("unfold").addEventListener("click", () => { unfold(stage); draw(); fit(); });
 $("theme").addEventListener("click", () => {
   const root = document.documentElement;
   const dark = root.classList.contains("dark") || (!root.classList.contains("light") && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -531,5 +550,7 @@ DATA.stages.forEach((each, index) => {
   option.value = index; option.textContent = each.name;
   $("stage").append(option);
 });
-show(DATA.stages.length - 1);
+const measured = (box) => box.u !== undefined || (box.c || []).some(measured);
+const timed = DATA.stages.map((each) => measured(each.root)).lastIndexOf(true);
+show(timed >= 0 ? timed : DATA.stages.length - 1);
 document.documentElement.dataset.ready = "yes";
