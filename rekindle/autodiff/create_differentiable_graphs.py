@@ -27,7 +27,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.formula import formula_of, is_constant_operator
+from rekindle.autodiff.formula import formula_of, is_constant_operator, operators_recorded
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, gather_unit
 from rekindle.autodiff.reverse_mode.differentiable_loops import (
@@ -47,11 +47,12 @@ KIND: Final = "prim::DifferentiableGraph"
 
 @dataclass(slots=True)
 class CreateDifferentiableGraphs:
-    """See the module. A group is made where at least ``threshold`` operators with formulas stand together; only those
-    count for which ``counts`` holds, if it is given, and the others stay with PyTorch's autograd where they are the
-    first or the last ones of a group. ``pays`` decides whether a group is made of nodes, some of which gradients go
-    back through. Kinds that are ``excluded`` stay with PyTorch's autograd. With ``loops`` a loop of so many such
-    operators is taken as a whole, kinds that are left out elsewhere included."""
+    """See the module. A group is made of at least ``threshold`` adjacent operators with formulas, those that PyTorch's
+    autograd records for a recurrent cell among them; only those count for which ``counts`` holds, if it is given, and
+    the others stay with PyTorch's autograd where they are the first or the last ones of a group. ``pays`` decides
+    whether a group is made of nodes, some of which gradients go back through. Kinds that are ``excluded`` stay with
+    PyTorch's autograd. With ``loops`` a loop of so many operators with formulas, of any kind, is taken as a whole, if
+    one of them counts."""
 
     name: ClassVar[str] = "create_differentiable_graphs"
     threshold: int = 2
@@ -67,13 +68,15 @@ class CreateDifferentiableGraphs:
         return _SubgraphPartitioner(graph, self).run() or moved
 
     def _may_make_one(self, graph: Graph) -> bool:
-        """Return whether enough operators count for a group or a loop, wherever they are: a test that costs little
+        """Return whether there are enough operators for a group or a loop, wherever they are: a test that costs little
         for the many graphs of few operators."""
         found = 0
+        counts = False
         for node in graph.all_nodes():
-            if (self.counts is None or self.counts(node)) and formula_of(node) is not None:
-                found += 1
-                if found >= self.threshold:
+            if formula_of(node) is not None:
+                found += len(operators_recorded(node))
+                counts = counts or self.counts is None or self.counts(node)
+                if counts and found >= self.threshold:
                     return True
         return False
 
@@ -209,8 +212,10 @@ class _SubgraphPartitioner:
         return found
 
     def _pays(self, loop: Node) -> bool:
+        """Whether PyTorch's autograd would record enough in an iteration, of which something counts."""
         nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
-        return sum(map(self._counts, nodes)) >= self.options.threshold
+        recorded = [each for node in nodes for each in operators_recorded(node) if not _makes_views(each)]
+        return len(recorded) >= self.options.threshold and any(map(self._counts, nodes))
 
     def _is_auxiliary(self, node: Node) -> bool:
         """Whether ``node`` computes something beside the gradients: a comparison, a size."""
@@ -288,8 +293,10 @@ class _SubgraphPartitioner:
             return False
         return self.options.pays is None or self.options.pays(nodes, set(counted))
 
-    def _counts(self, node: Node) -> bool:
-        return self.options.counts is None or self.options.counts(node)
+    def _counts(self, node: Node) -> int:
+        """How many operators count where ``node`` runs."""
+        counts = self.options.counts
+        return sum(not _makes_views(each) and (counts is None or counts(each)) for each in operators_recorded(node))
 
     def _computes(self, node: Node) -> bool:
         """Whether gradients go back through ``node``, and it computes something."""
