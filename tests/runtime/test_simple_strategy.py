@@ -244,6 +244,23 @@ def test_facts_of_what_loops_carry_are_asked_of_what_they_start_with() -> None:
         assert torch.equal(function(matrix, vector, matrix, 0), vector)
 
 
+def queried_in_a_short_loop(x: torch.Tensor, y: torch.Tensor):
+    n = y.dim()
+    for _ in range(3):
+        n += x.dim()
+        if x.dim() == 2:
+            x = x * 3
+        x = x * 2
+    return x * n
+
+
+def test_versions_assume_no_more_than_what_chose_them() -> None:
+    function, y = rekindle.script(queried_in_a_short_loop), torch.ones(2)
+    for size in ((2,), (1, 2), (1, 1, 2), (2,)):
+        x = torch.ones(size)
+        assert torch.equal(function(x, y), queried_in_a_short_loop(x, y))
+
+
 class Projected(torch.nn.Module):
     def __init__(self) -> None:
         super().__init__()
