@@ -8,7 +8,7 @@ is made when it is first wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -22,8 +22,10 @@ from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.residuals.size_specialization import (
     bind_backward_constants,
+    bound_value,
     can_be_bound,
     is_determined_by_sizes,
+    is_size_outside_loops,
     saved_scalars,
     sizes_of_inputs,
     specialization_key,
@@ -135,13 +137,15 @@ _MAX_KEYS: Final = 1024
 class DerivativeExecutor:
     """A gradient, with what runs it: a plan for each set of sizes that the inputs have, or one for all."""
 
-    __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "_provisional_runs", "gradient")
+    __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "_provisional_runs", "_varying", "gradient")
 
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient
         self._numbers = saved_scalars(gradient)
         self._by_sizes: dict[Hashable, _SizeSpecialization] | None = None
         self._by_numbers: dict[Hashable, _SizeSpecialization] = {}
+        self._varying: set[int] = set()
+        """The saved numbers that are constants of no further plan."""
         if self._numbers and is_determined_by_sizes(gradient):
             self._by_sizes = {}
         self._provisional_runs = 0 if self._by_sizes is None or is_settled_at_once() else _MAX_PROVISIONAL_RUNS
@@ -179,13 +183,19 @@ class DerivativeExecutor:
         """Have a plan ready for other inputs of these sizes."""
         assert self._by_sizes is not None
         values = {
-            index: results[index] for index in self._numbers if can_be_bound(self.gradient, index, results[index])
+            index: bound_value(self.gradient, index, results[index])
+            for index in self._numbers
+            if index not in self._varying and can_be_bound(self.gradient, index, results[index])
         }
         assert isinstance(key, tuple)
         sizes = sizes_of_inputs(key)
         ranks = [None if each is None else len(each) for each in sizes]
         text = repr((values, ranks))
         plan = self._by_numbers.get(text)
+        if plan is None and (varying := self._varying_sizes(values, ranks)):
+            self._varying |= varying
+            self._learn(key, results)
+            return
         if plan is None:
             if len(self._by_numbers) >= _MAX_PLANS:
                 return
@@ -193,6 +203,18 @@ class DerivativeExecutor:
             plan = self._by_numbers[text] = _SizeSpecialization(self.gradient, graph, values, ranks)
         if len(self._by_sizes) < _MAX_KEYS:
             self._by_sizes[key] = plan
+
+    def _varying_sizes(self, values: Mapping[int, object], ranks: Sequence[int | None]) -> set[int]:
+        """Return the sizes outside of loops in which ``values`` alone differ from those of some plan: of sequences of
+        different lengths. They are saved from then on, so that one plan serves all."""
+        if self.gradient.is_straight_line:
+            return set()
+        for plan in self._by_numbers.values():
+            if plan.ranks == ranks and plan.values.keys() == values.keys():
+                differing = {index for index, value in values.items() if plan.values[index] != value}
+                if all(is_size_outside_loops(self.gradient, index) for index in differing):
+                    return differing
+        return set()
 
 
 @dataclass(slots=True, eq=False)
@@ -209,16 +231,16 @@ class _SizeSpecialization:
         "_again",
         "_backward",
         "_graph",
-        "_ranks",
-        "_values",
         "constants",
         "forward",
         "gradient",
         "is_optimized",
         "lists",
         "places",
+        "ranks",
         "saved",
         "several",
+        "values",
     )
 
     def __init__(
@@ -232,8 +254,8 @@ class _SizeSpecialization:
         self.gradient = gradient
         self.is_optimized = is_optimized
         self._graph = graph
-        self._values = values
-        self._ranks = ranks
+        self.values = values
+        self.ranks = ranks
         outputs = [index for index in range(len(gradient.forward.outputs)) if index not in values]
         self.places = {index: place for place, index in enumerate(outputs)}
         """Where the outputs of the gradient's forward are found among those of the plan's."""
@@ -281,8 +303,8 @@ class _SizeSpecialization:
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
-            if self._values:
-                made = bind_backward_constants(self.gradient, made, self._values, self._ranks)
+            if self.values:
+                made = bind_backward_constants(self.gradient, made, self.values, self.ranks)
             if not self.gradient.is_straight_line:
                 graph = made.graph.copy()
                 batch_gradient_accumulation(graph)

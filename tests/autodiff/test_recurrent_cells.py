@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import rekindle
+from rekindle.autodiff import differentiable_graph
 
 WIDTH = 6
 
@@ -434,6 +435,34 @@ def test_some_parameters_are_frozen(model: Callable[[], nn.Module]) -> None:
                 parameter.requires_grad_(index not in frozen)
         for _ in range(2):
             torch.testing.assert_close(step(compiled, inputs()), step(eager, inputs()))
+
+
+def test_sequences_of_many_lengths_share_graphs(monkeypatch: pytest.MonkeyPatch) -> None:
+    specialized: list[object] = []
+    specialize = differentiable_graph.specialize_forward
+
+    def noted(*args: Any) -> Any:
+        specialized.append(args)
+        return specialize(*args)
+
+    monkeypatch.setattr(differentiable_graph, "specialize_forward", noted)
+
+    class Other(OfLSTMCell):
+        """A class of its own, whose graph no other test has run."""
+
+        def forward(self, x: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+            states: list[Tensor] = []
+            c = torch.cos(h)
+            for t in range(x.size(0)):
+                h, c = self.cell(x[t], (h, c))
+                states.append(h)
+            return torch.stack(states), c
+
+    eager, compiled = made(Other)
+    for length in (*range(2, 14), *range(2, 14)):
+        given = inputs(length)
+        torch.testing.assert_close(step(compiled, given), step(eager, given))
+    assert 1 <= len(specialized) <= 2
 
 
 def test_gradients_are_added_to_those_that_are_there() -> None:

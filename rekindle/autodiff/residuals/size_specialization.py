@@ -86,6 +86,19 @@ def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
     )
 
 
+def bound_value(gradient: Gradient, index: int, value: object) -> object:
+    """Return what stands for an output that :func:`can_be_bound`: of what iterations of a loop save, which is the same
+    in all of them, once."""
+    is_appended = _is_appended_in_loop(gradient.forward.outputs[index])
+    return value[:1] if is_appended and isinstance(value, list) else value
+
+
+def is_size_outside_loops(gradient: Gradient, index: int) -> bool:
+    """Return whether an output of the forward graph is the shape of a tensor that no iteration of a loop computes."""
+    value = gradient.forward.outputs[index]
+    return value.node.kind == "aten::size" and value.node.owning_block is gradient.forward.block
+
+
 def _is_nested(value: list[object]) -> bool:
     if not isinstance(value[0], list) or not any(isinstance(item, list) or item is None for item in value[0]):
         return False
