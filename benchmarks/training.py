@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 import rekindle
+from benchmarks import recurrence
 from benchmarks.execution import interleaved, peak_memory
 from benchmarks.learning import Block, LoopLSTM, ResidualCNN
 
@@ -69,6 +70,7 @@ SUBJECTS: Final = (
     Subject("transformer block 1x16x64", lambda: Encoder(64, 4), lambda: (torch.randn(1, 16, 64),)),
     Subject("transformer block 4x64x128", lambda: Encoder(128, 4), lambda: (torch.randn(4, 64, 128),)),
     Subject("residual network 16x1x8x8", ResidualCNN, lambda: (torch.randn(16, 1, 8, 8), torch.randint(0, 4, (16,)))),
+    *(Subject(*each) for each in recurrence.MODELS),
 )
 
 

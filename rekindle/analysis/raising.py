@@ -14,7 +14,7 @@ from typing import Final
 
 from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS, may_write
 from rekindle.ir.control_flow import LoopView, loop_of_parameter
-from rekindle.ir.graph import Node, Value
+from rekindle.ir.graph import Block, Node, Value
 from rekindle.ir.types import (
     BOOL,
     COMPLEX,
@@ -38,6 +38,15 @@ def may_raise(node: Node) -> bool:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
     condition = _RAISING.get(node.kind.replace("python::", "aten::", 1))
     return condition is not None and condition(node)
+
+
+def always_raises(block: Block) -> bool:
+    """Return whether ``block`` never completes: it raises an exception, or ends in branches that all do."""
+    return any(node.kind == "prim::RaiseException" or _raises_in_all_branches(node) for node in block.nodes)
+
+
+def _raises_in_all_branches(node: Node) -> bool:
+    return node.kind == "prim::If" and all(map(always_raises, node.blocks))
 
 
 def _always(node: Node) -> bool:

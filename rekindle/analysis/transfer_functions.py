@@ -34,6 +34,9 @@ from rekindle.ir.types import (
 from rekindle.ops.result_types import result_facts
 from rekindle.ops.result_types.facts import Constant, Every, Fact, Unknown
 
+_IDENTITY_TESTS: Final = {"aten::__is__": False, "aten::__isnot__": True}
+"""What tests of identity return for two values that differ."""
+
 _VIEWS_ONLY: Final = frozenset({"prim::ConstantChunk"})
 """Kinds of which the alias analysis has rules of its own, and that only give views of their input."""
 
@@ -73,6 +76,8 @@ class TransferFunctions:
             return [_annotated_fact(node.output) or inputs[0]]
         if kind in GUARDS:
             return [Constant(None) if node.output.type == NONE else node.output.type]  # type: ignore[list-item]
+        if kind in _IDENTITY_TESTS and _is_tensor_beside_none(inputs):
+            return [Constant(_IDENTITY_TESTS[kind])]
         operator = node.operator
         if operator is None or kind in FRESH_VALUE_KINDS or node.blocks or has_side_effects(node):
             return []
@@ -110,6 +115,13 @@ class TransferFunctions:
         if isinstance(result, tuple):
             return tuple(self.adjust(part, is_new, may_be_cast) for part in result)
         return result
+
+
+def _is_tensor_beside_none(facts: Sequence[Fact]) -> bool:
+    """Return whether one of two values is a tensor, and the other one None."""
+    is_none = [isinstance(fact, Constant) and fact.value is None for fact in facts]
+    is_tensor = [isinstance(fact, TensorType) and not fact.undefined for fact in facts]
+    return len(facts) == 2 and any(is_none) and any(is_tensor)
 
 
 # ---------------------------------------------------------------------------------------------------- constant folding

@@ -9,9 +9,9 @@ it requires a gradient.
       return (%z)
 
 Forward data-flow analysis: the rules of :mod:`rekindle.ops.result_types` are the transfer functions of operators,
-branches join, and loops are iterated to a fixed point. Nothing runs but operators on known numbers, to fold constants.
-Facts hold whenever the value exists, as long as no autocast is on and the default dtype is what it was: of a value that
-something resizes, or that unknown code may reach, only what cannot change is told.
+branches that complete join, and loops are iterated to a fixed point. Nothing runs but operators on known numbers, to
+fold constants. Facts hold whenever the value exists, as long as no autocast is on and the default dtype is what it was:
+of a value that something resizes, or that unknown code may reach, only what cannot change is told.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb, MemoryLocations
 from rekindle.analysis.effects import INLINE_SUBGRAPH_KINDS, writes_modes
+from rekindle.analysis.raising import always_raises
 from rekindle.analysis.transfer_functions import TransferFunctions, fact_of_type
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -214,6 +215,10 @@ class _Propagation:
             self.set_outputs(node, results[0 if condition.value else 1])
             return
         then, otherwise = (self.block(block) for block in node.blocks)
+        if always_raises(node.blocks[0]):
+            then = otherwise
+        elif always_raises(node.blocks[1]):
+            otherwise = then
         self.set_outputs(node, [join(a, b) for a, b in zip(then, otherwise, strict=True)])
 
     def visit_loop(self, node: Node) -> None:

@@ -27,7 +27,7 @@ from typing import ClassVar, Final
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.formula import formula_of, is_constant_operator
+from rekindle.autodiff.formula import formula_of, is_constant_operator, operators_recorded
 from rekindle.autodiff.requires_grad import may_require_grad
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, gather_unit
 from rekindle.autodiff.reverse_mode.differentiable_loops import (
@@ -49,10 +49,12 @@ KIND: Final = "prim::DifferentiableGraph"
 class CreateDifferentiableGraphs:
     """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. See the module.
 
-    A group has at least ``threshold`` operators with derivative formulas. Only operators for which ``counts`` is true
+    A group has at least ``threshold`` operators with derivative formulas, those that PyTorch's autograd records for a
+    recurrent cell among them. Only operators for which ``counts`` is true
     count, if it is given; others stay with PyTorch's autograd at the borders of a group. ``pays`` decides whether a
-    group is formed. ``excluded`` kinds stay with PyTorch's autograd. With ``loops``, a loop of at least so many such
-    operators becomes part of a group as a whole.
+    group is formed of nodes, some of which need gradients. ``excluded`` kinds stay with PyTorch's autograd. With
+    ``loops``, a loop of at least so many operators with formulas, of any kind, becomes part of a group as a whole if one
+    of them counts.
 
     Example:
         >>> from rekindle.autodiff import CreateDifferentiableGraphs
@@ -77,13 +79,15 @@ class CreateDifferentiableGraphs:
         return _SubgraphPartitioner(graph, self).run() or moved
 
     def _may_make_one(self, graph: Graph) -> bool:
-        """Return whether enough operators count for a group or a loop, wherever they are: a test that costs little
+        """Return whether there are enough operators for a group or a loop, wherever they are: a test that costs little
         for the many graphs of few operators."""
         found = 0
+        counts = False
         for node in graph.all_nodes():
-            if (self.counts is None or self.counts(node)) and formula_of(node) is not None:
-                found += 1
-                if found >= self.threshold:
+            if formula_of(node) is not None:
+                found += len(operators_recorded(node))
+                counts = counts or self.counts is None or self.counts(node)
+                if counts and found >= self.threshold:
                     return True
         return False
 
@@ -219,8 +223,10 @@ class _SubgraphPartitioner:
         return found
 
     def _pays(self, loop: Node) -> bool:
+        """Whether PyTorch's autograd would record enough in an iteration, of which something counts."""
         nodes = [node for node in loop.inner_nodes() if formula_of(node) is not None and not _makes_views(node)]
-        return sum(map(self._counts, nodes)) >= self.options.threshold
+        recorded = [each for node in nodes for each in operators_recorded(node) if not _makes_views(each)]
+        return len(recorded) >= self.options.threshold and any(map(self._counts, nodes))
 
     def _is_auxiliary(self, node: Node) -> bool:
         """Whether ``node`` computes something beside the gradients: a comparison, a size."""
@@ -298,8 +304,10 @@ class _SubgraphPartitioner:
             return False
         return self.options.pays is None or self.options.pays(nodes, set(counted))
 
-    def _counts(self, node: Node) -> bool:
-        return self.options.counts is None or self.options.counts(node)
+    def _counts(self, node: Node) -> int:
+        """How many operators count where ``node`` runs."""
+        counts = self.options.counts
+        return sum(not _makes_views(each) and (counts is None or counts(each)) for each in operators_recorded(node))
 
     def _computes(self, node: Node) -> bool:
         """Whether gradients go back through ``node``, and it computes something."""

@@ -8,7 +8,7 @@ is made when it is first wanted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final
@@ -18,20 +18,24 @@ from torch import Tensor
 from torch.autograd import forward_ad
 from torch.nn import Parameter
 
-from rekindle.autodiff.gradient import Gradient, differentiate
+from rekindle.autodiff.gradient import BackwardGraph, Gradient, differentiate
 from rekindle.autodiff.operators import through_autograd
 from rekindle.autodiff.residuals.size_specialization import (
     bind_backward_constants,
+    bound_value,
     can_be_bound,
-    drop_forward_outputs,
     is_determined_by_sizes,
+    is_size_outside_loops,
     saved_scalars,
+    sizes_of_inputs,
     specialization_key,
+    specialize_forward,
 )
+from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
 from rekindle.errors import DifferentiationError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import AliasAnalysisKind, Operation
-from rekindle.ir.subgraph_execution import callable_of
+from rekindle.ir.subgraph_execution import callable_of, is_settled_at_once
 from rekindle.ir.types import TensorType
 from rekindle.ops.registration.declare import implements_for_node
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
@@ -123,6 +127,8 @@ def _are_plain(inputs: Sequence[Any]) -> bool:
     )
 
 
+_MAX_PROVISIONAL_RUNS: Final = 2
+"""How often graphs for any sizes run before they are optimized, where those for the sizes that are met take over."""
 _MAX_PLANS: Final = 16
 """For how many sizes of inputs there are plans of their own; more than these share one."""
 _MAX_KEYS: Final = 1024
@@ -131,16 +137,19 @@ _MAX_KEYS: Final = 1024
 class DerivativeExecutor:
     """A gradient, with what runs it: a plan for each set of sizes that the inputs have, or one for all."""
 
-    __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "gradient")
+    __slots__ = ("_by_numbers", "_by_sizes", "_general", "_numbers", "_provisional_runs", "_varying", "gradient")
 
     def __init__(self, gradient: Gradient) -> None:
         self.gradient = gradient
-        self._general = _SizeSpecialization(gradient, gradient.forward, {})
         self._numbers = saved_scalars(gradient)
         self._by_sizes: dict[Hashable, _SizeSpecialization] | None = None
         self._by_numbers: dict[Hashable, _SizeSpecialization] = {}
+        self._varying: set[int] = set()
+        """The saved numbers that are constants of no further plan."""
         if self._numbers and is_determined_by_sizes(gradient):
             self._by_sizes = {}
+        self._provisional_runs = 0 if self._by_sizes is None or is_settled_at_once() else _MAX_PROVISIONAL_RUNS
+        self._general = _SizeSpecialization(gradient, gradient.forward, {}, (), self._provisional_runs == 0)
 
     def run(self, inputs: Sequence[Any]) -> Any:
         plan = self._general
@@ -148,6 +157,10 @@ class DerivativeExecutor:
         if self._by_sizes is not None:
             key = tuple([specialization_key(value) for value in inputs])
             plan = self._by_sizes.get(key, plan)
+        if plan is self._general and not plan.is_optimized:
+            if self._provisional_runs == 0:
+                plan.optimize()
+            self._provisional_runs -= 1
         results = DifferentiableGraph.apply(plan, *inputs)  # type: ignore[no-untyped-call]
         if plan is self._general and self._by_sizes is not None:
             self._learn(key, results)
@@ -170,17 +183,38 @@ class DerivativeExecutor:
         """Have a plan ready for other inputs of these sizes."""
         assert self._by_sizes is not None
         values = {
-            index: results[index] for index in self._numbers if can_be_bound(self.gradient, index, results[index])
+            index: bound_value(self.gradient, index, results[index])
+            for index in self._numbers
+            if index not in self._varying and can_be_bound(self.gradient, index, results[index])
         }
-        text = repr(values)
+        assert isinstance(key, tuple)
+        sizes = sizes_of_inputs(key)
+        ranks = [None if each is None else len(each) for each in sizes]
+        text = repr((values, ranks))
         plan = self._by_numbers.get(text)
+        if plan is None and (varying := self._varying_sizes(values, ranks)):
+            self._varying |= varying
+            self._learn(key, results)
+            return
         if plan is None:
             if len(self._by_numbers) >= _MAX_PLANS:
                 return
-            graph = drop_forward_outputs(self.gradient, list(values))
-            plan = self._by_numbers[text] = _SizeSpecialization(self.gradient, graph, values)
+            graph = specialize_forward(self.gradient, list(values), sizes)
+            plan = self._by_numbers[text] = _SizeSpecialization(self.gradient, graph, values, ranks)
         if len(self._by_sizes) < _MAX_KEYS:
             self._by_sizes[key] = plan
+
+    def _varying_sizes(self, values: Mapping[int, object], ranks: Sequence[int | None]) -> set[int]:
+        """Return the sizes outside of loops in which ``values`` alone differ from those of some plan: of sequences of
+        different lengths. They are saved from then on, so that one plan serves all."""
+        if self.gradient.is_straight_line:
+            return set()
+        for plan in self._by_numbers.values():
+            if plan.ranks == ranks and plan.values.keys() == values.keys():
+                differing = {index for index, value in values.items() if plan.values[index] != value}
+                if all(is_size_outside_loops(self.gradient, index) for index in differing):
+                    return differing
+        return set()
 
 
 @dataclass(slots=True, eq=False)
@@ -191,24 +225,37 @@ class _Backward:
 
 
 class _SizeSpecialization:
-    """Runs the graphs of a gradient, of which the kept numbers ``values`` are known."""
+    """Runs the graphs of a gradient, of which the kept numbers ``values`` are known, and the ``ranks`` of inputs."""
 
     __slots__ = (
         "_again",
         "_backward",
-        "_values",
+        "_graph",
         "constants",
         "forward",
         "gradient",
+        "is_optimized",
         "lists",
         "places",
+        "ranks",
         "saved",
         "several",
+        "values",
     )
 
-    def __init__(self, gradient: Gradient, graph: Graph, values: dict[int, object]) -> None:
+    def __init__(
+        self,
+        gradient: Gradient,
+        graph: Graph,
+        values: dict[int, object],
+        ranks: Sequence[int | None],
+        is_optimized: bool = True,
+    ) -> None:
         self.gradient = gradient
-        self._values = values
+        self.is_optimized = is_optimized
+        self._graph = graph
+        self.values = values
+        self.ranks = ranks
         outputs = [index for index in range(len(gradient.forward.outputs)) if index not in values]
         self.places = {index: place for place, index in enumerate(outputs)}
         """Where the outputs of the gradient's forward are found among those of the plan's."""
@@ -225,9 +272,15 @@ class _SizeSpecialization:
             for source in gradient.captures
         )
         """Whether lists of tensors are kept, which autograd does not know as such."""
-        self.forward = callable_of(graph, "differentiable graph", optimized=True)
+        self.forward = callable_of(graph, "differentiable graph", optimized=is_optimized)
         self._again: Callable[..., Any] | None = None
         self._backward: dict[tuple[bool, ...], _Backward] = {}
+
+    def optimize(self) -> None:
+        """Run faster graphs from now on."""
+        self.is_optimized = True
+        self.forward = callable_of(self._graph, "differentiable graph", optimized=True)
+        self._backward.clear()
 
     def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
         """The gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
@@ -250,11 +303,15 @@ class _SizeSpecialization:
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
-            if self._values:
-                made = bind_backward_constants(self.gradient, made, self._values)
+            if self.values:
+                made = bind_backward_constants(self.gradient, made, self.values, self.ranks)
+            if not self.gradient.is_straight_line:
+                graph = made.graph.copy()
+                batch_gradient_accumulation(graph)
+                made = BackwardGraph(graph, made.captures)
             numbers = {number: place for place, (number, _) in enumerate(self.saved)}
             captures = tuple(numbers[number] for number in made.captures)
-            run = callable_of(made.graph, "backward of a differentiable graph", optimized=True)
+            run = callable_of(made.graph, "backward of a differentiable graph", optimized=self.is_optimized)
             found = self._backward[defined] = _Backward(run, captures, len(made.graph.outputs) != 1)
         return found
 

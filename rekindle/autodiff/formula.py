@@ -27,9 +27,24 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.ir.operators.schema import FunctionSchema
 from rekindle.ir.types import BOOL, TENSOR, ListType, OptionalType, Type
-from rekindle.passes import ConstantPropagation, DeadCodeElimination, Inlining, LowerSimpleTuples, Pass, run_passes
+from rekindle.ops.registration.aliasing import is_composite
+from rekindle.passes import (
+    CanonicalizeOps,
+    ConstantPropagation,
+    DeadCodeElimination,
+    Inlining,
+    LowerSimpleTuples,
+    Pass,
+    run_passes,
+)
 
-_CLEANUP: Final[tuple[Pass, ...]] = (Inlining(), LowerSimpleTuples(), ConstantPropagation(), DeadCodeElimination())
+_CLEANUP: Final[tuple[Pass, ...]] = (
+    Inlining(),
+    LowerSimpleTuples(),
+    ConstantPropagation(),
+    CanonicalizeOps(),
+    DeadCodeElimination(),
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -225,6 +240,17 @@ def formula_of(node: Node) -> Formula | None:
     schema = node.schema
     assert schema is not None
     return _formula(key, schema)
+
+
+def operators_recorded(node: Node) -> list[Node]:
+    """Return the operators that PyTorch's autograd records where ``node`` runs, as far as formulas write them out:
+    those of a recurrent cell, or ``node`` itself. They have formulas."""
+    formula, operator = formula_of(node), node.operator
+    is_dispatched = operator is not None and operator.is_dispatched
+    if formula is None or not is_dispatched or not is_composite(formula.schema.qualified_name):
+        return [node]
+    composite = formula.composite
+    return [node] if composite is None else [each for each in composite.graph.all_nodes() if formula_of(each)]
 
 
 def is_constant_operator(node: Node) -> bool:

@@ -18,7 +18,7 @@ from rekindle.autodiff.residuals.selection import (
     minimize_residuals,
 )
 from rekindle.autodiff.residuals.stashing import stash_residuals
-from rekindle.autodiff.reverse_mode.gradient_accumulation import batch_gradient_accumulation
+from rekindle.autodiff.reverse_mode.collected_lists import select_elements
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.autodiff.reverse_mode.reverse import build_backward
 from rekindle.autodiff.reverse_mode.tape import TapeEntry, active_values, build_tape
@@ -137,7 +137,7 @@ class _WithControlFlow:
         for _ in range(_MAX_CLEANUPS):  # a branch that is known to be taken leaves more to be known
             if not run_passes(graph, CLEANUP):
                 break
-        batch_gradient_accumulation(graph)
+        select_elements(graph)
         return BackwardGraph(graph, tuple(range(len(graph.inputs) - len(roots))))
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Final
 
+from rekindle.autodiff.formula import operators_recorded
 from rekindle.codegen.fusible import is_computed, is_view, refusal
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import TensorType
@@ -57,7 +58,7 @@ def launches_saved(nodes: Sequence[Node], counted: Set[Node]) -> int:
         if not is_computed(node) and not (is_view(node) and refusal(node) is None):
             continue
         group[node] = node
-        sizes[node] = int(node in counted and is_computed(node))
+        sizes[node] = sum(map(is_computed, operators_recorded(node))) if node in counted else 0
         for value in node.inputs:
             if value.node in group:
                 maker, user = root(value.node), root(node)

@@ -22,7 +22,7 @@ from rekindle.codegen.operators import (
 from rekindle.codegen.operators.concat import MAX_PARTS
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.operators.schema import FunctionSchema
-from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TensorType
+from rekindle.ir.types import BOOL, FLOAT, INT, NUMBER, TENSOR, OptionalType, TensorType
 
 NUMBERS = (INT, FLOAT, BOOL, NUMBER)
 DEVICE_TYPES: Final = ("cpu", "cuda")
@@ -268,6 +268,8 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
                 return "it draws random numbers"
             if argument.name == "training" and literal(value):
                 return "it takes the statistics of the batch"
+            continue
+        if argument.name in rule.optional and value.type == OptionalType(TENSOR):
             continue
         if argument.name in rule.constants:
             return f"its argument '{argument.name}' is not constant"

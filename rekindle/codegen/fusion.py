@@ -157,7 +157,8 @@ class _Fusion:
         return may_change("fuse", node)
 
     def _pays_alone(self, node: Node) -> bool:
-        return self.alone and is_computed(node)
+        rule = rule_of(node)
+        return self.alone and is_computed(node) and (rule is None or not rule.optional)
 
     def _is_candidate(self, value: Value) -> bool:
         return value.node.in_block and value.node not in self.taken and self._refusal(value.node) is None

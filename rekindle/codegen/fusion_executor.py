@@ -32,7 +32,7 @@ from rekindle.ir.graph import Graph, Node
 from rekindle.ir.operators.registry import REGISTRY, AliasAnalysisKind, Operation, Operator
 from rekindle.ir.subgraph_execution import PatchableOperation, callable_of, is_settled_at_once
 from rekindle.ir.text.schema_parser import parse_schema
-from rekindle.ir.types import TensorType
+from rekindle.ir.types import OptionalType, TensorType
 from rekindle.passes.simplification.subgraph_sharing import SubgraphCache
 
 MAX_LAUNCHES: Final = 64
@@ -53,6 +53,7 @@ _PER_ELEMENT: Final = 0.0005
 NO_KERNEL: Final = "no kernel can be made for such inputs"
 TOO_EARLY: Final = "it has not run often enough for a kernel to pay"
 RECORDED: Final = "gradients are recorded"
+ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
 """Why a group ran operator by operator; :attr:`FusionExecutor.failures` tell more of the first."""
@@ -89,6 +90,7 @@ class FusionExecutor(PatchableOperation):
         self._operator_count = sum(node.kind.startswith("aten::") for node in graph.nodes)
         self._calls: TensorCallSite | None = None
         self._has_products = any(map(is_product, graph.nodes))
+        self._has_optional = any(isinstance(value.type, OptionalType) for value in graph.inputs)
         self.without_products: Callable[..., Any] | None = None
         """What runs the graph where its products are too large, once that has been needed."""
         _GROUPS[graph] = ref(self)
@@ -109,7 +111,8 @@ class FusionExecutor(PatchableOperation):
 
     def function(self) -> Callable[..., Any]:
         """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
-        kinds = ["tensor" if isinstance(value.type, TensorType) else "scalar" for value in self.graph.inputs]
+        inputs = self.graph.inputs
+        kinds = ["tensor" if isinstance(value.type, (TensorType, OptionalType)) else "scalar" for value in inputs]
         calls = TensorCallSite(kinds, self.__call__)
         function = calls.function
         calls.function = _taken  # or group and function would keep each other alive
@@ -118,6 +121,8 @@ class FusionExecutor(PatchableOperation):
 
     def __call__(self, *inputs: Any) -> Any:
         key = TOO_EARLY if self._patience > 0 and not self._pays(inputs) else self._key(inputs)
+        if self._has_optional and any(each is None for each in inputs):
+            key = ABSENT
         if isinstance(key, str):
             why = key
             if why == RECORDED and not self.recipes:

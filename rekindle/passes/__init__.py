@@ -17,10 +17,12 @@ from rekindle.passes.frozen_modules.remove_dropout import RemoveDropout as Remov
 from rekindle.passes.frozen_modules.select_attention import SelectAttention as SelectAttention
 from rekindle.passes.gradients.lower_grad_of import LowerGradOf as LowerGradOf
 from rekindle.passes.gradients.specialize_autograd_zero import SpecializeAutogradZero as SpecializeAutogradZero
+from rekindle.passes.loops.batch_projections import BatchProjections as BatchProjections
 from rekindle.passes.loops.canonicalize_modified_loops import CanonicalizeModifiedLoops as CanonicalizeModifiedLoops
 from rekindle.passes.loops.loop_invariant_motion import LoopInvariantMotion as LoopInvariantMotion
 from rekindle.passes.loops.loop_peeling import LoopPeeling as LoopPeeling
 from rekindle.passes.loops.loop_unrolling import LoopUnrolling as LoopUnrolling
+from rekindle.passes.loops.scalar_replacement import ScalarReplacement as ScalarReplacement
 from rekindle.passes.loops.simplify_carried_values import SimplifyCarriedValues as SimplifyCarriedValues
 from rekindle.passes.parallelism.batch_mm import BatchMM as BatchMM
 from rekindle.passes.parallelism.parallelize import Parallelize as Parallelize

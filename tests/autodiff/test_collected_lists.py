@@ -93,7 +93,16 @@ def tuples(x: Tensor, w: Tensor, n: int) -> Tensor:
     return torch.stack(parts)
 
 
-WHOLE = (recurrence, with_state, two_lists, stacked_twice, views, only_the_list, until, tuples)
+def rows(x: Tensor, w: Tensor, n: int) -> Tensor:
+    h = x[0]
+    parts: list[Tensor] = []
+    for t in range(n):
+        h = torch.tanh(x[t] * h + F.linear(h, w))
+        parts.append(h.unsqueeze(1))
+    return torch.cat(parts, 1).exp()
+
+
+WHOLE = (rows, recurrence, with_state, two_lists, stacked_twice, views, only_the_list, until, tuples)
 
 
 def returned(x: Tensor, w: Tensor, n: int) -> list[Tensor]:
@@ -178,7 +187,26 @@ def written(x: Tensor, w: Tensor, n: int) -> Tensor:
     return torch.stack(parts)
 
 
-OTHERS = (returned, counted, read_within, sometimes, twice, not_empty, two_loops, nested, written)
+def along_another_dimension(x: Tensor, w: Tensor, n: int) -> Tensor:
+    parts: list[Tensor] = []
+    for t in range(n):
+        w = torch.tanh(torch.sin(x[t] * w) * w)
+        parts.append(w.unsqueeze(0))
+    return torch.cat(parts, 1)
+
+
+OTHERS = (
+    along_another_dimension,
+    returned,
+    counted,
+    read_within,
+    sometimes,
+    twice,
+    not_empty,
+    two_loops,
+    nested,
+    written,
+)
 
 
 def split(program: Program) -> Graph:

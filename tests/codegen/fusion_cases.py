@@ -200,4 +200,12 @@ graph(%x : Tensor, %y : Tensor):
   %b : Tensor = aten::cat(%list, %0)
   return (%a, %t, %b)
 """,
+    "fuse_graph{alone=True}: a sum with a gradient that may not exist joins others, and is not a group by itself": """
+graph(%x : Tensor, %y : Tensor?, %z : Tensor):
+  %a : Tensor = autodiff::plus(%x, %y)
+  %b : Tensor = aten::tanh(%a)
+  %c : Tensor = aten::inner(%b, %x)
+  %d : Tensor = autodiff::plus(%c, %y)
+  return (%d)
+""",
 }

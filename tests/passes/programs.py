@@ -30,6 +30,14 @@ def ends_early(x: Tensor, n: int) -> Tensor:
     return x
 
 
+def states_in_a_list(x: Tensor, n: int) -> Tensor:
+    states = [x, x * 2]
+    for i in range(n):
+        states[0] = states[0] + states[1]
+        states[1] = states[0] * i
+    return states[0] + states[1] * 3
+
+
 def number_until_the_loop_runs(x: Tensor, n: int):  # type: ignore[no-untyped-def]
     total = 1
     i = 7
@@ -325,6 +333,7 @@ PROGRAMS: tuple[Callable[..., object], ...] = (
     reads_between_writes,
     draws_twice,
     grows_in_a_loop,
+    states_in_a_list,
     ends_early,
     breaks_out,
     never_comes_to_it,

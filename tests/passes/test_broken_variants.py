@@ -38,7 +38,13 @@ from rekindle.passes.canonicalization import (
 )
 from rekindle.passes.frozen_modules import fold_arithmetic, fold_batch_norm, foldable, pack_weights, remove_dropout
 from rekindle.passes.gradients import specialize_autograd_zero
-from rekindle.passes.loops import canonicalize_modified_loops, loop_invariant_motion, loop_peeling, loop_unrolling
+from rekindle.passes.loops import (
+    canonicalize_modified_loops,
+    loop_invariant_motion,
+    loop_peeling,
+    loop_unrolling,
+    scalar_replacement,
+)
 from rekindle.passes.parallelism import batch_mm, parallelize
 from rekindle.passes.simplification import (
     common_subexpression_elimination,
@@ -99,6 +105,11 @@ def no_writers(patch: Patch) -> None:
 
 def replaced(owner: Any, name: str, new: Any) -> Callable[[Patch], None]:
     return lambda patch: patch.setattr(owner, name, new)
+
+
+def _takes_the_first_element(patch: Patch) -> None:
+    index_of = scalar_replacement._index_of
+    patch.setattr(scalar_replacement, "_index_of", lambda *args: None if index_of(*args) is None else 0)
 
 
 def _merges_random_numbers(patch: Patch) -> None:
@@ -417,6 +428,12 @@ BROKEN = (
         plain(programs.number_until_the_loop_runs),
     ),
     Broken("loop_unrolling", "one turn too few", _one_turn_too_few, plain(programs.ends_early)),
+    Broken(
+        "scalar_replacement",
+        "takes every element for the first",
+        _takes_the_first_element,
+        plain(programs.states_in_a_list),
+    ),
     Broken(
         "remove_mutation",
         "skips the alias check",

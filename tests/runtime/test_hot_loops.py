@@ -12,6 +12,7 @@ import rekindle.ops  # noqa: F401 (the operators)
 from rekindle.errors import Source
 from rekindle.ir.graph import Graph
 from rekindle.ir.graph_function import GraphFunction
+from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.ir.text.parser import parse_graph
 from rekindle.ir.types import BOOL, INT, FunctionType
 from rekindle.runtime.interpreter import basic_blocks
@@ -325,3 +326,27 @@ graph(%n : int, %m : int):
     assert graph.find_value("c").type == BOOL  # type: ignore[union-attr]
     assert run(Code(graph, "f"), 3 * HOT, 2 * HOT + 5) == 2 * HOT + 5
     assert compiled == [True]
+
+
+def test_operations_that_become_faster_are_called_in_their_new_form(compiled: list[bool]) -> None:
+    calls: list[str] = []
+
+    class Settling(PatchableOperation):
+        def __call__(self, *inputs: Any) -> Any:
+            calls.append("slow")
+            if len(calls) == 2 * HOT:
+                self.patch_call_sites(fast)
+            return inputs[0] + 1
+
+    def fast(*inputs: Any) -> Any:
+        calls.append("fast")
+        return inputs[0] + 1
+
+    program = code(SUM)
+    settling = Settling()
+    for instruction in program.instructions:
+        if instruction.node.kind == "aten::mul":
+            instruction.operation = settling
+    run(program, 3 * HOT)
+    assert compiled == [True]
+    assert calls == ["slow"] * 2 * HOT + ["fast"] * HOT

@@ -219,6 +219,76 @@ def test_specs_in_words() -> None:
     assert creator.describe(spec) == f"{of_the_first}; t.1[1] is None; n.1 is not None"
 
 
+def state_of_a_loop(x: torch.Tensor, h: torch.Tensor, c: torch.Tensor, n: int):
+    state = (h, c + 1)
+    for i in range(n):
+        a, b = state
+        if a.dim() != 2 or b.dim() != 1:
+            raise ValueError(f"expected a matrix and a vector, got {a.dim()} and {b.dim()} dimensions")
+        state = (a + x[i], b * 2)
+    return state[0]
+
+
+def test_facts_of_what_loops_carry_are_asked_of_what_they_start_with() -> None:
+    function = rekindle.script(state_of_a_loop)
+    creator = ArgumentSpecCreator(function.inlined_graph)
+    asked = {creator.graph.inputs[path.input].name for path, _ in creator.queried_properties}
+    assert {"h.1", "c.1"} <= asked
+    matrix, vector = torch.ones(2, 2), torch.ones(2)
+    for _ in range(3):
+        assert torch.equal(function(matrix, matrix, vector, 2), state_of_a_loop(matrix, matrix, vector, 2))
+        with pytest.raises(ValueError, match="got 1 and 1 dimensions"):
+            function(matrix, vector, vector, 2)
+        with pytest.raises(ValueError, match="got 2 and 2 dimensions"):
+            function(matrix, matrix, matrix, 2)
+        assert torch.equal(function(matrix, vector, matrix, 0), vector)
+
+
+def queried_in_a_short_loop(x: torch.Tensor, y: torch.Tensor):
+    n = y.dim()
+    for _ in range(3):
+        n += x.dim()
+        if x.dim() == 2:
+            x = x * 3
+        x = x * 2
+    return x * n
+
+
+def test_versions_assume_no_more_than_what_chose_them() -> None:
+    function, y = rekindle.script(queried_in_a_short_loop), torch.ones(2)
+    for size in ((2,), (1, 2), (1, 1, 2), (2,)):
+        x = torch.ones(size)
+        assert torch.equal(function(x, y), queried_in_a_short_loop(x, y))
+
+
+class Projected(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3, bias=False)
+
+    def forward(self, x: torch.Tensor):
+        y = torch.relu(self.linear(x))
+        if y.dim() != 2:
+            return y.sum()
+        return y * 2
+
+
+def test_types_of_parameters_are_assumed_where_they_decide_a_question() -> None:
+    module = Projected()
+    compiled = rekindle.script(module)
+    matrix, vector = torch.ones(2, 3), torch.ones(3)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(matrix), module(matrix))
+        torch.testing.assert_close(compiled(vector), module(vector))
+    graph = compiled.graph_for(matrix)
+    assert not graph.find_nodes("prim::If")
+    assert not graph.find_nodes("aten::dim")
+    compiled.linear.weight = torch.nn.Parameter(torch.ones(3))
+    module.linear.weight = compiled.linear.weight
+    for _ in range(3):
+        torch.testing.assert_close(compiled(matrix), module(matrix))
+
+
 class Counted:
     """Counts how often graphs are optimised."""
 

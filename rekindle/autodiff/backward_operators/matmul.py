@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import torch
 from torch import Tensor
@@ -142,68 +141,96 @@ def cdist_back(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -
     return sum_to(of_first, x1.shape), sum_to(of_second, x2.shape)
 
 
-_MANY: Final = 256
-"""Rows that make a product worth while."""
-
-
 @implements(
-    "autodiff::linear_weight_deferred(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor grad, Tensor input, Tensor? sum, "
-    "int[] size) -> Tensor?",
+    "autodiff::accumulate(Tensor[] grads, Tensor[][] inputs, Tensor?[] sums, int[]?[] sizes) -> Tensor?[]",
     may_alias_inputs=True,
 )
-def linear_weight_deferred(
-    grads: list[Tensor], inputs: list[Tensor], grad: Tensor, input: Tensor, sum: Tensor | None, size: Sizes
-) -> Tensor | None:
-    """A sum of gradients of a weight, to which those for ``grad`` and ``input`` are added now or later."""
-    grads.append(grad)
-    inputs.append(input)
-    if grad.numel() // max(1, grad.shape[-1]) * len(grads) < _MANY:
-        return sum
-    return linear_weight_flush(grads, inputs, sum, size)
-
-
-@implements(
-    "autodiff::linear_weight_flush(Tensor[](a!) grads, Tensor[](b!) inputs, Tensor? sum, int[] size) -> Tensor?",
-    may_alias_inputs=True,
-)
-def linear_weight_flush(grads: list[Tensor], inputs: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
-    """The same, with all that was collected added to it; None where nothing was ever added."""
+def accumulate(
+    grads: Sequence[Tensor],
+    inputs: Sequence[Sequence[Tensor]],
+    sums: Sequence[Tensor | None],
+    sizes: Sequence[Sizes | None],
+) -> list[Tensor | None]:
+    """Add to ``sums`` the gradients of weights of ``linear`` for ``grads`` and each of ``inputs``; to those that are
+    left ``grads`` summed to sizes, or as they are where there is no size."""
     if not grads:
-        return sum
-    found = linear_weight(_rows(grads), _rows(inputs), size) if len(size) == 2 else _one_by_one(grads, inputs, size)
-    grads.clear()
-    inputs.clear()
-    return found if sum is None else sum + found
+        return list(sums)
+    lengths = {grad.shape[-1] if grad.dim() else None for grad in grads}
+    rows = _rows(grads) if len(lengths) == 1 and None not in lengths else None
+    found: list[Tensor | None] = []
+    for number, (total, size) in enumerate(zip(sums, sizes, strict=True)):
+        if number >= len(inputs):
+            each = _summed(grads, rows, size)
+        else:
+            assert size is not None, "a weight has a size"
+            each = _of_weight(grads, rows, inputs[number], size)
+        found.append(each if total is None else total + each)
+    return found
+
+
+def _of_weight(grads: Sequence[Tensor], rows: Tensor | None, inputs: Sequence[Tensor], size: Sizes) -> Tensor:
+    """The sum of the gradients of a weight for ``grads``, which have these ``rows``, and ``inputs``."""
+    if rows is not None and len(size) == 2:
+        return linear_weight(rows, _rows(inputs), size)
+    return torch.stack([linear_weight(*pair, size) for pair in zip(grads, inputs, strict=True)]).sum(0)
 
 
 def _rows(tensors: Sequence[Tensor]) -> Tensor:
+    """The rows of all ``tensors`` as one matrix; one tensor as it is."""
     return tensors[0] if len(tensors) == 1 else torch.cat([_matrix(each) for each in tensors])
 
 
-def _one_by_one(grads: Sequence[Tensor], inputs: Sequence[Tensor], size: Sizes) -> Tensor:
-    return torch.stack([linear_weight(*each, size) for each in zip(grads, inputs, strict=True)]).sum(0)
+def _summed(grads: Sequence[Tensor], rows: Tensor | None, size: Sizes | None) -> Tensor:
+    """The sum of ``grads``, which have these ``rows``, each summed to ``size`` if there is one."""
+    if size is None:
+        return grads[0] if len(grads) == 1 else torch.stack(list(grads)).sum(0)
+    if rows is not None and len(size) == 1 and rows.dim() == 2 and rows.shape[1] == size[0]:
+        return rows.sum(0)
+    if all(grad.shape == grads[0].shape for grad in grads):
+        return sum_to(grads[0] if len(grads) == 1 else torch.stack(list(grads)), size)
+    return torch.stack([sum_to(grad, size) for grad in grads]).sum(0)
 
 
 @implements(
-    "autodiff::sum_to_deferred(Tensor[](a!) grads, Tensor grad, Tensor? sum, int[] size) -> Tensor?",
+    "autodiff::placed(Tensor[] grads, int[] indices, Tensor? sum, int[] size, int dim, Tensor? weight) -> Tensor?",
     may_alias_inputs=True,
 )
-def sum_to_deferred(grads: list[Tensor], grad: Tensor, sum: Tensor | None, size: Sizes) -> Tensor | None:
-    """A sum of gradients, to which ``grad`` summed to ``size`` is added now or later."""
-    grads.append(grad)
-    if grad.numel() // max(1, grad.shape[-1] if grad.dim() else 1) * len(grads) < _MANY:
-        return sum
-    return sum_to_flush(grads, sum, size)
-
-
-@implements("autodiff::sum_to_flush(Tensor[](a!) grads, Tensor? sum, int[] size) -> Tensor?", may_alias_inputs=True)
-def sum_to_flush(grads: list[Tensor], sum: Tensor | None, size: Sizes) -> Tensor | None:
-    """The same, with all that was collected added to it; None where nothing was ever added."""
+def placed(
+    grads: Sequence[Tensor], indices: Sequence[int], sum: Tensor | None, size: Sizes, dim: int, weight: Tensor | None
+) -> Tensor | None:
+    """Add to ``sum`` the gradient of a tensor of ``size`` for those of its parts with these ``indices`` along ``dim``:
+    ``grads``, or their products with ``weight``."""
     if not grads:
         return sum
-    if all(grad.shape == grads[0].shape for grad in grads):
-        found = sum_to(grads[0] if len(grads) == 1 else torch.stack(grads), size)
-    else:
-        found = torch.stack([sum_to(grad, size) for grad in grads]).sum(0)
-    grads.clear()
+    rank = len(size)
+    dim %= rank
+    if weight is not None and dim == rank - 1:
+        grads, weight = [grad @ weight for grad in grads], None
+    length = size[dim]
+    wrapped = [index % length for index in indices]
+    if wrapped == list(range(length - 1, -1, -1)):
+        grads, wrapped = grads[::-1], wrapped[::-1]
+    values = torch.stack(list(grads), dim)
+    if weight is not None:
+        values = values @ weight
+    if wrapped != list(range(length)):
+        whole = values.new_zeros(size) if sum is None else sum
+        return whole.index_add(dim, torch.tensor(wrapped, device=values.device), values)
+    return values if sum is None else sum + values
+
+
+@implements(
+    "autodiff::embedded(Tensor[] grads, Tensor[] indices, Tensor? sum, SymInt num_weights, SymInt padding_idx)"
+    " -> Tensor?",
+    may_alias_inputs=True,
+)
+def embedded(
+    grads: Sequence[Tensor], indices: Sequence[Tensor], sum: Tensor | None, num_weights: int, padding_idx: int
+) -> Tensor | None:
+    """Add to ``sum`` the gradient of the weight of an embedding for those of what was looked up at ``indices``."""
+    if not grads:
+        return sum
+    rows = torch.cat([grad.reshape(-1, grad.shape[-1]) for grad in grads])
+    places = torch.cat([index.reshape(-1) for index in indices])
+    found: Tensor = torch.ops.aten.embedding_dense_backward(rows, places, num_weights, padding_idx, False)
     return found if sum is None else sum + found

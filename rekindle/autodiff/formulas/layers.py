@@ -1,4 +1,4 @@
-"""Normalisation, convolution and pooling."""
+"""Normalisation, convolution, pooling and recurrent cells."""
 
 from __future__ import annotations
 
@@ -217,4 +217,49 @@ backward max_unpool2d(grad, self, indices) -> self:
 
 backward max_unpool3d(grad, self, indices) -> self:
     return own.unpool_back(grad, self, indices, 3)
+
+def check_cell_input(input: Tensor, w_ih: Tensor):
+    if input.size(1) != w_ih.size(1):
+        raise RuntimeError(
+            "input has inconsistent input_size: got {} expected {}".format(input.size(1), w_ih.size(1)))
+
+def check_cell_state(input: Tensor, state: Tensor, w_hh: Tensor, number: int):
+    if input.size(0) != state.size(0):
+        raise RuntimeError("Input batch size {} doesn't match hidden{} batch size {}".format(
+            input.size(0), number, state.size(0)))
+    if state.size(1) != w_hh.size(1):
+        raise RuntimeError("hidden{} has inconsistent hidden_size: got {}, expected {}".format(
+            number, state.size(1), w_hh.size(1)))
+
+composite lstm_cell(input, hx, w_ih, w_hh, b_ih, b_hh):
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    hidden, cell = hx
+    check_cell_input(input, w_ih)
+    check_cell_state(input, hidden, w_hh, 0)
+    check_cell_state(input, cell, w_hh, 1)
+    gates = torch.linear(hidden, w_hh, b_hh) + torch.linear(input, w_ih, b_ih)
+    entering, forgetting, proposed, leaving = torch.chunk(gates, 4, 1)
+    following = forgetting.sigmoid() * cell + entering.sigmoid() * proposed.tanh()
+    return leaving.sigmoid() * following.tanh(), following
+
+composite gru_cell(input, hx, w_ih, w_hh, b_ih, b_hh):
+    check_cell_input(input, w_ih)
+    check_cell_state(input, hx, w_hh, 0)
+    input_reset, input_update, input_new = torch.chunk(torch.linear(input, w_ih, b_ih), 3, 1)
+    state_reset, state_update, state_new = torch.chunk(torch.linear(hx, w_hh, b_hh), 3, 1)
+    reset = (state_reset + input_reset).sigmoid()
+    update = (state_update + input_update).sigmoid()
+    proposed = (input_new + state_new * reset).tanh()
+    return (hx - proposed) * update + proposed
+
+composite rnn_tanh_cell(input, hx, w_ih, w_hh, b_ih, b_hh):
+    check_cell_input(input, w_ih)
+    check_cell_state(input, hx, w_hh, 0)
+    return (torch.linear(hx, w_hh, b_hh) + torch.linear(input, w_ih, b_ih)).tanh()
+
+composite rnn_relu_cell(input, hx, w_ih, w_hh, b_ih, b_hh):
+    check_cell_input(input, w_ih)
+    check_cell_state(input, hx, w_hh, 0)
+    return (torch.linear(hx, w_hh, b_hh) + torch.linear(input, w_ih, b_ih)).relu()
 """

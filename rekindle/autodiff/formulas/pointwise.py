@@ -181,6 +181,8 @@ backward pow.Tensor_Tensor(grad, self, exponent, result) -> self, exponent:
     return sum_to(grad_self, self, result), sum_to(grad_exponent, exponent, result)
 
 backward pow.Scalar(grad, self, exponent, result) -> exponent:
+    if 0 < self and self < 1e300:
+        return grad * (result * torch.log(float(self)))
     base = torch.scalar_tensor(self, dtype=result.dtype)
     return grad * torch.where(result == 0, torch.zeros_like(grad), result * log_where(base, exponent))
 

@@ -279,7 +279,7 @@ def _save_cost(value: Value, is_read: bool) -> int | None:
     if is_known and not is_read:
         return None
     depth = depth_of(block_of(value))
-    price = 4 if is_known or not _is_cheap(node) else 10
+    price = 4 if is_known else 6 if not _is_cheap(node) else 10
     return int(price * 20 ** min(depth, 3))
 
 

@@ -9,8 +9,10 @@ as tensors are.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Final
 
+import torch
 from torch import Tensor
 
 from rekindle.analysis.mutability import may_contain_tensor
@@ -20,9 +22,9 @@ from rekindle.autodiff.residuals.selection import CLEANUP
 from rekindle.autodiff.reverse_mode.gradient_regions import constant
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import NONE, Type
+from rekindle.ir.types import NONE, TensorType, Type
 from rekindle.ops.registration.traits import queries_of
-from rekindle.passes import ConstantPooling, DeadCodeElimination, run_passes
+from rekindle.passes import BatchProjections, ConstantPooling, DeadCodeElimination, run_passes
 
 _OF_SIZES: Final = queries_of(Trait.READS_RANK, Trait.READS_SIZES, Trait.READS_DTYPE, Trait.READS_DEVICE)
 """Property queries whose results follow from what :func:`specialization_key` says of the tensors that go in."""
@@ -84,6 +86,19 @@ def can_be_bound(gradient: Gradient, index: int, value: object) -> bool:
     )
 
 
+def bound_value(gradient: Gradient, index: int, value: object) -> object:
+    """Return what stands for an output that :func:`can_be_bound`: of what iterations of a loop save, which is the same
+    in all of them, once."""
+    is_appended = _is_appended_in_loop(gradient.forward.outputs[index])
+    return value[:1] if is_appended and isinstance(value, list) else value
+
+
+def is_size_outside_loops(gradient: Gradient, index: int) -> bool:
+    """Return whether an output of the forward graph is the shape of a tensor that no iteration of a loop computes."""
+    value = gradient.forward.outputs[index]
+    return value.node.kind == "aten::size" and value.node.owning_block is gradient.forward.block
+
+
 def _is_nested(value: list[object]) -> bool:
     if not isinstance(value[0], list) or not any(isinstance(item, list) or item is None for item in value[0]):
         return False
@@ -95,23 +110,38 @@ def _is_appended_in_loop(value: Value) -> bool:
     return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
 
 
-def drop_forward_outputs(gradient: Gradient, numbers: Sequence[int]) -> Graph:
-    """The forward graph without the outputs ``numbers``."""
+def specialize_forward(gradient: Gradient, numbers: Sequence[int], sizes: Sequence[Sequence[int] | None]) -> Graph:
+    """The forward graph without the outputs ``numbers``, for tensors of the same ranks as those of these ``sizes``, for
+    which it has run; it is fastest for these sizes."""
     graph = gradient.forward.copy()
+    for value, known in zip(graph.inputs, sizes, strict=True):
+        _know_rank(value, None if known is None else len(known))
     for index in sorted(numbers, reverse=True):
         value = graph.outputs[index]
         graph.block.erase_output(index)
         for use in [use for use in value.uses if use.user.kind == "aten::append" and _is_appended_in_loop(value)]:
             use.user.destroy()
-    run_passes(graph, (DeadCodeElimination(), ConstantPooling()))
+    run_passes(graph, (BatchProjections(sizes), DeadCodeElimination(), ConstantPooling()))
     return graph
 
 
-def bind_backward_constants(gradient: Gradient, made: BackwardGraph, values: dict[int, object]) -> BackwardGraph:
-    """A backward graph in which the outputs of the forward graph that ``values`` names have these values."""
+def sizes_of_inputs(key: Sequence[Hashable]) -> list[torch.Size | None]:
+    """Return the sizes of the tensors among the inputs that ``key`` says :func:`specialization_key` of."""
+    return [each[0] if isinstance(each, tuple) and isinstance(each[0], torch.Size) else None for each in key]
+
+
+def bind_backward_constants(
+    gradient: Gradient, made: BackwardGraph, values: dict[int, object], ranks: Sequence[int | None]
+) -> BackwardGraph:
+    """A backward graph in which the outputs of the forward graph that ``values`` names have these values, and the
+    inputs of the forward graph these ``ranks``."""
     graph = made.graph.copy()
     first = len(graph.inputs) - len(made.captures)
     captures = list(made.captures)
+    for place, capture in enumerate(captures):
+        source = gradient.captures[capture]
+        if source < 0:
+            _know_rank(graph.inputs[first + place], ranks[~source])
     for place in reversed(range(len(captures))):
         source = gradient.captures[captures[place]]
         if source not in values:
@@ -130,8 +160,15 @@ def bind_backward_constants(gradient: Gradient, made: BackwardGraph, values: dic
         graph.block.erase_input(first + place)
         del captures[place]
     _drop_sums(graph)
+    _multiply_matrices(graph)
     run_passes(graph, CLEANUP)
     return BackwardGraph(graph, tuple(captures))
+
+
+def _know_rank(value: Value, rank: int | None) -> None:
+    """Write the rank of a tensor into a graph."""
+    if rank is not None and isinstance(value.type, TensorType) and value.type.rank is None:
+        value.set_type(replace(value.type, sizes=(None,) * rank))
 
 
 def _know_items(value: Value, item: object) -> None:
@@ -149,6 +186,15 @@ def _constant(graph: Graph, item: object, type: Type) -> Value:
         return constant(graph, item, NONE if item is None else type)
     parts = [constant(graph, part, type.contained[0]) for part in item]
     return graph.create("prim::ListConstruct", parts, types=[type]).insert_after(parts[0].node).output
+
+
+def _multiply_matrices(graph: Graph) -> None:
+    """Gradients of the input of ``linear`` whose weight is a matrix, as products, which kernels compute."""
+    for node in graph.find_nodes("autodiff::linear_input"):
+        gradient, _, weight = node.inputs
+        if isinstance(weight.type, TensorType) and weight.type.rank == 2:
+            with graph.inserting_before(node):
+                node.replace_with(graph.insert("aten::matmul", [gradient, weight]))
 
 
 def _drop_sums(graph: Graph) -> None:

@@ -1,4 +1,5 @@
-"""Lists that a loop fills, one tensor in each iteration, and that are stacked after it.
+"""Lists that a loop fills, one tensor in each iteration, and that are stacked after it. Concatenation along a dimension
+that a tensor gets before it is appended is the same.
 
 .. code-block:: text
 
@@ -11,7 +12,8 @@
     %y : Tensor = aten::stack(%l, %dim)
 
 Nothing else sees such a list. So these nodes are differentiated together, though one of them writes: the gradient of
-the list is that of ``%y``, unbound, and the gradient of the tensor of iteration ``%t`` is element ``%t`` of it.
+the list is that of ``%y``, unbound, and the gradient of the tensor of iteration ``%t`` is element ``%t`` of it, which
+:func:`select_elements` takes from the tensor.
 """
 
 from __future__ import annotations
@@ -19,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rekindle.analysis.constants import is_constant
-from rekindle.ir.graph import Node, Value
+from rekindle.analysis.constants import constant_int, is_constant
+from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.types import TENSOR, ListType
 
 
@@ -49,15 +51,32 @@ def _filled_by(append: Node, loop: Node) -> CollectedList | None:
     if construct.kind != "prim::ListConstruct" or construct.inputs or construct.owning_block is not loop.owning_block:
         return None
     readers = [use.user for use in construct.output.uses if use.user is not append]
-    if not readers or not all(_stacks_after(reader, loop) for reader in readers):
+    if not readers or not all(_joins_after(reader, append, loop) for reader in readers):
         return None
     return CollectedList(construct, append, tuple(readers))
 
 
-def _stacks_after(reader: Node, loop: Node) -> bool:
-    if reader.kind != "aten::stack" or reader.owning_block is not loop.owning_block or reader.is_before(loop):
+def _joins_after(reader: Node, append: Node, loop: Node) -> bool:
+    if reader.owning_block is not loop.owning_block or reader.is_before(loop):
         return False
-    return all(map(is_constant, reader.inputs[1:]))
+    if reader.kind == "aten::cat":
+        return _joins_rows(reader, append)
+    return reader.kind == "aten::stack" and all(map(is_constant, reader.inputs[1:]))
+
+
+def _joins_rows(cat: Node, append: Node) -> bool:
+    """Return whether what is appended gets a dimension of one element before, and ``cat`` joins along that."""
+    row = append.inputs[1].node
+    dim = constant_int(cat.inputs[1])
+    return row.kind == "aten::unsqueeze" and dim is not None and constant_int(row.inputs[1]) == dim
+
+
+def joins_collected_rows(node: Node) -> bool:
+    """Return whether ``node`` concatenates tensors that a loop collects, along a dimension of one element each."""
+    if node.kind != "aten::cat":
+        return False
+    appending = [use.user for use in node.inputs[0].uses if use.user.kind == "aten::append"]
+    return len(appending) == 1 and is_collecting(appending[0])
 
 
 def gather_unit(loop: Node, lists: list[CollectedList]) -> list[Node]:
@@ -84,3 +103,22 @@ def is_collecting(node: Node) -> bool:
     block = node.owning_block
     loop = None if block is None else block.owning_node
     return loop is not None and loop.kind == "prim::Loop" and _filled_by(node, loop) is not None
+
+
+def select_elements(graph: Graph) -> None:
+    """Replace elements of the parts of a tensor by selections, where nothing else is done with the list of parts."""
+    for parts in [*graph.find_nodes("aten::unbind"), *graph.find_nodes("aten::split")]:
+        readers = [use.user for use in parts.output.uses]
+        if not readers or any(reader.kind != "aten::__getitem__" for reader in readers):
+            continue
+        tensor, *_, dim = parts.inputs
+        if parts.kind == "aten::split" and constant_int(parts.inputs[1]) != 1:
+            continue
+        for reader in readers:
+            with graph.inserting_before(reader):
+                if parts.kind == "aten::split":
+                    part = graph.insert("aten::narrow", [tensor, dim, reader.inputs[1], 1])
+                else:
+                    part = graph.insert("aten::select", [tensor, dim, reader.inputs[1]])
+            reader.replace_with(part)
+        parts.destroy()

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from rekindle.analysis.constants import constant_int
+from rekindle.autodiff.reverse_mode.collected_lists import joins_collected_rows
 from rekindle.autodiff.reverse_mode.gradient_regions import GradientTree, gradient_type, optional
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.types import INT, NONE, TENSOR, DictType, ListType, TensorType, TupleType, Type
@@ -36,6 +37,10 @@ def backward_of_container_op(scope: BlockBackward, node: Node) -> bool:
             _concatenation(scope, node)
         case "aten::append":
             _collected(scope, node)
+        case "aten::cat" if joins_collected_rows(node):
+            gradient = scope.as_value(scope.gradients[node.output])
+            dim = scope.constant(constant_int(node.inputs[1]))
+            scope.add(node.inputs[0], scope.insert("aten::split", [gradient, scope.constant(1), dim], ListType(TENSOR)))
         case "aten::slice" if isinstance(node.output.type, ListType):
             _slice(scope, node)
         case "aten::values" | "aten::items" if _holds_tensors(node.input.type):

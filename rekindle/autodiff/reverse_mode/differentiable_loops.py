@@ -8,7 +8,7 @@ from typing import Final
 from rekindle.analysis.aliasing.alias_db import AliasDb
 from rekindle.analysis.effects import CALLS, DEFERRED_SUBGRAPH_KINDS, has_side_effects
 from rekindle.analysis.mutability import may_contain_tensor
-from rekindle.autodiff.formula import formula_of
+from rekindle.autodiff.formula import formula_of, is_constant_operator
 from rekindle.autodiff.reverse_mode.collected_lists import collected_lists
 from rekindle.autodiff.reverse_mode.tape import STRUCTURE, is_constant_for_gradients, is_recomputable
 from rekindle.ir.control_flow import LoopView, incoming_values
@@ -42,8 +42,9 @@ def _loop_around(node: Node) -> Node | None:
 
 
 def is_differentiable_loop(loop: Node, aliases: AliasDb, requires_grad: Collection[Value]) -> bool:
-    """Whether gradients can go back through ``loop`` by formulas alone, it would give the same when it runs again, it
-    writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes to."""
+    """Whether gradients can go back through ``loop`` by formulas alone, it would give the same when it runs again, or
+    raise the same, it writes to nothing, and what comes in and goes out are tensors and numbers that nobody writes
+    to."""
     view = LoopView(loop)
     filled = {each.value: each.append for each in collected_lists(loop)}
     results = [*loop.outputs, *(append.inputs[1] for append in filled.values())]
@@ -68,7 +69,7 @@ def _goes_back(node: Node, requires_grad: Collection[Value]) -> bool:
     """Whether ``node`` may stand in such a loop."""
     if node.blocks:
         return node.kind in ("prim::If", "prim::Loop")
-    if node.kind in STRUCTURE:
+    if node.kind in STRUCTURE or node.kind == "prim::RaiseException":
         return True
     if has_side_effects(node) or not is_recomputable(node):
         return False
@@ -98,7 +99,7 @@ def _is_new(value: Value) -> bool:
     if incoming is not None:
         return all(map(_is_new, incoming))
     operator = node.operator
-    if operator is None or node.blocks or formula_of(node) is None:
+    if operator is None or node.blocks or (formula_of(node) is None and not is_constant_operator(node)):
         return False
     return not operator.may_alias_inputs and all(result.alias is None for result in operator.schema.returns)
 

@@ -14,7 +14,7 @@ from rekindle.analysis.constants import constant_bool, constant_int, is_constant
 from rekindle.analysis.effects import is_nondeterministic, may_write
 from rekindle.autodiff.complex_numbers import ComplexValues
 from rekindle.autodiff.formula import Formula, FormulaFunction, formula_of, is_constant_operator
-from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, is_collecting
+from rekindle.autodiff.reverse_mode.collected_lists import collected_lists, is_collecting, joins_collected_rows
 from rekindle.errors import DifferentiationError
 from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
@@ -83,7 +83,7 @@ def build_tape(block: Block, complexes: ComplexValues | None = None) -> list[Tap
     node = block.return_node.next
     while node is not block.return_node:
         formula = None
-        if not (complexes.touches(node) or is_constant_for_gradients(node)):
+        if not (complexes.touches(node) or is_constant_for_gradients(node) or joins_collected_rows(node)):
             formula = formula_of(node)
         if formula is not None and formula.composite is not None:
             node = _write_out(node, formula, formula.composite)
@@ -98,8 +98,16 @@ def _write_out(node: Node, formula: Formula, part: FormulaFunction) -> Node:
     """Put a composite in place of ``node``; returns the first node of it."""
     before = node.prev
     results = _insert(node, formula, part)
+    for output, result in zip(node.outputs, results, strict=True):
+        _keep_type(output, result)
     node.replace_with(*results)
     return before.next
+
+
+def _keep_type(output: Value, result: Value) -> None:
+    """Write into ``result``, which replaces ``output``, what is known of that: loops and branches rely on it."""
+    if not result.type.is_subtype_of(output.type):
+        result.set_type(output.type)
 
 
 def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
@@ -111,7 +119,8 @@ def _insert(node: Node, formula: Formula, part: FormulaFunction) -> list[Value]:
         (result,) = graph.insert_graph(part.graph, [arguments[name] for name in part.parameters])
         each = before.next
         while each is not node:
-            each.range, each.callstack, each.scope = node.range, node.callstack, node.scope
+            for inserted in (each, *each.inner_nodes()):
+                inserted.range, inserted.callstack, inserted.scope = node.range, node.callstack, node.scope
             each = each.next
         return unpacked(graph, result) if len(part.returns) > 1 else [result]
 
@@ -141,6 +150,7 @@ def _step(node: Node, formula: Formula | None, complexes: ComplexValues) -> Tape
         found = _insert(node, formula, part)
         values.update(zip(part.returns, found, strict=True))
         for output, result in zip(node.outputs, found, strict=False):
+            _keep_type(output, result)
             output.replace_all_uses_with(result)
             if output.has_name:
                 result.copy_metadata(output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rekindle.codegen.loop_ir.builder import Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Expression
 from rekindle.codegen.loop_ir.scalar_types import BF16, BOOL, F16
-from rekindle.codegen.operators.pointwise_ops import ResultDtype, elementwise
+from rekindle.codegen.operators.pointwise_ops import RULES, PointwiseOp, ResultDtype, elementwise
 
 E = Expression
 
@@ -23,6 +23,13 @@ def _no_bool(value: E, what: str) -> None:
 @elementwise("add.Scalar", wrapped="other")
 def add(b: Builder, self: E, other: E, alpha: E) -> E:
     return b.add(self, other) if _is(alpha, 1) else b.fma(other, alpha, self)
+
+
+def _plus(b: Builder, a: E, other: E) -> E:
+    return b.add(a, other)
+
+
+RULES["autodiff::plus"] = PointwiseOp(_plus, optional=frozenset({"b"}))
 
 
 @elementwise("sub.Tensor", refuses_bool=True)

@@ -150,9 +150,15 @@ def rms_norm(
 # ---------------------------------------------------------------------------------------------------- recurrent cells
 
 
+def _check_state(input: Tensor, state: Tensor, w_hh: Tensor) -> None:
+    """Refuse a state that is not one row for each of the input, as long as those of ``w_hh``: PyTorch raises."""
+    if state.layout.sizes != (input.layout.sizes[0], w_hh.layout.sizes[-1]):
+        raise Unsupported("a state of another size than the cell's")
+
+
 def _gates(emit: Emitter, x: Tensor, w: Tensor, b: Tensor | None, count: int) -> list[Tensor]:
     """Return the ``count`` equal parts of ``linear(x, w, b)`` along the last dimension."""
-    if x.layout.rank != 2:
+    if x.layout.rank != 2 or w.layout.rank != 2:
         raise Unsupported("a cell without a batch")
     whole = emit("linear", x, w, b)
     width = whole.layout.sizes[1] // count
@@ -173,6 +179,8 @@ def lstm_cell(
         raise Unsupported("a state of other than two tensors")
     ops = _Arithmetic(emit)
     pairs = zip(_gates(emit, input, w_ih, b_ih, 4), _gates(emit, hx[0], w_hh, b_hh, 4), strict=True)
+    for each in hx:
+        _check_state(input, each, w_hh)
     ingate, forget, cell, out = (ops.add(a, b) for a, b in pairs)
     kept = ops.mul(emit("sigmoid", forget), hx[1])
     state = ops.add(kept, ops.mul(emit("sigmoid", ingate), emit("tanh", cell)))
@@ -185,6 +193,7 @@ def gru_cell(
 ) -> Tensor:
     ops = _Arithmetic(emit)
     (ir, iz, inew), (hr, hz, hnew) = (_gates(emit, *each, 3) for each in ((input, w_ih, b_ih), (hx, w_hh, b_hh)))
+    _check_state(input, hx, w_hh)
     reset, update = emit("sigmoid", ops.add(hr, ir)), emit("sigmoid", ops.add(hz, iz))
     new = emit("tanh", ops.add(inew, ops.mul(hnew, reset)))
     return ops.add(ops.mul(ops.sub(hx, new), update), new)
@@ -195,6 +204,7 @@ def _simple_cell(activation: str) -> Rule:
         emit: Emitter, input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None, b_hh: Tensor | None
     ) -> Tensor:
         (first,), (second,) = _gates(emit, input, w_ih, b_ih, 1), _gates(emit, hx, w_hh, b_hh, 1)
+        _check_state(input, hx, w_hh)
         return emit(activation, emit("add.Tensor", first, second))
 
     return expand

@@ -59,6 +59,8 @@ class PointwiseOp:
     """Whether tensors of several dtypes are left to PyTorch: they are an error, or are rounded first."""
     is_contiguous: bool = False
     """Whether the result is contiguous however the operands lie in memory."""
+    optional: frozenset[str] = frozenset()
+    """Operands that may be None in some calls, which run operator by operator."""
     weight: int = 1
     """About how many simple operations it costs."""
 

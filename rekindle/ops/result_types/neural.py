@@ -8,6 +8,7 @@ from typing import Final
 
 import torch
 
+from rekindle.ir.types import TENSOR
 from rekindle.ops.result_types import dtypes, sizes
 from rekindle.ops.result_types.call import Call, Sizes
 from rekindle.ops.result_types.dtypes import (
@@ -238,10 +239,9 @@ def _triplet(call: Call) -> Sizes | None:
 
 
 def _embedded(call: Call) -> Sizes | None:
-    indices, weight = call.tensor("indices").sizes, call.tensor("weight").sizes
-    if indices is None or weight is None:
-        return None
-    return (*indices, *weight[1:])
+    """A row of the weight, which is a matrix, for each index."""
+    indices = call.tensor("indices").sizes
+    return None if indices is None else (*indices, *last(call.tensor("weight").sizes, 1))
 
 
 def _bag(call: Call) -> Sequence[Fact]:
@@ -320,6 +320,15 @@ _PADDINGS = "pad constant_pad_nd " + " ".join(
 )
 
 
+def _lstm_cell(call: Call) -> Sequence[Fact]:
+    """The states that follow have the sizes of those that the cell takes."""
+    states = call.list_of_tensors("hx")
+    if states is None or len(states) != 2:
+        return (TENSOR, TENSOR)
+    following = tensor(first, flow=ALL).type(call)
+    return tuple([replace(following, sizes=state.sizes) for state in states])
+
+
 def _recurrent(*, with_cell: bool) -> Rule:
     """``lstm``, ``gru`` and the like: the output, then the last states, of ranks 3 and 3 with a batch."""
 
@@ -368,6 +377,7 @@ RULES: Final[Rules] = {
     "embedding_bag": _bag,
     "one_hot": tensor(_INDICES, _one_more, flow=NEVER),
     **each(tensor(first, _cell, flow=ALL), "gru_cell rnn_tanh_cell rnn_relu_cell"),
+    "lstm_cell": _lstm_cell,
     **each(_recurrent(with_cell=False), "gru rnn_tanh rnn_relu"),
     "lstm": _recurrent(with_cell=True),
     "scaled_dot_product_attention": tensor(_attention_dtype, _attended),

@@ -12,21 +12,26 @@
         -> (%true, %l.3, %s.3)
 
 The operators that write to a list return it: what they return is the list itself. ``unbind`` followed by an element for
-each iteration becomes ``select``, whose operand is a tensor. Gradients can go back through such loops as a whole.
+each iteration becomes ``select``, whose operand is a tensor, and the number of parts the size of that; ``x[:]`` is
+``x``. Gradients can go back through such loops as a whole.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from rekindle.analysis.aliasing.alias_db import AliasDb
-from rekindle.ir.control_flow import Carried, LoopView
+from rekindle.analysis.constants import constant_int
+from rekindle.ir.control_flow import MAX_TRIP_COUNT, Carried, LoopView
 from rekindle.ir.graph import Graph, Node, Value
-from rekindle.ir.types import TENSOR, ListType, TupleType
+from rekindle.ir.types import INT, NONE, TENSOR, ListType, TensorType, TupleType, Type
 from rekindle.rewriting.changes import may_change
 
 _READ_LISTS: Final = frozenset({"aten::len", "aten::__getitem__"})
+_KEEP: Final = frozenset({"prim::Return", "prim::ListConstruct", "prim::TupleConstruct", "aten::append", "prim::If"})
+"""Kinds of nodes that keep, or pass on, a tensor as it is."""
 _RETURN_THEIR_LIST: Final = frozenset({"aten::append", "aten::add_", "aten::_set_item"})
 
 
@@ -78,11 +83,14 @@ class SimplifyCarriedValues:
             while _carry_elements(loop):
                 changed = True
             changed |= _carry_no_lists(loop)
+        changed |= bool(loops) and _drop_whole_slices(graph, loops)
         elements = [node for loop in loops for node in _elements_of_iterations(loop)]
         if elements:
             aliases = AliasDb(graph)
             # PyTorch refuses writes to parts of unbind where gradients are recorded, and not to what select returns.
             unwritten = [node for node in elements if not aliases.has_writers(node.output)]
+            for parts in dict.fromkeys(node.inputs[0] for node in unwritten):
+                _measure_tensor(parts)
             for node in unwritten:
                 _select_element(node)
             changed |= bool(unwritten)
@@ -175,6 +183,36 @@ def _append_one(node: Node) -> bool:
     return True
 
 
+# -------------------------------------------------------------------------------------------------------------- slices
+
+
+def _drop_whole_slices(graph: Graph, loops: Sequence[Node]) -> bool:
+    """Use a tensor itself in place of ``x[:]`` in loops, where that is only computed with."""
+    found = [node for loop in loops for node in loop.blocks[0].nodes if _is_whole_slice(node)]
+    if not found:
+        return False
+    aliases = AliasDb(graph)
+    changed = False
+    for node in found:
+        users = [use.user for use in node.output.uses]
+        is_computed_with = all(user.operator is not None and user.kind not in _KEEP for user in users)
+        if is_computed_with and not aliases.has_writers(node.output):
+            node.replace_with(node.inputs[0])
+            changed = True
+    return changed
+
+
+def _is_whole_slice(node: Node) -> bool:
+    if node.kind != "aten::slice" or not isinstance(node.output.type, TensorType) or len(node.inputs) != 5:
+        return False
+    tensor, dim, start, end, step = node.inputs
+    index, rank = constant_int(dim), tensor.type.rank if isinstance(tensor.type, TensorType) else None
+    if index is None or rank is None or not -rank <= index < rank or constant_int(step) != 1:
+        return False
+    from_start = start.type == NONE or constant_int(start) == 0
+    return from_start and (end.type == NONE or constant_int(end) == MAX_TRIP_COUNT)
+
+
 # ------------------------------------------------------------------------------------------------------------- elements
 
 
@@ -194,11 +232,20 @@ def _elements_of_iterations(loop: Node) -> list[Node]:
     ]
 
 
+def _measure_tensor(parts: Value) -> None:
+    """Query the size of the tensor instead of the number of its ``parts``."""
+    for length in [use.user for use in parts.uses if use.user.kind == "aten::len"]:
+        _replace(length, "aten::size", parts.node.inputs, INT)
+
+
 def _select_element(node: Node) -> None:
-    tensor, dim = node.inputs[0].node.inputs
-    graph = node.graph
-    select = graph.create("aten::select", [tensor, dim, node.inputs[1]], types=[TENSOR], range=node.range)
-    select.callstack, select.scope = node.callstack, node.scope
-    select.insert_before(node)
-    node.output.replace_all_uses_with(select.output)
-    node.destroy()
+    parts, index = node.inputs
+    _replace(node, "aten::select", [*parts.node.inputs, index], TENSOR)
+    if not parts.has_uses:
+        parts.node.destroy()
+
+
+def _replace(node: Node, kind: str, inputs: Sequence[Value], type: Type) -> None:
+    made = node.graph.create(kind, inputs, types=[type], range=node.range).insert_before(node)
+    made.callstack, made.scope = node.callstack, node.scope
+    node.replace_with(made.output)

@@ -16,8 +16,9 @@ What is known of the inputs, and of the attributes of modules, is given by ``kno
 result is right where ``assumptions`` hold: the attributes that were read, with the values that they had. Calls that
 :class:`~rekindle.passes.canonicalization.inlining.Inlining` leaves are left here too.
 
-With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Tensors
-must keep these as long as they live, and nothing in the program may turn on autocast: ``keeps_types`` tells.
+With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Queries
+that follow from the types of parameters and buffers are folded too, and these types are assumed. Tensors must keep
+these as long as they live, and nothing in the program may turn on autocast: ``keeps_types`` tells.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from rekindle.ir.control_flow import LoopView
 from rekindle.ir.graph import Block, Graph, Node, Value
 from rekindle.ir.graph_function import GraphFunction, called_function
 from rekindle.ir.operators.registry import is_foreign
-from rekindle.ir.types import NONE, ClassAttribute, ClassType, OptionalType, TensorType, Type
+from rekindle.ir.types import NONE, TENSOR, ClassAttribute, ClassType, OptionalType, TensorType, Type
 from rekindle.ops.result_types.facts import Constant, Fact
 from rekindle.passes.canonicalization.inlining import call_arguments, replace_call
 from rekindle.passes.canonicalization.lower_simple_tuples import lower_tuple
@@ -81,6 +82,8 @@ class AttributeRead(NamedTuple):
 _SMALL: Final = 24
 """The most nodes of callees that are inlined before they are evaluated: evaluating another copy is cheaper than sharing
 one."""
+_MAX_OPERATORS: Final = 8
+"""How many operators are between a tensor and the parameters that its type is worked out from."""
 _MAX_DEPTH: Final = 100
 """How deep calls nest of callees that are evaluated first: each level takes a few frames of Python's stack."""
 
@@ -363,23 +366,60 @@ class _Walk:
         """Fold a query of what is known of a tensor."""
         if node.kind not in TYPE_QUERIES or not isinstance(node.inputs[0].type, TensorType):
             return False
-        known = known_by_type(node, node.inputs[0].type)
-        if known is None and node.inputs[0].node.kind == "prim::GetAttr":
-            known = self._known_of_attribute(node, node.inputs[0].node)
+        queried, *_ = node.inputs
+        assert isinstance(queried.type, TensorType)
+        known = known_by_type(node, queried.type)
+        if known is None and queried.node.kind == "prim::GetAttr":
+            known = self._known_of_attribute(node, queried.node)
+        elif known is None:
+            refined = self._refined_by_attributes(queried)
+            known = None if refined is None else known_by_type(node, refined)
         return known is not None and RewriteSite(node, "fold", self.aliases).fold(known)
+
+    def _refined_by_attributes(self, value: Value) -> TensorType | None:
+        """Refine the type of a tensor that operators compute of parameters and buffers, among others; return it, None
+        where nothing is known. That types of parameters and buffers are what they are is assumed in any case: where
+        types of arguments are missing, the graph is evaluated again for each that they may have."""
+        if not _may_be_refined(value):
+            return None
+        fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
+        is_refined = isinstance(fact, TensorType) and _refine(value, fact)
+        return value.type if is_refined and isinstance(value.type, TensorType) else None
+
+    def _fact_by_attributes(self, value: Value, reads: dict[AttributeRead, object], depth: int) -> Fact:
+        """Return what is known of ``value``, if parameters and buffers have the types that are noted in ``reads``."""
+        node = value.node
+        known = _fact_of(value)
+        if known is not None and known != TENSOR:
+            return known
+        if node.kind == "prim::GetAttr":
+            found = self._read_of(node)
+            type = None if found is None else self._type_of_attribute(node, *found)
+            if found is None or type is None:
+                return known
+            reads[found[0]] = type
+            return type
+        if depth == 0 or node.blocks or node.operator is None or len(node.outputs) != 1:
+            return known
+        facts = [self._fact_by_attributes(each, reads, depth - 1) for each in node.inputs]
+        return next(iter(_TRANSFER.results(node, facts)), known)
+
+    def _type_of_attribute(self, node: Node, read: AttributeRead, slot: ClassAttribute) -> TensorType | None:
+        """Return dtype, device and rank of a parameter or a buffer, where they may be assumed."""
+        if slot.kind == "attribute" or self.callees.is_written(slot_of(node)):
+            return None
+        value = self.callees.value_of(AttributeRead(self._passed(read.module), read.name))
+        return value if isinstance(value, TensorType) else None
 
     def _known_of_attribute(self, query: Node, attribute: Node) -> object:
         """Return the answer to a query of a parameter or a buffer, and note that it is assumed."""
         found = self._read_of(attribute)
-        if found is None or found[1].kind == "attribute":
+        type = None if found is None else self._type_of_attribute(attribute, *found)
+        if found is None or type is None:
             return None
-        read = found[0]
-        value = self.callees.value_of(AttributeRead(self._passed(read.module), read.name))
-        if not isinstance(value, TensorType) or self.callees.is_written(slot_of(attribute)):
-            return None
-        known = known_by_type(query, value)
+        known = known_by_type(query, type)
         if known is not None:
-            self.reads[read] = value
+            self.reads[found[0]] = type
         return known
 
     def _read_of(self, node: Node) -> tuple[AttributeRead, ClassAttribute] | None:
@@ -443,6 +483,10 @@ class _Walk:
         if is_small or self.callees.depth >= _MAX_DEPTH:
             return True, replace_call(call, record, record.graph)
         arguments = call_arguments(call)
+        if self.callees.with_types:
+            for argument, parameter in zip(arguments, record.graph.inputs, strict=True):
+                if any(use.user.kind in TYPE_QUERIES for use in parameter.uses):
+                    self._refined_by_attributes(argument)
         local = [self.modules.get(value) for value in arguments]
         passed = [None if path is None else self._passed(path) for path in local]
         callee = self.callees.specialized(record, arguments, passed)

@@ -241,7 +241,8 @@ def _length(at: RewriteSite) -> bool:
     if made.kind == "prim::ListConstruct" and at.aliases.is_unwritten(made.output):
         return at.fold(len(made.inputs))
     if made.kind == "aten::size" and len(made.inputs) == 1 and at.aliases.is_unwritten(made.output, made.input):
-        return at.replace_node("aten::dim", [made.input])
+        rank = made.input.type.rank if isinstance(made.input.type, TensorType) else None
+        return at.replace_node("aten::dim", [made.input]) if rank is None else at.fold(rank)
     return False
 
 

@@ -21,9 +21,11 @@ in its middle.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
+from functools import partial
 from types import CodeType
 from typing import Any
 
+from rekindle.ir.subgraph_execution import PatchableOperation
 from rekindle.runtime.interpreter.instructions import BOUNDARIES, Instruction
 from rekindle.runtime.plans.python_code import NotCompilable, PythonWriter
 
@@ -62,6 +64,9 @@ class HotLoops:
             return None
         text = "\n".join(["def loop(registers):", writer.head(), *writer.lines, writer.tail()])
         exec(compile(text, "<rekindle loop>", "exec"), writer.names)  # noqa: S102 (the text is ours, not a program's)
+        for name, value in list(writer.names.items()):
+            if isinstance(value, PatchableOperation):
+                value.add_call_site(partial(writer.names.__setitem__, name))
         loop: Callable[[list[Any]], None] = writer.names["loop"]
         self._lines[id(loop.__code__)] = loop.__code__, writer.indices
         return loop

@@ -14,7 +14,7 @@ change while the graph runs, and does not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final
@@ -23,9 +23,10 @@ import torch
 
 from rekindle.analysis.constants import constant_int
 from rekindle.analysis.effects import CASTS, is_conservative
+from rekindle.ir.control_flow import LoopView, loop_of_parameter
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.operators.traits import Trait
-from rekindle.ir.types import BoolType, FloatType, IntType, OptionalType, TensorType, TupleType
+from rekindle.ir.types import BoolType, FloatType, IntType, NoneType, OptionalType, TensorType, TupleType
 from rekindle.ops.registration.traits import queried_properties, queries_of
 from rekindle.passes.simplification.peephole import FOLDED_BY_TYPE
 from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
@@ -68,7 +69,7 @@ _SEES_NONE: Final = queries_of(Trait.READS_IDENTITY) | CASTS
 """Kinds that are simpler where a value is known to be None, or not to be."""
 
 
-_PLAIN: Final = (TensorType, IntType, FloatType, BoolType)
+_PLAIN: Final = (TensorType, IntType, FloatType, BoolType, NoneType)
 """Types of arguments of operators that need not be constants for the type of the result to be known."""
 
 
@@ -90,15 +91,18 @@ class ArgumentSpecCreator:
     """Makes the specs of the calls of ``graph``.
 
     ``key``, called with all arguments, gives the spec; it is None where the graph asks nothing. It is Python, written
-    for the graph: it runs at every call.
+    for the graph: it runs at every call. Where ``allowed`` is given, nothing else is part of a spec.
     """
 
     graph: Graph
+    allowed: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None
     queried_properties: list[tuple[ArgumentPath, ArgumentProperty]] = field(init=False)
     key: Callable[..., ArgumentSpec] | None = field(init=False)
 
     def __post_init__(self) -> None:
-        self.queried_properties = _questions(self.graph)
+        self.queried_properties = [
+            query for query in _questions(self.graph) if self.allowed is None or query in self.allowed
+        ]
         self.key = self._key() if self.queried_properties else None
 
     def _key(self) -> Callable[..., ArgumentSpec]:
@@ -209,12 +213,14 @@ class _Derived:
         follow from arguments alone."""
         value = _unwrapped(value)
         pending = [value]
+        begun: set[Value] = set()
         while pending:
             top = pending[-1]
             if top in self.known:
                 pending.pop()
                 continue
-            missing = [each for each in self._sources(top) if each not in self.known]
+            missing = [each for each in self._sources(top) if each not in self.known and each not in begun]
+            begun.add(top)
             if missing:
                 pending += missing
                 continue
@@ -226,21 +232,23 @@ class _Derived:
         node = value.node
         if value in self.arguments:
             return []
-        if node.kind == "prim::If":
-            return [_unwrapped(block.outputs[value.offset]) for block in node.blocks]
-        return [_unwrapped(each) for each in node.inputs if isinstance(each.type, TensorType)]
+        merged = _merged_values(value)
+        if merged is not None:
+            return [_unwrapped(each) for each in merged]
+        return [_unwrapped(each) for each in _tensors_taken(node) if each.node.kind != "prim::GetAttr"]
 
     def _of(self, value: Value) -> frozenset[Value] | None:
         node = value.node
         if value in self.arguments:
             # An argument of a union or of any type is cast to a tensor only after a test: other calls pass other types.
             return frozenset({value}) if _is_tensor_or_none(value) else None
-        if node.kind != "prim::If" and not self._is_operator(node):
+        is_merged = _merged_values(value) is not None
+        if not is_merged and not self._is_operator(node):
             return None
-        roots = [self.known[each] for each in self._sources(value)]
+        roots = [self.known.get(each) for each in self._sources(value)]
         found = [root for root in roots if root is not None]
         # Of branches it is enough to know one: it may be the one that is taken.
-        if not found or (len(found) < len(roots) and node.kind != "prim::If"):
+        if not found or (len(found) < len(roots) and not is_merged):
             return None
         return frozenset[Value]().union(*found)
 
@@ -248,7 +256,63 @@ class _Derived:
         """Whether ``node`` computes something of tensors and constants alone."""
         if node.blocks or node.operator is None or is_conservative(node):
             return False
-        return all(isinstance(each.type, _PLAIN) or each.node.kind == "prim::Constant" for each in node.inputs)
+        return all(
+            isinstance(each.type, _PLAIN) or each.node.kind in _KNOWN_LISTS or each.node.kind == "prim::Constant"
+            for each in node.inputs
+        )
+
+
+def _tensors_taken(node: Node) -> Iterator[Value]:
+    """The tensors that ``node`` takes, those in lists that are made for it among them."""
+    for value in node.inputs:
+        if isinstance(value.type, TensorType):
+            yield value
+        elif value.node.kind in _KNOWN_LISTS:
+            yield from (item for item in value.node.inputs if isinstance(item.type, TensorType))
+
+
+_KNOWN_LISTS: Final = frozenset({"prim::ListConstruct", "aten::unbind", "aten::chunk", "aten::split"})
+"""Kinds that make lists whose elements have types that follow from those of their inputs."""
+
+
+def _merged_values(value: Value) -> list[Value] | None:
+    """Return the values that ``value`` may be, as far as its type is concerned: what branches return, what a variable
+    is before the first iteration of a loop, for iterations mostly keep its type, elements of tuples of these, and of
+    lists, for they are mostly of one type. None for a value that an operator computes."""
+    node = value.node
+    if node.kind == "prim::If":
+        return [block.outputs[value.offset] for block in node.blocks]
+    loop = loop_of_parameter(value)
+    if loop is not None:
+        return [LoopView(loop).initial[value.offset - 1]] if value.offset else None
+    if node.kind == "prim::Loop":
+        return [LoopView(node).initial[value.offset]]
+    if node.kind == "aten::__getitem__" and node.inputs[0].node.kind == "prim::ListConstruct":
+        return list(_items_of(node.inputs[0]))
+    element = next((index for index, output in _elements(node) if output is value), None)
+    return None if element is None else list(_elements_of(node.inputs[0], element))
+
+
+def _items_of(made: Value) -> Iterator[Value]:
+    """Yield what a list is made of, and what is appended to it."""
+    yield from made.node.inputs
+    for use in made.uses:
+        if use.user.kind == "aten::append" and use.offset == 0:
+            yield use.user.inputs[1]
+
+
+def _elements_of(whole: Value, index: int) -> Iterator[Value]:
+    """Yield the values that may be the element ``index`` of a tuple."""
+    pending, seen = [whole], {whole}
+    while pending:
+        value = pending.pop()
+        if value.node.kind == "prim::TupleConstruct":
+            yield value.node.inputs[index]
+            continue
+        for each in _merged_values(value) or ():
+            if each not in seen:
+                seen.add(each)
+                pending.append(each)
 
 
 def specialize(graph: Graph, creator: ArgumentSpecCreator, spec: ArgumentSpec) -> bool:

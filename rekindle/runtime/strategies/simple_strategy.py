@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -28,7 +28,13 @@ from rekindle.runtime.executable import code_of
 from rekindle.runtime.optimization import optimize
 from rekindle.runtime.pipelines import OPTIMIZATION, SPECIALIZATION
 from rekindle.runtime.settings import SETTINGS
-from rekindle.runtime.strategies.argument_spec import ArgumentSpec, ArgumentSpecCreator, specialize
+from rekindle.runtime.strategies.argument_spec import (
+    ArgumentPath,
+    ArgumentProperty,
+    ArgumentSpec,
+    ArgumentSpecCreator,
+    specialize,
+)
 from rekindle.runtime.strategies.call_facts import AssumedAttributes, CallFacts, CallFactsFinder
 from rekindle.runtime.strategies.graph_cache import DerivedGraphs, GraphCache
 from rekindle.runtime.version import Version
@@ -49,15 +55,17 @@ class SpecializeArguments:
           return (%2, %4)                              %4 : bool = aten::__is__(%5, %3)
                                                        return (%2, %4)
 
-    ``arguments`` are those of a call; only what a graph asks of them is written.
+    ``arguments`` are those of a call; only what a graph asks of them is written, and only what is ``queried``, if that
+    is given: what chooses the version that the graph becomes.
     """
 
     name: ClassVar[str] = "specialization"
 
     arguments: Sequence[object]
+    queried: Collection[tuple[ArgumentPath, ArgumentProperty]] | None = None
 
     def run(self, graph: Graph) -> bool:
-        creator = ArgumentSpecCreator(graph)
+        creator = ArgumentSpecCreator(graph, self.queried)
         if creator.key is None or not may_change("specialize", graph):
             return False
         return specialize(graph, creator, creator.key(*self.arguments))
@@ -67,7 +75,7 @@ def pipeline_for(record: GraphFunction, arguments: Sequence[object]) -> tuple[Pa
     """All passes that make the version of ``record`` for these arguments."""
     finder = CallFactsFinder(record)
     versions = GraphVersions(record, VersionBudget(), finder.evaluation(arguments))
-    return (*versions.passes_for(arguments), SpecializeArguments(arguments), *SPECIALIZATION)
+    return (*versions.passes_for(arguments), versions.specialization_for(arguments), *SPECIALIZATION)
 
 
 @dataclass(slots=True, eq=False)
@@ -136,6 +144,11 @@ class GraphVersions:
         types = self._creator.types_for(key(*arguments)) if key is not None and self._with_types else {}
         assumed = AssumedAttributes(facts.attributes)
         return (PartialEvaluation(facts.inputs, types, assumed, self._with_types), *OPTIMIZATION)
+
+    def specialization_for(self, arguments: Sequence[object]) -> SpecializeArguments:
+        """The pass that follows :meth:`passes_for`. Optimised graphs may ask more of arguments than what chooses among
+        versions."""
+        return SpecializeArguments(arguments, self._creator.queried_properties)
 
     def find(self, arguments: Sequence[object]) -> Version | None:
         """What runs a call with these arguments, if there is anything yet."""
@@ -222,7 +235,7 @@ class GraphVersions:
         else:
             graph = self._record.graph.copy()
             optimize(graph, self.passes_for(arguments))
-        if arguments is not None and optimize(graph, (SpecializeArguments(arguments),)):
+        if arguments is not None and optimize(graph, (self.specialization_for(arguments),)):
             optimize(graph, SPECIALIZATION)
         return graph
 

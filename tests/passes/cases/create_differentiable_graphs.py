@@ -53,4 +53,28 @@ graph(%n : int, %x : Tensor, %w : Tensor):
       -> (%true, %c)
   return (%y)
 """,
+    "a loop that may raise, over a recurrent cell: create_differentiable_graphs{threshold=3, loops=True}": """
+graph(%n : int, %xs : Tensor, %h.1 : Tensor, %w : Tensor, %v : Tensor, %wrong : bool, %message : str):
+  %true : bool = prim::Constant[value=1]()
+  %zero : int = prim::Constant[value=0]()
+  %none : NoneType = prim::Constant()
+  %h : Tensor = prim::Loop(%n, %true, %h.1)
+    block0(%t : int, %h.2 : Tensor):
+       = prim::If(%wrong)
+        block0():
+           = prim::RaiseException(%message, %none)
+          -> ()
+        block1():
+          -> ()
+      %x : Tensor = aten::select(%xs, %zero, %t)
+      %h.3 : Tensor = aten::rnn_tanh_cell(%x, %h.2, %w, %v, %none, %none)
+      -> (%true, %h.3)
+  return (%h)
+""",
+    "a recurrent cell counts as its operators: create_differentiable_graphs{threshold=3}": """
+graph(%x : Tensor, %h : Tensor, %w : Tensor, %v : Tensor):
+  %none : NoneType = prim::Constant()
+  %y : Tensor = aten::gru_cell(%x, %h, %w, %v, %none, %none)
+  return (%y)
+""",
 }

@@ -98,4 +98,34 @@ graph(%x : Tensor, %dim : int, %h.1 : Tensor):
       -> (%true, %h.3)
   return (%h)
 """,
+    "slices of all of a tensor are that": """
+graph(%x : Tensor(*, *, *), %h.1 : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %h : Tensor = prim::Loop(%n, %true, %h.1)
+    block0(%t : int, %h.2 : Tensor):
+      %a : Tensor(*, *, *) = aten::slice(%x, %zero, %none, %none, %one)
+      %b : Tensor(*, *) = aten::select(%a, %one, %t)
+      %c : Tensor(*, *) = aten::slice(%b, %one, %zero, %none, %one)
+      %h.3 : Tensor = aten::mul(%c, %h.2)
+      -> (%true, %h.3)
+  return (%h)
+""",
+    "slices that may be out of range, or that are returned, stay": """
+graph(%x : Tensor(*), %y : Tensor, %h.1 : Tensor, %n : int):
+  %true : bool = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %h : Tensor, %r : Tensor = prim::Loop(%n, %true, %h.1, %h.1)
+    block0(%t : int, %h.2 : Tensor, %r.2 : Tensor):
+      %a : Tensor = aten::slice(%y, %zero, %none, %none, %one)
+      %b : Tensor(*) = aten::slice(%x, %one, %none, %none, %one)
+      %c : Tensor(*) = aten::slice(%x, %zero, %none, %none, %one)
+      %d : Tensor = aten::mul(%a, %b)
+      -> (%true, %c, %d)
+  return (%r, %h)
+""",
 }

@@ -36,4 +36,27 @@ graph(%x : Tensor):
   %y : Tensor = aten::neg(%x)
   return (%y)
 """,
+    "what comes from a side that raises is not looked at, and a tensor is not None": """
+graph(%x : Float(*, *, device=cpu), %wrong : bool, %message : str):
+  %none : NoneType = prim::Constant()
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %nothing : Tensor? = prim::Uninitialized()
+  %r : Tensor? = prim::If(%wrong)
+    block0():
+       = prim::RaiseException(%message, %none)
+      -> (%nothing)
+    block1():
+      -> (%x)
+  %missing : bool = aten::__is__(%r, %none)
+  %y : Tensor = prim::If(%missing)
+    block0():
+      %z : Tensor = aten::flatten(%x, %zero, %one)
+      -> (%z)
+    block1():
+      %c : Tensor = prim::unchecked_cast(%r)
+      -> (%c)
+  %h : Tensor = aten::relu(%y)
+  return (%h)
+""",
 }
