@@ -83,7 +83,17 @@ SUBJECTS: Final = (
         "Inspection",
         "See what the compiler does with a program. See [inspecting the compiler](/docs/seeing.md).",
         (
-            *("report", "Report", "measure", "require_fused", "stages", "show", "bisect", "last_executed_graph"),
+            *(
+                "report",
+                "Report",
+                "collect_env",
+                "measure",
+                "require_fused",
+                "stages",
+                "show",
+                "bisect",
+                "last_executed_graph",
+            ),
             *("to_svg", "to_dot", "to_mermaid"),
         ),
     ),

@@ -22,6 +22,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "docs/archives",
         "docs/safety",
         "docs/command_line",
+        "docs/doctor",
         "docs/drop_in",
         "docs/real_modules",
         "docs/differences",
@@ -58,7 +59,14 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         "docs/operators",
         "docs/operator_support",
     ),
-    "Reference": ("docs/api/index", "docs/versions", "CHANGELOG", "CONTRIBUTING", "docs/building_the_site"),
+    "Reference": (
+        "docs/api/index",
+        "docs/versions",
+        "CHANGELOG",
+        "CONTRIBUTING",
+        "docs/building_the_site",
+        "docs/releasing",
+    ),
 }
 """Titles of the menu, and the pages under each, without their suffix. A page that is missing here is a warning."""
 

@@ -67,8 +67,14 @@ class Environment:
 
 
 def collect_env() -> Environment:
-    """Return what a bug report needs to say of this process. It has no paths and no names of people or machines: values
-    of environment variables that may be such are left out."""
+    """Return what a bug report needs to say of this process.
+
+    It has no paths and no names of people or machines: values of environment variables that may be such are left out.
+
+    Example:
+        >>> "torch" in str(rekindle.collect_env())
+        True
+    """
     return Environment(
         rekindle=sys.modules["rekindle"].__version__,
         torch=_torch(),

@@ -50,11 +50,10 @@ class CreateDifferentiableGraphs:
     """Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes. See the module.
 
     A group has at least ``threshold`` operators with derivative formulas, those that PyTorch's autograd records for a
-    recurrent cell among them. Only operators for which ``counts`` is true
-    count, if it is given; others stay with PyTorch's autograd at the borders of a group. ``pays`` decides whether a
-    group is formed of nodes, some of which need gradients. ``excluded`` kinds stay with PyTorch's autograd. With
-    ``loops``, a loop of at least so many operators with formulas, of any kind, becomes part of a group as a whole if one
-    of them counts.
+    recurrent cell among them. Only operators for which ``counts`` is true count, if it is given; others stay with
+    PyTorch's autograd at the borders of a group. ``pays`` decides whether a group is formed of nodes, some of which
+    need gradients. ``excluded`` kinds stay with PyTorch's autograd. With ``loops``, a loop of at least so many
+    operators with formulas, of any kind, becomes part of a group as a whole if one of them counts.
 
     Example:
         >>> from rekindle.autodiff import CreateDifferentiableGraphs

@@ -44,8 +44,10 @@ it."""
 
 @dataclass(slots=True)
 class BatchProjections:
-    """See the module. The products of all iterations take memory. With ``sizes``, of the tensors among the inputs, they
-    are only computed at once where one takes as long as loading the matrix."""
+    """Multiply what a loop selects from a tensor by a matrix for all iterations at once. See the module.
+
+    The products of all iterations take memory. With ``sizes``, of the tensors among the inputs, they are only computed
+    at once where one takes as long as loading the matrix."""
 
     name: ClassVar[str] = "batch_projections"
     sizes: Sequence[Sequence[int] | None] | None = None

@@ -30,7 +30,23 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class ScalarReplacement:
-    """See the module."""
+    """Carry the elements of a list through a loop instead of writing them to the list. See the module.
+
+    Example:
+        >>> from rekindle.passes import ScalarReplacement
+        >>> text = '''
+        ... def f(x, n: int):
+        ...     states = [x, x]
+        ...     for i in range(n):
+        ...         states[0] = states[0].tanh()
+        ...     return torch.stack(states)
+        ... '''
+        >>> graph = rekindle.CompilationUnit(text).f.graph
+        >>> ScalarReplacement().run(graph)
+        True
+        >>> graph.find_node("aten::_set_item") is None
+        True
+    """
 
     name: ClassVar[str] = "scalar_replacement"
 
