@@ -107,6 +107,7 @@ class _Convolution:
         return is_plain(other) and tuple(other.shape) == self.geometry.output_sizes(input.shape, weight.shape)
 
     def _candidates(self, weight: Tensor, bias: Tensor | None) -> dict[str, Candidate]:
+        """Return the candidates. All give results in channels-last order: what comes next would copy others."""
         is_depthwise = depthwise.applies(weight, self.geometry)
         kind = DepthwiseConvolution if is_depthwise else DirectConvolution
         direct = kind(weight, bias, self.geometry, self.activation)
@@ -116,7 +117,7 @@ class _Convolution:
             found["winograd"] = NativeCandidate(faster.run, faster.native_call)
         if HAS_ONEDNN:
             found["oneDNN"] = self._by_onednn(weight, bias)
-        found["PyTorch"] = lambda input, other: self._plain(input, weight, bias, other)
+        found["PyTorch"] = lambda input, other: self._plain(input, weight, bias, other).contiguous(memory_format=_LAST)
         return found
 
     def _by_onednn(self, weight: Tensor, bias: Tensor | None) -> Candidate:
