@@ -64,6 +64,7 @@ IN_TORCH: dict[str, str] = {
     "language.numbers.remainders_of_nothing": "torch.jit's runtime gives nan where Python raises",
     "language.python_operators.rounded_to_digits_of_variables": _FORMAT,
     "language.python_texts.folded_and_printable": _FOLD,
+    "language.python_forms.picked_from_a_table_within": _FORMAT,
     "language.python_texts.formatted_by_a_function": _FORMAT,
     "language.python_texts.no_ints_to_any_base": _FORMAT,
     "language.python_texts.no_ints_to_that_base": _FORMAT,
