@@ -49,7 +49,7 @@ def doctor(
     time_limit: float,
     as_json: bool,
 ) -> int:
-    """Find every use of torch.jit in PATH, and tell which works with rekindle.
+    """Find every use of torch.jit in PATH, and report which works with rekindle.
 
     PATH is an archive, a folder of code, a file, or the name of an installed package. Modules that compile
     something when they are imported are imported, in a process of their own.
