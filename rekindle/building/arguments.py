@@ -19,7 +19,15 @@ def may_be_copied(graph: Graph, argument: Value) -> bool:
     """Return whether the program does the same with a contiguous copy of an argument: it neither writes to it nor asks
     for its strides."""
     reached = _reached(graph, argument)
-    return not any(_writes(node, reached) or _asks(node, reached) for node in graph.all_nodes())
+    return not any(
+        _writes(node, reached) or _asks(node, reached) or _passes_on(node, reached) for node in graph.all_nodes()
+    )
+
+
+def _passes_on(node: Node, reached: set[Value]) -> bool:
+    """Return whether a node passes an argument to a graph of its own, which may do anything with it."""
+    has_graph = node.kind in ("prim::CallFunction", "prim::CallMethod", "prim::Try", "prim::fork", "prim::awaitable")
+    return has_graph and any(value in reached for value in node.inputs)
 
 
 def _reached(graph: Graph, argument: Value) -> set[Value]:

@@ -33,7 +33,7 @@ from rekindle.codegen.native.arithmetic import DECLARATIONS
 from rekindle.errors import RekindleError
 from rekindle.ir.graph import Graph, Node
 from rekindle.ir.graph_function import GraphFunction
-from rekindle.ir.types import DEVICE, Type
+from rekindle.ir.types import DEVICE, ClassType, Type
 from rekindle.program.function import Function, Method as BoundMethod
 from rekindle.program.modules.module import ScriptModule
 
@@ -117,10 +117,15 @@ def build(
         >>> sorted(path.name for path in built.folder.iterdir())
         ['libnet.so', 'manifest.json', 'net.h', 'net.weights']
     """
-    if not name.isidentifier():
-        raise RekindleError(f"the name of a library is an identifier of C, and '{name}' is none")
+    if not _is_identifier(name):
+        raise RekindleError(f"the name of a library must be an identifier of C, and '{name}' is not one")
     folder = Path(path)
     records = _methods(program, examples)
+    for method, _, _ in records:
+        if method in _RESERVED or not method.isascii():
+            raise NotBuildable(
+                f"a method cannot be called '{method}' in a library: its function {name}_{method} is taken"
+            )
     target = _target(cpu)
     _check_dynamic(dynamic or {}, [record for _, record, _ in records])
     graphs = {
@@ -137,16 +142,39 @@ def build(
     write_initializer(parts, weights, "initialize")
     text = _module_text(parts, weights, name, {method: prepared.graph for method, prepared in graphs.items()})
     identity = int.from_bytes(hashlib.sha256(text.encode()).digest()[:7], "little")
-    text = text.replace("IDENTITY", str(identity))
+    head, _, tail = text.rpartition("IDENTITY")
+    text = f"{head}{identity}{tail}"
     exports = [f"{name}_{each}" for each in ("open", "close", "error", "free", *graphs)]
     modules = [text, SERIAL_THREADS, *parts.kernels.modules.values()]
     needed = (*(_TORCH if parts.uses_torch else ()), *_LIBRARIES)
     runpath = str(Path(torch.__file__).parent / "lib") if parts.uses_torch else ""
     image = shared_library(modules, exports, parts.target, soname=f"lib{name}.so", needed=needed, runpath=runpath)
     result = Build(folder, name, tuple(graphs), tuple(sorted(parts.uses_torch)))
-    signatures = [_signature(method, record) for method, record, _ in records]
+    signatures = [_signature(method, record, len(_own(program))) for method, record, _ in records]
     _write(result, image, header_text(name, signatures), weights.content(identity), parts.target, signatures)
     return result
+
+
+_RESERVED: Final = frozenset(
+    {
+        *("open", "close", "error", "free", "instance", "value", "kind", "code"),
+        *("int", "float", "bool", "tensor", "string", "list", "none"),
+    }
+)
+"""What follows the name of a library in its header."""
+
+_KEYWORDS: Final = frozenset(
+    {
+        *("auto", "break", "case", "char", "const", "continue", "default", "do", "double", "else", "enum", "extern"),
+        *("float", "for", "goto", "if", "inline", "int", "long", "register", "restrict", "return", "short", "signed"),
+        *("sizeof", "static", "struct", "switch", "typedef", "union", "unsigned", "void", "volatile", "while"),
+    }
+)
+"""Of C."""
+
+
+def _is_identifier(name: str) -> bool:
+    return name.isascii() and name.isidentifier() and name not in _KEYWORDS
 
 
 def _target(cpu: str) -> Target:
@@ -201,9 +229,9 @@ def _bound(program: Program, record: GraphFunction, examples: Sequence[Sequence[
     return found
 
 
-def _signature(method: str, record: GraphFunction) -> Method:
+def _signature(method: str, record: GraphFunction, is_method: int) -> Method:
     """Describe a method; of its defaults, those that every language has."""
-    arguments = [each for each in record.schema.arguments if each.name != "self"]
+    arguments = record.schema.arguments[is_method:]
     parameters = ", ".join(f"{each.name}: {each.type.annotation}" for each in arguments)
     returns = record.schema.returns[0].type.annotation if record.schema.returns else "None"
     defaults: list[object] = []
@@ -316,6 +344,8 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
         types = [value.type for value in (*inputs, *graph.outputs)]
         if any(map(_holds_device, types)):
             raise NotBuildable(f"'{method}' takes or returns a device, which C has no form of")
+        if "t" in parameters and any(_holds_itself(slot.type) for slot in parts.attributes.known):
+            raise NotBuildable("the state has objects of a class that may hold itself, and tensors may be kept in them")
         if "o" in parameters + returns:
             raise NotBuildable(f"'{method}' takes or returns an instance of a class, which C has no form of")
         exported.append(
@@ -360,6 +390,15 @@ def _module_text(parts: LibraryParts, weights: Weights, name: str, methods: Mapp
             '!1 = !{!"branch_weights", i32 1, i32 1000}',
         ]
     )
+
+
+def _holds_itself(type: Type, within: tuple[Type, ...] = ()) -> bool:
+    """Return whether values of a type may hold values of the same class."""
+    if type in within:
+        return True
+    if isinstance(type, ClassType) and not type.is_module:
+        return any(_holds_itself(each.type, (*within, type)) for each in type.attributes.values())
+    return any(_holds_itself(each, within) for each in type.contained)
 
 
 def _holds_device(type: Type) -> bool:

@@ -30,6 +30,7 @@ _EXCEPTIONS: Final[dict[int, type[Exception]]] = {
     ErrorCode.ASSERTION_ERROR: AssertionError,
     ErrorCode.MEMORY_ERROR: MemoryError,
     ErrorCode.NOT_IMPLEMENTED_ERROR: NotImplementedError,
+    ErrorCode.INT_LIMIT: OverflowError,
 }
 
 
@@ -116,7 +117,7 @@ class NativeLibrary:
             manifest = json.loads((folder / MANIFEST).read_text())
             name = manifest["name"]
             self._library = ctypes.CDLL(str(folder / f"lib{name}.so"))
-        except (OSError, ValueError, KeyError) as error:
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise LibraryError(f"'{folder}' holds no library that can be loaded: {error}") from None
         self.name: str = name
         self._methods: dict[str, Any] = manifest["methods"]
@@ -144,6 +145,8 @@ class NativeLibrary:
             Exception: what the program raises.
         """
         kept: list[Any] = []
+        if method not in self._methods:
+            raise LibraryError(f"the library has no method '{method}'; it has {', '.join(self.methods)}")
         known = self._methods[method]
         missing = known["parameters"] - len(arguments)
         if 0 < missing <= len(known["defaults"]):
@@ -182,6 +185,8 @@ def _to_c(value: Any, kept: list[Any]) -> Value:
     match value:
         case None:
             found.kind = CKind.NONE
+        case Enum() if isinstance(value, int):
+            raise LibraryError("an IntEnum is an int and a member: pass the one that the parameter takes, as an int")
         case Enum():
             found.kind, found.payload.i, found.count = CKind.INT, member_number(value), 1
         case bool():

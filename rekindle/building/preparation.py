@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from rekindle.analysis.attribute_writes import AttributeKey
+from rekindle.building.arguments import may_be_copied
 from rekindle.building.dynamic_sizes import with_other_sizes
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
 from rekindle.building.lowering.representation import NotBuildable
@@ -63,9 +64,11 @@ def prepare(
     Raises:
         NotBuildable: the program raises an error on an example, or a dynamic dimension is not there.
     """
-    resized = with_other_sizes(record, examples, dynamic, own[0] if own else None)
     with COMPILING, torch.no_grad():
         graph = _specialized(record, own, _types(record.graph, examples), _known(record.graph, examples))
+        copied = [may_be_copied(graph, value) for value in graph.inputs]
+        examples = [_as_taken(example, copied) for example in examples]
+        resized = with_other_sizes(record, examples, dynamic, own[0] if own else None)
         prepared = PreparedMethod(graph)
         # Calls of a module with state depend on those before them, and lead to sizes that no first call leads to.
         sequence = examples if len(examples) > 1 and own and _has_state(graph) else ()
@@ -175,6 +178,14 @@ def _types(graph: Graph, examples: Sequence[Arguments]) -> dict[int, TensorType]
         shape = (None,) * ranks.pop() if len(ranks) == 1 else None
         found[index] = TensorType(dtypes.pop() if len(dtypes) == 1 else None, torch.device("cpu"), shape)
     return found
+
+
+def _as_taken(example: Arguments, copied: Sequence[bool]) -> list[Any]:
+    """Return an example as a library takes it: what ``may_be_copied`` is contiguous."""
+    return [
+        each.contiguous() if isinstance(each, Tensor) and may_copy else each
+        for each, may_copy in zip(example, copied, strict=True)
+    ]
 
 
 def _run(

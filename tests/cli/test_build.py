@@ -48,7 +48,11 @@ def test_a_program_that_needs_pytorch(command: Command, folder: Path) -> None:
         (["--input", "f32[2,b]"], 1, "the program raises an error on example 1 of 'forward': RuntimeError:"),
         (["--input", "f32[1,2]", "--method", "nothing"], 2, "nothing"),
         (["--input", "f32[1,2]", "--cpu", "z80"], 1, "'native' or one of x86-64"),
-        (["--input", "f32[1,2]", "--name", "a-b"], 1, "the name of a library is an identifier of C, and 'a-b' is none"),
+        (
+            ["--input", "f32[1,2]", "--name", "a-b"],
+            1,
+            "the name of a library must be an identifier of C, and 'a-b' is not one",
+        ),
         ([], 1, "an example of 'forward' lacks the argument 'x'"),
     ],
 )

@@ -8,6 +8,7 @@ from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.parts import ModuleValue
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowering.writer import ProgramWriter
+from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import enter_call, leave_call
 from rekindle.ir.graph import Node, Value
 from rekindle.ir.graph_function import called_function
@@ -30,8 +31,9 @@ def call(w: ProgramWriter, node: Node) -> None:
         inner.is_tried = w.is_tried
         inner.modules.update(_module_parameters(graph.inputs, modules))
         inner.write(graph, name)
+    boxes: list[str] = []
     words = [
-        w.word_of(w.converted(w.name(value), value.type, parameter.type), parameter.type)
+        w.argument_word(value, parameter.type, boxes)
         for value, parameter, module in zip(given, graph.inputs, modules, strict=True)
         if module is None
     ]
@@ -40,7 +42,9 @@ def call(w: ProgramWriter, node: Node) -> None:
     w.call_or_fail(enter_call, "%context")
     code = w.emit(f"call i32 @{name}(ptr %context, ptr {w.words(words)}, ptr {results})")
     w.call(leave_call, "%context")
-    w.unwind_if(w.emit(f"icmp ne i32 {code}, 0"))
+    for box in boxes:
+        w.call(release, w.take(box))
+    w.unwind_if(w.emit(f"icmp ne i32 {code}, 0"), has_place=True)
     if node.outputs:
         result = graph.outputs[0].type
         register = w.of_word(w.emit(f"load i64, ptr {results}"), result)

@@ -30,6 +30,10 @@ def same(w: ProgramWriter, node: Node) -> None:
         w.define_borrowed(node.output, w.name(node.inputs[0]))
 
 
+MAX_REPEATS: Final = 1 << 31
+"""How often a list or a string is repeated at most."""
+
+
 @emits("prim::ListConstruct")
 def construct(w: ProgramWriter, node: Node) -> None:
     element = element_of(node.output)
@@ -136,6 +140,9 @@ def change(w: ProgramWriter, node: Node) -> None:
 
 @emits("aten::list.t", "aten::copy.t", "aten::add.t", "aten::mul.left_t")
 def make(w: ProgramWriter, node: Node) -> None:
+    if node.kind == "aten::mul":
+        too_many = w.emit(f"icmp sgt i64 {w.name(node.inputs[1])}, {MAX_REPEATS}")
+        w.fail_if(too_many, ErrorCode.MEMORY_ERROR, "a list is repeated too often")
     functions: dict[str, Callable[..., Any]] = {
         "aten::list": lists.list_copy,
         "aten::copy": lists.list_copy,
@@ -148,6 +155,8 @@ def make(w: ProgramWriter, node: Node) -> None:
 @emits("aten::mul.right_")
 def repeat_right(w: ProgramWriter, node: Node) -> None:
     count, items = (w.name(value) for value in node.inputs)
+    too_many = w.emit(f"icmp sgt i64 {count}, {MAX_REPEATS}")
+    w.fail_if(too_many, ErrorCode.MEMORY_ERROR, "a list is repeated too often")
     w.define(node.output, w.call(lists.list_repeat, items, count))
 
 
@@ -277,6 +286,7 @@ def sort(w: ProgramWriter, node: Node) -> None:
     if descriptor_of(element_of(items)) not in ("i", "f", "b", "s"):
         raise NotBuildable(f"'{node.kind}' of a {items.type}", node.range)
     flag = w.name(node.inputs[1]) if len(node.inputs) > 1 else "false"
+    w.fail_if(w.call(sorting.has_nan, w.name(items)), ErrorCode.NOT_BUILT, "a list that holds NaN is sorted")
     if node.kind == "aten::sort":
         w.call(sorting.list_sort, w.name(items), flag)
         return

@@ -198,8 +198,8 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
     found = "false"
     for each in wanted:
         number = _kind_number(each, value.type, node)
-        if number is not None:
-            found = w.emit(f"or i1 {found}, {w.emit(f'icmp eq i64 {kind}, {int(number)}')}")
+        for each_kind in () if number is None else (number, Kind.BOOL) if number is Kind.INT else (number,):
+            found = w.emit(f"or i1 {found}, {w.emit(f'icmp eq i64 {kind}, {int(each_kind)}')}")  # a bool is an int
     w.line(f"store i1 {found}, ptr {result}")
     w.line(f"br label %{after}")
     w.start_block(after)

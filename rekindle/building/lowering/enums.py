@@ -5,7 +5,7 @@ from __future__ import annotations
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowering.writer import ProgramWriter
-from rekindle.building.runtime.lists import list_get
+from rekindle.building.runtime.lists import list_get, place_in
 from rekindle.ir.graph import Node
 from rekindle.ir.types import STRING, EnumType, ListType
 
@@ -18,7 +18,8 @@ def read_member(w: ProgramWriter, node: Node) -> None:
     is_name = node.kind == "prim::EnumName"
     element = STRING if is_name else type.value_type
     column = w.parts.constants.object(list(type.members) if is_name else list(type.members.values()), ListType(element))
-    w.define(node.output, w.of_word(w.call(list_get, column, w.name(node.input)), element))
+    at = w.call_or_fail_below_zero(place_in, "%context", column, w.name(node.input))
+    w.define(node.output, w.of_word(w.call(list_get, column, at), element))
 
 
 @emits("aten::eq.enum", "aten::ne.enum")

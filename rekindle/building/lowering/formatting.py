@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rekindle.analysis.constants import is_constant
@@ -49,6 +49,8 @@ def parse_specification(text: str, conversion: str | None = None) -> FieldFormat
     if found is None or conversion not in (None, "", "s", "r"):
         return None
     zero = found["zero"] is not None
+    if zero and found["comma"]:
+        return None
     return FieldFormat(
         found["type"] or "",
         found["fill"] or ("0" if zero else " "),
@@ -149,6 +151,8 @@ def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -
     letter = descriptor_of(value.type)[0]
     if how == FieldFormat(quoted=how.quoted):
         return text_of(w, value, node, quoted=how.quoted)
+    if letter == "s" and how.align == "=":
+        how = replace(how, align="<")
     if letter in ("i", "b") and how.kind in ("", "d", "x", "X", "o", "b") and how.precision < 0:
         word = w.word_of(*value)
         if letter == "b" and how.kind == "":
@@ -186,7 +190,7 @@ def _formatted(w: ProgramWriter, node: Node, value: Operand, how: FieldFormat) -
 
 def constants_of(kind: str) -> str:
     """Return the form of C for a kind of float."""
-    return f"%.*{'f' if kind in ('%', 'F') else kind}"
+    return f"%.*{'f' if kind == '%' else kind}"
 
 
 def _padded(w: ProgramWriter, text: str, how: FieldFormat, default: str, is_number: str) -> str:

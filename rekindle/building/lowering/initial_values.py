@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from torch import Tensor
 
@@ -60,6 +61,35 @@ def _value(
             return "null"
         if is_object(type.element):
             return _value(w, weights, storage, shared, value, type.element, path)
+    if isinstance(value, list | dict) or (isinstance(type, ClassType) and not type.is_module):
+        known = shared.get((id(value),))
+        if known == _UNFINISHED:
+            raise NotBuildable(f"the attribute '{path}' holds an object that holds itself")
+        if known is not None:
+            w.call(retain, known)
+            return known
+        shared[id(value),] = _UNFINISHED
+        made = _new_value(w, weights, storage, shared, value, type, path, inner)
+        shared[id(value),] = made
+        return made
+    return _new_value(w, weights, storage, shared, value, type, path, inner)
+
+
+_UNFINISHED: Final = "unfinished"
+"""The register of an object whose fields are being written."""
+
+
+def _new_value(
+    w: ProgramWriter,
+    weights: Weights,
+    storage: str,
+    shared: dict[tuple[Any, ...], str],
+    value: Any,
+    type: Type,
+    path: str,
+    inner: Callable[[Any, Type], str],
+) -> str:
+    """Return a new value; ``inner`` returns the word of a part of it."""
     match type:
         case TensorType():
             return _tensor(w, weights, storage, shared, value, path)

@@ -16,6 +16,7 @@ from rekindle.ir.graph import Node
 from rekindle.ir.types import BOOL, DEVICE, FLOAT, INT, Type
 
 _DIVISIONS: Final = ("aten::div", "aten::floordiv", "aten::remainder", "aten::fmod", "aten::divmod")
+_ROUNDING: Final = ("aten::Int", "aten::floor", "aten::ceil", "aten::round")
 _SINGULAR: Final = frozenset({"log", "log10", "log1p", "log2", "atanh", "sqrt", "acos", "asin", "acosh"})
 """Functions that are infinite, or not defined, at some numbers: Python raises a ValueError there."""
 
@@ -30,8 +31,12 @@ def set_reason(w: ProgramWriter, node: Node) -> None:
     """Set the error that the arithmetic of a node raises."""
     if node.kind in _DIVISIONS:
         w.reason = (ErrorCode.ZERO_DIVISION_ERROR, "division by zero")
-    elif node.kind in ("aten::Int", "aten::floor", "aten::ceil", "aten::round"):
-        w.reason = (ErrorCode.OVERFLOW_ERROR, "a float that is no int of 64 bits cannot be converted to one")
+    elif node.kind in ("aten::__lshift__", "aten::__rshift__"):
+        w.reason = (ErrorCode.INT_LIMIT, "a shift by a negative number, or beyond 64 bits")
+    elif node.kind in _ROUNDING and node.input.type == FLOAT:
+        number = w.name(node.input)
+        w.fail_if(_is_nan(w, number), ErrorCode.VALUE_ERROR, "cannot convert float NaN to integer")
+        w.fail_if(_is_infinite(w, number), ErrorCode.OVERFLOW_ERROR, "cannot convert float infinity to integer")
 
 
 def function(w: ProgramWriter, node: Node) -> None:

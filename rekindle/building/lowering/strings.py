@@ -82,7 +82,8 @@ def find(w: ProgramWriter, node: Node) -> None:
     function = texts.text_find if node.kind == "aten::find" else texts.text_rfind
     text, wanted, start, end = node.inputs
     # TorchScript writes -1 for the end of the text.
-    last = str(2**63 - 1) if is_constant(end) and end.to_python() == -1 else w.name(end)
+    whole = w.emit(f"icmp eq i64 {w.name(end)}, -1")
+    last = w.emit(f"select i1 {whole}, i64 {2**63 - 1}, i64 {w.name(end)}")
     w.define(node.output, w.call(function, w.name(text), w.name(wanted), w.name(start), last))
 
 

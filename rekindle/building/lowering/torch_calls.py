@@ -28,7 +28,18 @@ from rekindle.ir.types import (
     Type,
 )
 
-_RESIZING: Final = ("resize_", "resize_as_", "set_", "swap", "squeeze_", "unsqueeze_", "t_", "transpose_", "swapaxes_")
+_RESIZING: Final = (
+    "resize_",
+    "resize_as_",
+    "set_",
+    "as_strided_",
+    "swapdims_",
+    "squeeze_",
+    "unsqueeze_",
+    "t_",
+    "transpose_",
+    "swapaxes_",
+)
 """In-place operators that change sizes or strides, which tensors of the runtime would not notice."""
 _OF_TORCHSCRIPT: Final = "native libraries have no operator"
 
@@ -50,6 +61,10 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
         raise NotBuildable("native libraries record no gradients", node.range)
     if schema.name == "aten::_neg_view":
         raise NotBuildable("native libraries have no tensors that are negated when they are read", node.range)
+    if schema.name in ("aten::as_strided", "aten::storage_offset"):
+        raise NotBuildable(f"'{schema.name}': a tensor of a library does not tell its place in its storage", node.range)
+    if any(argument.is_out for argument in schema.arguments):
+        raise NotBuildable(f"'{schema.name}' with an argument 'out', whose sizes may change", node.range)
     if schema.name.partition("::")[2] in _RESIZING:
         raise NotBuildable(f"'{schema.name}' changes the sizes of a tensor in place", node.range)
     words = w.alloca(f"[{max(len(schema.arguments), len(schema.returns), 1)} x i64]")

@@ -7,14 +7,13 @@ itself: the messages of the library are not always those of Python.
 from __future__ import annotations
 
 import builtins
-from typing import Final
 
 from rekindle.analysis.constants import is_constant
 from rekindle.building.lowering.emitters import emits
 from rekindle.building.lowering.representation import NotBuildable
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime import exceptions
-from rekindle.building.runtime.objects import ErrorCode
+from rekindle.building.runtime.memory import release
 from rekindle.ir.graph import Node
 from rekindle.ir.types import STRING, ListType
 from rekindle.ops.python.exceptions import EXCEPTION_CLASSES, exception_class
@@ -25,27 +24,25 @@ def attempt(w: ProgramWriter, node: Node) -> None:
     subgraph = node.get_graph("Subgraph")
     inner = ProgramWriter(w.parts, w.emitters)
     inner.is_tried = True
-    words = []
+    words: list[str] = []
+    boxes: list[str] = []
     for value, parameter in zip(node.inputs, subgraph.inputs, strict=True):
         if value in w.modules:
             inner.modules[parameter] = w.modules[value]
         else:
-            words.append(w.word_of(w.converted(w.name(value), value.type, parameter.type), parameter.type))
+            words.append(w.argument_word(value, parameter.type, boxes))
     name = f"try.{len(w.parts.definitions)}"
     w.parts.definitions.append("")  # keeps the number of this one
     inner.write(subgraph, name)
     arguments, results = w.words(words), w.alloca("i64")
     w.line(f"store i64 -1, ptr {results}")
-    code = w.emit(f"call i32 @{name}(ptr %context, ptr {arguments}, ptr {results})")
-    for each in _UNCATCHABLE:
-        w.unwind_if(w.emit(f"icmp eq i32 {code}, {int(each)}"))
+    w.line(f"call i32 @{name}(ptr %context, ptr {arguments}, ptr {results})")
+    for box in boxes:
+        w.call(release, w.take(box))
+    w.unwind_if(w.call(exceptions.is_uncatchable, "%context"), has_place=True)
     how, error = node.outputs
     w.define(error, w.call(exceptions.caught_exception, "%context"))
     w.define(how, w.emit(f"load i64, ptr {results}"))
-
-
-_UNCATCHABLE: Final = (ErrorCode.NOT_BUILT, ErrorCode.MEMORY_ERROR, ErrorCode.ARGUMENT_ERROR)
-"""Errors of the library that the program does not have: no ``except`` catches them."""
 
 
 @emits("prim::RaiseException.caught")

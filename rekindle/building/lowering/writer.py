@@ -27,7 +27,7 @@ from rekindle.ir.types import Type
 
 PLACE_FIELD: Final = field_index(Context, "place")
 
-OVERFLOW: Final = (ErrorCode.OVERFLOW_ERROR, "the result is an int of more than 64 bits")
+OVERFLOW: Final = (ErrorCode.INT_LIMIT, "the result is an int of more than 64 bits")
 Emitter = Callable[["ProgramWriter", Node], None]
 
 
@@ -158,6 +158,15 @@ class ProgramWriter(RegionWriter):
         """Return a value as the word of a container of ``wanted``, with a reference of its own."""
         return self.word_of(self.owned_as(value, wanted), wanted)
 
+    def argument_word(self, value: Value, wanted: Type, boxes: list[str]) -> str:
+        """Return a value as the word of an argument, which the callee does not take over. A new box for it is in a slot
+        that is added to ``boxes``."""
+        register = self.converted(self.name(value), value.type, wanted)
+        if is_object(wanted) and not is_object(value.type):
+            boxes.append(self.owned_slot())
+            self.line(f"store ptr {register}, ptr {boxes[-1]}")
+        return self.word_of(register, wanted)
+
     def words(self, words: Sequence[str]) -> str:
         """Return the address of an array in the frame that holds words."""
         slot = self.alloca(f"[{max(len(words), 1)} x i64]")
@@ -198,13 +207,17 @@ class ProgramWriter(RegionWriter):
     def leave_unless(self, condition: str) -> None:
         self._fail_if(self.emit(f"xor i1 {condition}, true"), self.reason)
 
+    def leave_unless_exact(self, condition: str) -> None:
+        reason = (ErrorCode.INT_LIMIT, "an int of more than 53 bits is divided, or compared with a float")
+        self._fail_if(self.emit(f"xor i1 {condition}, true"), reason)
+
     def fail_if(self, condition: str, code: ErrorCode, message: str) -> None:
         """Raise an error where ``condition`` holds."""
         self._fail_if(condition, (code, message))
 
-    def unwind_if(self, condition: str, *, negated: bool = False) -> None:
-        """Leave the function where ``condition`` holds: the context has the error."""
-        cold, label = self._cold_block(None), self.fresh("l")
+    def unwind_if(self, condition: str, *, negated: bool = False, has_place: bool = False) -> None:
+        """Leave the function where ``condition`` holds: with its error, and its place if it ``has_place``."""
+        cold, label = self._cold_block(None, has_place=has_place), self.fresh("l")
         yes, no = (label, cold) if negated else (cold, label)
         weights = "!0" if negated else "!1"
         self.line(f"br i1 {condition}, label %{yes}, label %{no}, !prof {weights}")
@@ -220,7 +233,7 @@ class ProgramWriter(RegionWriter):
         self.line(f"br i1 {condition}, label %{cold}, label %{label}, !prof !1")
         self.start_block(label)
 
-    def _cold_block(self, reason: tuple[ErrorCode, str] | None) -> str:
+    def _cold_block(self, reason: tuple[ErrorCode, str] | None, *, has_place: bool = False) -> str:
         """Write a block that notes where an error was raised, and which, unless the context has it."""
         label = self.fresh("cold")
         self._cold.append(f"{label}:")
@@ -228,7 +241,7 @@ class ProgramWriter(RegionWriter):
             from_texts = self.parts.constants.bytes(reason[1].encode())
             self.parts.runtime.add(fail)
             self._cold.append(f"  call void @fail(ptr %context, i64 {int(reason[0])}, ptr {from_texts})")
-        place = None if self.node is None else place_text(self.node.range)
+        place = None if self.node is None or has_place else place_text(self.node.range)
         if place is not None:
             field = f"%{self.fresh('place')}"
             self._cold.append(f"  {field} = getelementptr i64, ptr %context, i64 {PLACE_FIELD}")

@@ -52,7 +52,7 @@ from rekindle.building.runtime.tensors import (
     strides_of,
     write_contiguous,
 )
-from rekindle.building.runtime.texts import data_of, text_of
+from rekindle.building.runtime.texts import data_of, is_utf8, text_of
 
 
 class CKind(IntEnum):
@@ -262,7 +262,13 @@ def word_from_c(context: Context, descriptor: Array[Byte], value: CValue) -> int
         return bits_of(float(value.payload))
     if first == descriptors.BOOL and kind == CKind.BOOL:
         return int(value.payload != 0)
-    if first == descriptors.TEXT and kind == CKind.STRING and value.payload != 0 and value.count >= 0:
+    if first == descriptors.TEXT and kind == CKind.STRING and value.payload != 0:
+        if value.count < 0 or value.count > MAX_ITEMS:
+            fail_number(context, ErrorCode.ARGUMENT_ERROR, c("a string has %lld bytes"), value.count)
+            return 0
+        if not is_utf8(cast("Array[Byte]", view(Address, value.payload)), value.count):
+            fail(context, ErrorCode.ARGUMENT_ERROR, c("a string is not UTF-8"))
+            return 0
         return word_of(text_of(cast("Array[Byte]", view(Address, value.payload)), value.count))
     if first == descriptors.TENSOR and kind == CKind.TENSOR:
         return bits_of(borrow_tensor(context, view(DLTensor, value.payload)))

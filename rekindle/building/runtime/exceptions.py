@@ -47,6 +47,15 @@ def class_of_code(code: int) -> Array[Byte]:
 
 
 @native
+def is_uncatchable(context: Context) -> bool:
+    """Return whether an error is one of the library, which the program does not have: no ``except`` catches it."""
+    code = context.code
+    if code == ErrorCode.MEMORY_ERROR:
+        return context.name is None
+    return code == ErrorCode.NOT_BUILT or code == ErrorCode.ARGUMENT_ERROR or code == ErrorCode.INT_LIMIT
+
+
+@native
 def caught_exception(context: Context) -> Record | None:
     """Return the error in the context as a record, and clear the context; None if there is no error."""
     if context.code == 0:

@@ -44,6 +44,8 @@ def text_of_real(form: Array[Byte], precision: int, number: float, percent: bool
     buffer = cast("Array[Byte]", stack(512))
     value = number * 100.0 if percent else number
     if value != value:
+        if form[3] < ord("a"):
+            return text_of(c("NAN"), 3)
         return text_of(c("nan%"), 4) if percent else text_of(c("nan"), 3)
     length = snprintf(buffer, 500, form, precision, value)
     if percent:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import cast
 
-from rekindle.building.lowlevel import Address, Array, extern, native, offset, size_of
+from rekindle.building.lowlevel import Address, Array, bits_of, extern, native, offset, size_of, stack
 from rekindle.building.runtime.c_library import free
 from rekindle.building.runtime.descriptors import CLOSE, advance, after, is_plain
 from rekindle.building.runtime.objects import Dict, Kind, List, Object, Record, Storage, Tensor, object_of
@@ -53,51 +53,70 @@ def release_all(objects: Array[Object], count: int) -> None:
 
 @native
 def destroy(each: Object) -> None:
-    """Free an object, after what it refers to."""
-    if each.kind == Kind.LIST:
-        release_items(cast("List", each))
-    elif each.kind == Kind.DICT:
-        release_entries(cast("Dict", each))
-    elif each.kind == Kind.RECORD:
-        release_fields(cast("Record", each))
-    elif each.kind == Kind.TENSOR:
-        tensor = cast("Tensor", each)
-        if tensor.handle is not None:
-            release_handle(tensor.handle)
-        release(tensor.storage)
-    elif each.kind == Kind.STORAGE:
-        release_memory(cast("Storage", each))
-    free(each)
+    """Free an object, and those that nothing else refers to. They wait in a chain: a long list that is linked by its
+    nodes needs no deep stack."""
+    chain = cast("Array[int]", stack(8))
+    chain[0] = 0
+    dying = each
+    while dying is not None:
+        if dying.kind == Kind.LIST:
+            drop_items(cast("List", dying), chain)
+        elif dying.kind == Kind.DICT:
+            drop_entries(cast("Dict", dying), chain)
+        elif dying.kind == Kind.RECORD:
+            drop_fields(cast("Record", dying), chain)
+        elif dying.kind == Kind.TENSOR:
+            tensor = cast("Tensor", dying)
+            if tensor.handle is not None:
+                release_handle(tensor.handle)
+            drop(tensor.storage, chain)
+        elif dying.kind == Kind.STORAGE:
+            release_memory(cast("Storage", dying))
+        free(dying)
+        dying = object_of(chain[0])
+        if dying is not None:
+            chain[0] = dying.refs
 
 
 @native
-def release_items(each: List) -> None:
+def drop(each: Object | None, chain: Array[int]) -> None:
+    """Count one reference less; an object without any joins the chain, by the word of its references."""
+    if each is None:
+        return
+    each.refs -= 1
+    if each.refs == 0:
+        each.refs = chain[0]
+        chain[0] = bits_of(each)
+
+
+@native
+def drop_items(each: List, chain: Array[int]) -> None:
     if not is_plain(each.element):
         for i in range(each.length):
-            release(object_of(each.items[i]))
+            drop(object_of(each.items[i]), chain)
     free(each.items)
 
 
 @native
-def release_entries(each: Dict) -> None:
+def drop_entries(each: Dict, chain: Array[int]) -> None:
     for i in range(each.used):
         if each.entries[3 * i] != 0:
             if not is_plain(each.key):
-                release(object_of(each.entries[3 * i + 1]))
+                drop(object_of(each.entries[3 * i + 1]), chain)
             if not is_plain(each.value):
-                release(object_of(each.entries[3 * i + 2]))
+                drop(object_of(each.entries[3 * i + 2]), chain)
     free(each.entries)
     free(each.table)
 
 
 @native
-def release_fields(each: Record) -> None:
+def drop_fields(each: Record, chain: Array[int]) -> None:
     descriptor = advance(each.fields, 1)
     words = fields_of_record(each)
     i = 0
     while descriptor[0] != CLOSE:
         if not is_plain(descriptor):
-            release(object_of(words[i]))
+            drop(object_of(words[i]), chain)
         descriptor = after(descriptor)
         i += 1
 

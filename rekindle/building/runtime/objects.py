@@ -45,6 +45,8 @@ class ErrorCode(IntEnum):
     BUSY = 12
     """Another call of the instance is running."""
     NOT_IMPLEMENTED_ERROR = 13
+    INT_LIMIT = 14
+    """An int of more than 64 bits, which Python has and the library has not; no ``except`` catches it."""
 
 
 IMMORTAL: Final = 1 << 62

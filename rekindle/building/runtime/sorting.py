@@ -38,6 +38,17 @@ def list_sort(items: List, reverse: bool) -> None:
 
 
 @native
+def has_nan(items: List) -> bool:
+    """Return whether a list of floats holds NaN, with which the order depends on the algorithm."""
+    if items.element[0] == FLOAT:
+        for i in range(items.length):
+            number = float_of(items.items[i])
+            if number != number:
+                return True
+    return False
+
+
+@native
 def merge(items: List, spare: Array[int], low: int, middle: int, high: int, reverse: bool) -> None:
     a = low
     b = middle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from rekindle.building.lowlevel import (
     NULL,
@@ -43,6 +43,10 @@ from rekindle.building.runtime.objects import (
 UINT8, INT8, INT16, INT32, INT64, HALF, FLOAT, DOUBLE = 0, 1, 2, 3, 4, 5, 6, 7
 COMPLEX64, COMPLEX128, BOOL, BFLOAT16 = 9, 10, 11, 15
 """The numbers of PyTorch's dtypes (``c10::ScalarType``)."""
+
+
+MAX_RANK: Final = 64
+"""How many dimensions a tensor has at most."""
 
 
 @native
@@ -129,10 +133,18 @@ def extent(rank: int, sizes: Array[int], strides: Array[int]) -> int:
 @native
 def empty_strided(context: Context, dtype: int, rank: int, sizes: Array[int], strides: Array[int]) -> Tensor | None:
     """Return a tensor with memory of its own, aligned to 64 bytes."""
+    if rank > MAX_RANK:
+        fail_number(context, ErrorCode.NOT_BUILT, c("a tensor of %lld dimensions"), rank)
+        return None
+    count = 1.0
     for i in range(rank):
         if sizes[i] < 0:
             fail_number(context, ErrorCode.RUNTIME_ERROR, c("a tensor cannot have the size %lld"), sizes[i])
             return None
+        count = count * float(sizes[i])
+    if count > 1e15:
+        fail(context, ErrorCode.RUNTIME_ERROR, c("Storage size calculation overflowed"))
+        return None
     bytes = extent(rank, sizes, strides) * element_bytes(dtype)
     memory = aligned_alloc(64, ((bytes + 63) // 64) * 64 + 64)
     if memory is None:
@@ -159,6 +171,9 @@ def write_contiguous(rank: int, sizes: Array[int], strides: Array[int]) -> None:
 @native
 def empty(context: Context, dtype: int, rank: int, sizes: Array[int]) -> Tensor | None:
     strides = cast("Array[int]", stack(8 * 64))
+    if rank > MAX_RANK:
+        fail_number(context, ErrorCode.NOT_BUILT, c("a tensor of %lld dimensions"), rank)
+        return None
     write_contiguous(rank, sizes, strides)
     return empty_strided(context, dtype, rank, sizes, strides)
 
@@ -544,6 +559,9 @@ def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor 
     first = tensor_in(parts, 0)
     rank = first.rank + int(stacks)
     at = dim + rank if dim < 0 else dim
+    if rank > MAX_RANK:
+        fail_number(context, ErrorCode.NOT_BUILT, c("a tensor of %lld dimensions"), rank)
+        return None
     if at < 0 or at >= rank:
         fail_number(context, ErrorCode.INDEX_ERROR, c("Dimension out of range (got %lld)"), dim)
         return None

@@ -542,6 +542,9 @@ def parse_float(context: Context, text: Text, out: Array[int]) -> bool:
         byte = data[i]
         # strtod reads hexadecimal floats, and Python does not.
         good = good and byte != ord("x") and byte != ord("X") and byte != ord("(") and byte != ord("_")
+    if has_byte(text, ord("_")) or not is_ascii(text):
+        fail(context, ErrorCode.NOT_BUILT, c("float() of a string with underscores, or with characters beyond ASCII"))
+        return False
     end = cast("Array[int]", stack(8))
     number = strtod(cast("Array[Byte]", offset(data, first)), end)
     if not good or end[0] != bits_of(offset(data, last)):
@@ -572,3 +575,27 @@ def characters_of(text: Text) -> List:
     for i in range(text.characters):
         append(result, word_of(part(text, byte_offset(text, i), byte_offset(text, i + 1))))
     return result
+
+
+@native
+def is_utf8(data: Array[Byte], bytes: int) -> bool:
+    """Return whether every character is whole."""
+    at = 0
+    while at < bytes:
+        byte = data[at]
+        length = 1
+        if byte >= 240 and byte < 248:
+            length = 4
+        elif byte >= 224:
+            length = 3
+        elif byte >= 192:
+            length = 2
+        elif byte >= 128:
+            return False
+        if byte >= 248 or at + length > bytes:
+            return False
+        for i in range(1, length):
+            if (data[at + i] & 192) != 128:
+                return False
+        at += length
+    return True

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from rekindle.building.lowlevel import Array, Byte, c, float_of, native
+from rekindle.building.lowlevel import Array, Byte, c, float_of, native, stack
+from rekindle.building.runtime.c_library import snprintf
 from rekindle.building.runtime.descriptors import (
     BOOL,
     CLOSE,
@@ -151,6 +152,12 @@ def text_of_word(descriptor: Array[Byte], word: int, quoted: bool) -> Text:
 
 
 @native
+def escaped_byte(byte: int) -> Text:
+    buffer = cast("Array[Byte]", stack(8))
+    return text_of(buffer, snprintf(buffer, 8, c("\\x%02x"), byte))
+
+
+@native
 def quoted_text(text: Text) -> Text:
     """Return a string in quotes, with the escapes that Python writes for ASCII."""
     quote = text_of(c('"'), 1) if has_byte(text, ord("'")) and not has_byte(text, ord('"')) else text_of(c("'"), 1)
@@ -167,6 +174,8 @@ def quoted_text(text: Text) -> Text:
             append(pieces, word_of(text_of(c("\\t"), 2)))
         elif byte == 13:
             append(pieces, word_of(text_of(c("\\r"), 2)))
+        elif byte < 32 or byte == 127:
+            append(pieces, word_of(escaped_byte(byte)))
         else:
             append(pieces, word_of(text_of(advance(data, i), 1)))
     empty = text_of(c(""), 0)

