@@ -72,7 +72,7 @@ def collect_env() -> Environment:
     It has no paths and no names of people or machines: values of environment variables that may be such are left out.
 
     Example:
-        >>> "torch" in str(rekindle.collect_env())
+        >>> "PyTorch" in str(rekindle.collect_env())
         True
     """
     return Environment(

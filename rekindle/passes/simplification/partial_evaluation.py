@@ -382,7 +382,11 @@ class _Walk:
         types of arguments are missing, the graph is evaluated again for each that they may have."""
         if not _may_be_refined(value):
             return None
-        fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
+        reads: dict[AttributeRead, object] = {}
+        fact = self._fact_by_attributes(value, reads, _MAX_OPERATORS)
+        if not reads:
+            return None
+        self.reads.update(reads)
         is_refined = isinstance(fact, TensorType) and _refine(value, fact)
         return value.type if is_refined and isinstance(value.type, TensorType) else None
 

@@ -55,7 +55,8 @@ def padded(self: Tensor, batched: bool, rank: int) -> Tensor:
 
 def as_promoted(self: Tensor, batched: bool, rank: int, other: Tensor, other_rank: int) -> Tensor:
     # Numbers in tensors without dimensions do not decide the dtype among others; with the batch they have one.
-    if batched and rank == 0 and other_rank > 0 and self.dtype != other.dtype:
+    # Bools decide nothing either way, and a mask has to remain one.
+    if batched and rank == 0 and other_rank > 0 and self.dtype != other.dtype and self.dtype != 11:
         number, more = torch.empty([], dtype=self.dtype), torch.empty([1], dtype=other.dtype)
         return torch.to(self, torch.result_type(number, more))
     if not batched and rank == 0 and other_rank == 0 and self.dtype != other.dtype:
