@@ -131,3 +131,72 @@ def test_a_limit_on_changes_leaves_a_valid_graph(small: int, monkeypatch: pytest
         verify(graph)
         function = rekindle.create_function(graph, "limited")
         assert torch.equal(function(module, x, None), torch.full((3,), 4.0 * 4.0 * 9.0))
+
+
+# ------------------------------------------------------------------------------------------------ lists that are written
+
+
+class Appended(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(3, 4))
+
+    def forward(self, x: Tensor) -> Tensor:
+        dims: list[int] = []
+        dims.append(0)
+        return x * (self.weight * 2).sum(dims).dim()
+
+
+class AppendedInBranch(Appended):
+    def forward(self, x: Tensor) -> Tensor:
+        dims: list[int] = []
+        if x.sum() > 0:
+            dims.append(1)
+        return x * (self.weight * 2).sum(dims).dim()
+
+
+class AppendedByCallee(Appended):
+    def add(self, dims: list[int]) -> None:
+        dims.append(0)
+
+    def forward(self, x: Tensor) -> Tensor:
+        dims: list[int] = []
+        self.add(dims)
+        return x * (self.weight * 2).sum(dims).dim()
+
+
+class AppendedInTuple(Appended):
+    def forward(self, x: Tensor) -> Tensor:
+        dims: list[int] = []
+        pair = (dims, 1)
+        pair[0].append(0)
+        return x * (self.weight * 2).sum(dims).dim()
+
+
+class AppendedTensors(Appended):
+    def forward(self, x: Tensor) -> Tensor:
+        parts = [self.weight * 2]
+        parts[0] = self.weight.sum()
+        return x * (parts[0] + 1).dim()
+
+
+@pytest.mark.parametrize("cls", [Appended, AppendedInBranch, AppendedByCallee, AppendedInTuple, AppendedTensors])
+def test_a_list_that_is_written_is_not_known_by_its_first_items(cls: type[nn.Module]) -> None:
+    module, x = cls(), torch.ones(2)
+    compiled = rekindle.script(module)
+    for _ in range(3):
+        torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_sizes_that_are_written_are_not_known_by_the_tensor() -> None:
+    """In TorchScript, the sizes of a tensor are a list."""
+
+    class Sized(Appended):
+        def forward(self, x: Tensor) -> Tensor:
+            sizes = self.weight.size()
+            sizes.append(1)
+            return x * (self.weight * 2).reshape(sizes).dim()
+
+    compiled = rekindle.script(Sized())
+    for _ in range(3):
+        torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 3.0))

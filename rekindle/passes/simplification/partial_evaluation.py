@@ -273,8 +273,7 @@ def _fact_of(value: Value) -> Fact:
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
-        is_read = all(_only_reads(use.user) for use in value.uses)
-        return tuple(map(_fact_of, value.node.inputs)) if is_read else None
+        return None if _may_be_written(value) else tuple(map(_fact_of, value.node.inputs))
     return value.type if isinstance(value.type, TensorType) else None
 
 
@@ -291,6 +290,13 @@ def _refine(output: Value, fact: TensorType) -> bool:
         return False
     output.set_type(type)
     return True
+
+
+def _may_be_written(value: Value) -> bool:
+    """Return whether items of ``value`` may change after it is made: it is a list that a user writes to or passes on."""
+    if isinstance(value.type, TensorType) or is_immutable(value.type):
+        return False
+    return not all(_only_reads(use.user) for use in value.uses)
 
 
 def _only_reads(node: Node) -> bool:
@@ -382,11 +388,7 @@ class _Walk:
         types of arguments are missing, the graph is evaluated again for each that they may have."""
         if not _may_be_refined(value):
             return None
-        reads: dict[AttributeRead, object] = {}
-        fact = self._fact_by_attributes(value, reads, _MAX_OPERATORS)
-        if not reads:
-            return None
-        self.reads.update(reads)
+        fact = self._fact_by_attributes(value, self.reads, _MAX_OPERATORS)
         is_refined = isinstance(fact, TensorType) and _refine(value, fact)
         return value.type if is_refined and isinstance(value.type, TensorType) else None
 
@@ -403,7 +405,7 @@ class _Walk:
                 return known
             reads[found[0]] = type
             return type
-        if depth == 0 or node.blocks or node.operator is None or len(node.outputs) != 1:
+        if depth == 0 or node.blocks or node.operator is None or len(node.outputs) != 1 or _may_be_written(value):
             return known
         facts = [self._fact_by_attributes(each, reads, depth - 1) for each in node.inputs]
         return next(iter(_TRANSFER.results(node, facts)), known)
