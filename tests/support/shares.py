@@ -79,7 +79,6 @@ ONE_IN: Final[dict[str, int]] = {
     "tests/transforms/derivatives/test_derivatives.py": 5,
     "tests/transforms/derivatives/test_dtypes.py": 5,
     "tests/transforms/derivatives/test_memory_limit.py": 4,
-    "tests/transforms/vmap/test_composed.py": 16,
     "tests/transforms/vmap/test_rules.py": 2,
     "tests/transforms/vmap/test_vmap.py": 4,
 }

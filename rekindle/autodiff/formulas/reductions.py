@@ -8,8 +8,15 @@ TEXT: Final = """
 backward sum(grad, self) -> self:
     return grad.expand(self.size())
 
-backward sum.dim_IntList(grad, self, dim, keepdim) -> self:
+def unreduced(grad: Tensor, self: Tensor, dim: Optional[List[int]], keepdim: bool) -> Tensor:
+    if dim is None or keepdim:
+        return grad.expand(self.size())
+    elif len(dim) == 1 and self.dim() > 0:
+        return grad.unsqueeze(dim[0]).expand(self.size())
     return own.unreduced(grad, self.size(), dim, keepdim)
+
+backward sum.dim_IntList(grad, self, dim, keepdim) -> self:
+    return unreduced(grad, self, dim, keepdim)
 
 backward nansum(grad, self, dim, keepdim) -> self:
     return own.unreduced(grad, self.size(), dim, keepdim) * self.isnan().logical_not()
@@ -18,7 +25,7 @@ backward mean(grad, self) -> self:
     return grad.expand(self.size()) / self.numel()
 
 backward mean.dim(grad, self, dim, keepdim, result) -> self:
-    return own.unreduced(grad, self.size(), dim, keepdim) / own.ratio(self.numel(), result.numel())
+    return unreduced(grad, self, dim, keepdim) / own.ratio(self.numel(), result.numel())
 
 composite nanmean(self, dim, keepdim):
     return torch.nansum(self, dim, keepdim) / torch.sum(self.isnan().logical_not(), dim, keepdim)
@@ -122,14 +129,24 @@ backward logsumexp(grad, self, dim, keepdim, result) -> self:
     back, whole = own.unreduced(grad, self.size(), dim, keepdim), own.unreduced(result, self.size(), dim, keepdim)
     return back * (self - whole).exp()
 
-backward norm.Scalar(grad, self, p, result) -> self:
-    return own.norm_back(grad, self, p, result, None, False)
-
-backward norm.ScalarOpt_dim(grad, self, p, dim, keepdim, result) -> self:
+def norm_back(grad: Tensor, self: Tensor, p: Optional[number], result: Tensor, dim: Optional[List[int]],
+              keepdim: bool) -> Tensor:
+    if p is None or p == 2:
+        if dim is None or keepdim:
+            return grad * torch.masked_fill(self / result, result == 0, 0)
+        elif len(dim) == 1 and self.dim() > 0:
+            norm = result.unsqueeze(dim[0])
+            return grad.unsqueeze(dim[0]) * torch.masked_fill(self / norm, norm == 0, 0)
     return own.norm_back(grad, self, p, result, dim, keepdim)
 
+backward norm.Scalar(grad, self, p, result) -> self:
+    return norm_back(grad, self, p, result, None, False)
+
+backward norm.ScalarOpt_dim(grad, self, p, dim, keepdim, result) -> self:
+    return norm_back(grad, self, p, result, dim, keepdim)
+
 backward linalg_vector_norm(grad, self, ord, dim, keepdim, result) -> self:
-    return own.norm_back(grad, self, ord, result, dim, keepdim)
+    return norm_back(grad, self, ord, result, dim, keepdim)
 
 backward cumsum(grad, dim) -> self:
     return grad.flip([dim]).cumsum(dim).flip([dim])

@@ -58,14 +58,6 @@ batch own.size_unless_equal(self, batched_self, other, batched_other):
     others = inner_sizes(other) if batched_other else torch.size(other)
     return None if mine == others else mine
 
-def summed_to(self: Tensor, size: List[int]) -> Tensor:
-    if inner_sizes(self) == size:
-        return self
-    missing = self.dim() - 1 - len(size)
-    dims = [1 + i for i in range(missing)] + [1 + missing + i for i in range(len(size)) if size[i] == 1]
-    summed = self if len(dims) == 0 else torch.sum(self, dims, True)
-    return torch.reshape(summed, [torch.size(self, 0)] + size)
-
 batch own.sum_to(self, size):
     return summed_to(self, size)
 

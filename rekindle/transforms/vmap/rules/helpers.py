@@ -48,6 +48,14 @@ def with_dimensions(self: Tensor, rank: int) -> Tensor:
     sizes = torch.size(self)
     return torch.reshape(self, torch.slice(sizes, 0, 1) + [1] * (rank + 1 - self.dim()) + torch.slice(sizes, 1))
 
+def summed_to(self: Tensor, size: List[int]) -> Tensor:
+    if inner_sizes(self) == size:
+        return self
+    missing = self.dim() - 1 - len(size)
+    dims = [1 + i for i in range(missing)] + [1 + missing + i for i in range(len(size)) if size[i] == 1]
+    summed = self if len(dims) == 0 else torch.sum(self, dims, True)
+    return torch.reshape(summed, [torch.size(self, 0)] + size)
+
 def padded(self: Tensor, batched: bool, rank: int) -> Tensor:
     if not batched or self.dim() > rank:
         return self

@@ -33,17 +33,10 @@ batch expand_as(self, other, batched_other):
     return torch.expand(whole, [torch.size(self, 0)] + size)
 
 batch _grad_sum_to_size(self, size):
-    if size is None:
-        return self
-    return torch.sum_to_size(self, [torch.size(self, 0)] + size)
+    return self if size is None else summed_to(self, size)
 
 batch sum_to_size(self, size):
-    missing = self.dim() - 1 - len(size)
-    dims = [1 + i for i in range(missing)] + [
-        1 + missing + i for i in range(len(size)) if size[i] == 1
-    ]
-    summed = self if len(dims) == 0 else torch.sum(self, dims, True)
-    return torch.reshape(summed, [torch.size(self, 0)] + size)
+    return summed_to(self, size)
 
 batch repeat(self, repeats):
     whole = with_dimensions(self, len(repeats))
