@@ -133,7 +133,7 @@ def test_a_limit_on_changes_leaves_a_valid_graph(small: int, monkeypatch: pytest
         assert torch.equal(function(module, x, None), torch.full((3,), 4.0 * 4.0 * 9.0))
 
 
-# ------------------------------------------------------------------------------------------------ lists that are written
+# ----------------------------------------------------------------------------------------------- lists that are written
 
 
 class Appended(nn.Module):

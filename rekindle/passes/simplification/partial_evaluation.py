@@ -293,7 +293,7 @@ def _refine(output: Value, fact: TensorType) -> bool:
 
 
 def _may_be_written(value: Value) -> bool:
-    """Return whether items of ``value`` may change after it is made: it is a list that a user writes to or passes on."""
+    """Return whether items of ``value`` may change after it is made: a user writes to the list, or passes it on."""
     if isinstance(value.type, TensorType) or is_immutable(value.type):
         return False
     return not all(_only_reads(use.user) for use in value.uses)
