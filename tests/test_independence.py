@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.oracle.known_differences import WRONG_ANSWERS
 from tests.support import torchscript_names
 from tests.support.equality import assert_same
 from tests.support.independence import PACKAGE, forbidden_torchscript
-from tests.support.references import dotted_names, forbidden_references
+from tests.support.references import dotted_names, forbidden_references, programs_in_strings
 
 pytestmark = pytest.mark.sets_traps
 
@@ -70,6 +71,31 @@ def test_no_file_refers_to_torchscript(path: Path) -> None:
     assert found == []
     named = {name for name in dotted_names(source) if f"{name}.".startswith(("torch.jit.", "torch._jit_internal."))}
     assert named == set()
+
+
+RECORDER = "doctor/stock.py"
+"""The file with a program for the user, who runs it with stock PyTorch to compare answers."""
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_no_string_is_a_program_that_calls_torchscript(path: Path) -> None:
+    found = programs_in_strings(path.read_text(encoding="utf-8"))
+    expected = [["torch.jit.load"]] if path.relative_to(PACKAGE).as_posix() == RECORDER else []
+    assert list(found.values()) == expected
+
+
+def test_the_recorder_is_written_and_never_run() -> None:
+    code = list(ast.walk(ast.parse((Path(PACKAGE) / RECORDER).read_text(encoding="utf-8"))))
+    reads = [
+        node for node in code if isinstance(node, ast.Name) and node.id == "_SCRIPT" and isinstance(node.ctx, ast.Load)
+    ]
+    calls = [ast.unparse(node.func) for node in code if isinstance(node, ast.Call) and {*reads} & {*node.args}]
+    assert (len(reads), calls) == (1, ["(folder / SCRIPT).write_text"])
+
+
+def test_programs_in_strings_are_found() -> None:
+    source = "TEXT = 'import torch\\ntorch.jit.script(f)'\nNAME = 'torch.jit.script'"
+    assert programs_in_strings(source) == {"import torch": ["torch.jit.script"]}
 
 
 @pytest.mark.parametrize(

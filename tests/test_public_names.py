@@ -22,7 +22,8 @@ def test_every_name_is_there(name):
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib came with Python 3.11")
 def test_the_version_is_that_of_the_package():
-    tomllib = pytest.importorskip("tomllib")
+    import tomllib
+
     text = (Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8")
     assert tomllib.loads(text)["project"]["version"] == rekindle.__version__
 

@@ -43,6 +43,20 @@ def forbidden_references(source: str) -> list[tuple[int, str]]:
     )
 
 
+def programs_in_strings(source: str) -> dict[str, list[str]]:
+    """Return the forbidden names in strings of ``source`` that are programs themselves, by the first lines of these."""
+    found: dict[str, list[str]] = {}
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "import" in node.value:
+            try:
+                names = [name for _, name in forbidden_references(node.value)]
+            except (SyntaxError, ValueError):  # text
+                continue
+            if names:
+                found[node.value.partition("\n")[0]] = names
+    return found
+
+
 def dotted_names(source: str) -> set[str]:
     """Return the names with their modules that ``source`` uses as code: ``torch.jit.fork``, ``torch.jit``."""
     code = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.expr | ast.stmt)]
