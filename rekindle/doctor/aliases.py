@@ -78,11 +78,8 @@ def _enter(node: ScopeNode, outer: Scope | None, package: str, found: dict[ast.A
     found[node] = scope
     own = list(_own_nodes(node))
     if isinstance(node, FunctionNode):
-        arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        for argument in every:
-            if argument is not None:
-                scope.names.setdefault(argument.arg, set())
+        for parameter in _parameters(node.args):
+            scope.names.setdefault(parameter.arg, set())
     for each in own:
         _bind_import(each, scope, package)
     _bind_assignments(own, scope)
@@ -115,10 +112,19 @@ def evaluated_outside(node: ScopeNode) -> Iterator[ast.AST]:
     if isinstance(node, ast.Lambda):
         return
     yield from node.decorator_list
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    yield from (each.annotation for each in every if each is not None and each.annotation is not None)
+    yield from annotations_of(node)
+
+
+def annotations_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[ast.expr]:
+    """Yield the annotations of the parameters and of the result of a function."""
+    yield from (each.annotation for each in _parameters(node.args) if each.annotation is not None)
     if node.returns is not None:
         yield node.returns
+
+
+def _parameters(arguments: ast.arguments) -> list[ast.arg]:
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+    return [each for each in every if each is not None]
 
 
 def _bind_import(node: ast.AST, scope: Scope, package: str) -> None:

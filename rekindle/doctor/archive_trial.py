@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from rekindle.archive.load import load
 from rekindle.archive.pickles.setstate_sandbox import SetStateSandbox
 from rekindle.doctor.comparison import copied, difference
 from rekindle.doctor.inputs import NotGenerated, generated
-from rekindle.doctor.problems import problems_of
+from rekindle.doctor.problems import first_line, problems_of
 from rekindle.doctor.ways_out import measured, native_library, onnx, portable_program
 from rekindle.errors import RekindleError
 from rekindle.program.function import Method
@@ -26,10 +25,13 @@ LIMITS: Final = dataclasses.replace(DEFAULT_LIMITS, steps=50_000_000, setstate_b
 """What a call in the sandbox may take: about a hundred seconds, and 8 GiB in all."""
 
 
-def try_archive(path: Path, inputs: list[Any] | None, trusted: bool) -> dict[str, Any]:
-    """Load an archive and call its ``forward`` with ``inputs``, or with generated ones; return what was found.
+def try_archive(path: Path, inputs: list[Any] | None, trusted: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Load an archive and call its ``forward`` with ``inputs``, or with generated ones.
 
     Calls run in the sandbox. With ``trusted``, the archive is called as usual too, measured, and exported.
+
+    Returns:
+        The event for the report, and the inputs and the result of the call, or None if there was none.
     """
     found: dict[str, Any] = {"event": "archive", "path": str(path), "ok": False, "problems": []}
     try:
@@ -40,22 +42,21 @@ def try_archive(path: Path, inputs: list[Any] | None, trusted: bool) -> dict[str
         module = load(path, map_location="cpu")
     except Exception as error:  # a report tells of anything
         found["problems"] = problems_of(error)
-        return found
+        return found, None
     found |= {"ok": not missing, "methods": [each.name for each in summary.methods], "format": summary.version}
     record = module.script_type.methods.get("forward")
     if record is None or missing:
         found["not_called"] = "it has no forward" if record is None else "operators or classes are missing"
-        return found
+        return found, None
     method = Method(module, record)
     called, answer, reason = _first_answer(method, module, inputs, path.stat().st_size)
     if called is None:
         found["not_called"] = reason
-        return found
+        return found, None
     found |= {"called": "generated" if inputs is None else "given", "shapes": _described(called)}
-    found["_arguments"], found["_answer"] = called, answer
     if trusted:
         found |= _trusted(module, called, answer)
-    return found
+    return found, {"inputs": called, "answer": answer}
 
 
 def _first_answer(
@@ -63,7 +64,7 @@ def _first_answer(
 ) -> tuple[list[Any] | None, Any, str]:
     reason = "there are no inputs"
     try:
-        for arguments in [inputs] if inputs is not None else _candidates(method):
+        for arguments in [inputs] if inputs is not None else generated(method.schema.bound):
             sandbox = SetStateSandbox(LIMITS, True, size)
             try:
                 with torch.no_grad():
@@ -71,14 +72,10 @@ def _first_answer(
                     given += [argument.default for argument in method.schema.arguments[len(given) :]]
                     return arguments, sandbox.call(method._record, given), ""
             except RekindleError as error:
-                reason = f"it raises on {'the' if inputs else 'all generated'} inputs: {_first_line(error)}"
+                reason = f"it raises on {'the' if inputs else 'all generated'} inputs: {first_line(error)}"
     except NotGenerated as error:
         reason = str(error)
     return None, None, reason
-
-
-def _candidates(method: Method) -> Iterator[list[Any]]:
-    return generated(method.schema.bound)
 
 
 def _trusted(module: ScriptModule, arguments: list[Any], answer: Any) -> dict[str, Any]:
@@ -89,7 +86,7 @@ def _trusted(module: ScriptModule, arguments: list[Any], answer: Any) -> dict[st
             warnings.simplefilter("ignore")
             results = [module(*copied(args)) for _ in range(3)]
     except Exception as error:  # a program may raise anything
-        return {"difference": f"{type(error).__name__} where the interpreter answers: {_first_line(error)}"}
+        return {"difference": f"{type(error).__name__} where the interpreter answers: {first_line(error)}"}
     texts = [difference(answer, result) for result in results]
     found["difference"] = next((text for text in texts if text is not None), None)
     times = measured(module, module, args, {})
@@ -106,7 +103,3 @@ def _described(arguments: list[Any]) -> str:
         f"{str(each.dtype).removeprefix('torch.')}{list(each.shape)}" if isinstance(each, torch.Tensor) else repr(each)
         for each in arguments
     )
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().partition("\n")[0] or type(error).__name__)[:300]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rekindle.doctor.search import SourceFile
+from rekindle.doctor.search import SourceFile, column_in_characters, read_source
 from rekindle.doctor.uses import Use
 
 
@@ -53,12 +53,6 @@ def edited(text: str, edits: Iterable[SourceEdit]) -> str:
         result = result[:start] + edit.new + result[end:]
         before = start
     return result
-
-
-def read_source(path: Path) -> str:
-    """Return the text of a file of Python, in the encoding that it declares."""
-    with tokenize.open(path) as file:
-        return file.read()
 
 
 def diff_of(root: Path, edits: Iterable[SourceEdit]) -> str:
@@ -213,4 +207,4 @@ def _import_of_contextlib(file: SourceFile) -> list[SourceEdit]:
 
 
 def _column(lines: list[str], line: int, offset: int) -> int:
-    return len(lines[line - 1].encode()[:offset].decode(errors="replace"))
+    return column_in_characters(lines[line - 1], offset)

@@ -49,7 +49,6 @@ class Examination:
     outside: list[Event] = field(default_factory=list)
     """What was compiled at places that the search did not read: generated code, other packages."""
     command: dict[str, Any] | None = None
-    answers: Path | None = None
 
     @property
     def base(self) -> Path:
@@ -66,7 +65,7 @@ def examine(root: Path, options: Options, folder: Path) -> Examination:
     is_file_of_data = root.is_file() and root.suffix != ".py"
     archives = [root] if is_file_of_data else [path for path in files_below(root) if is_archive(path)]
     found, files = (Found([], [], [], 0), []) if is_file_of_data else search(root)
-    examination = Examination(root, found, answers=folder)
+    examination = Examination(root, found)
     by_path = {file.relative: file for file in files}
     unreached: dict[str, str] = {}
     modules: list[str] = []
@@ -130,7 +129,7 @@ def _modules(uses: Sequence[Use], files: dict[str, SourceFile]) -> tuple[list[st
     What functions compile may be reached too: as decorators, they are called when their module is imported.
     """
     wanted: list[str] = []
-    refused: dict[str, str] = {}
+    not_imported: dict[str, str] = {}
     for use in uses:
         known = classify(use.name)
         if known is None or not _compiles(use, known[0], known[1].status):
@@ -140,8 +139,8 @@ def _modules(uses: Sequence[Use], files: dict[str, SourceFile]) -> tuple[list[st
         if why is None:
             wanted.append(file.module)
         else:
-            refused[file.module] = why
-    return list(dict.fromkeys(wanted)), refused
+            not_imported[file.module] = why
+    return list(dict.fromkeys(wanted)), not_imported
 
 
 def _compiles(use: Use, name: str, status: Status) -> bool:

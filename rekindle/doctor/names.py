@@ -30,8 +30,8 @@ class NameInfo:
     remark: str = ""
 
 
-def _words(text: str) -> list[str]:
-    return text.split()
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
 def _table(status: Status, names: str, remark: str = "") -> dict[str, NameInfo]:
@@ -66,24 +66,20 @@ JIT: Final[dict[str, NameInfo]] = {
 _JIT_MODULES: Final = frozenset({"_script", "_trace", "_async", "_await", "_freeze", "_serialization", "_ir_utils"})
 """The modules within ``torch.jit`` of which the names above can be had too."""
 
-_MARKS: Final = {
-    name: NameInfo(Status.SAME)
-    for name in _words(
-        "is_scripting is_tracing annotate Final Future Await _overload _overload_method export ignore unused "
-        "FunctionModifiers boolean_dispatch _copy_to_script_wrapper BroadcastingList1 BroadcastingList2 "
-        "BroadcastingList3 BroadcastingList4 BroadcastingList5 BroadcastingList6 is_ignored_fn _is_exception "
-        "get_torchscript_modifier is_optional is_tuple is_list is_dict is_future is_final should_drop "
-        "_disable_emit_hooks_decorator weak_module weak_script_method"
-    )
-}
+_MARKS: Final = _words(
+    "is_scripting is_tracing annotate Final Future Await _overload _overload_method export ignore unused "
+    "FunctionModifiers boolean_dispatch _copy_to_script_wrapper BroadcastingList1 BroadcastingList2 "
+    "BroadcastingList3 BroadcastingList4 BroadcastingList5 BroadcastingList6 is_ignored_fn _is_exception "
+    "get_torchscript_modifier is_optional is_tuple is_list is_dict is_future is_final should_drop "
+    "_disable_emit_hooks_decorator weak_module weak_script_method"
+)
 """Names of ``torch._jit_internal`` that are marks and helpers of eager code, which rekindle reads."""
 
 _TYPES: Final = frozenset({"Any", "Dict", "List", "Optional", "Tuple", "Union", "Future"})
 """Names of ``typing`` that ``torch.jit.annotations`` has too."""
 
-_SWITCHES: Final = frozenset(
-    _words(
-        """
+_SWITCHES: Final = _words(
+    """
         _jit_override_can_fuse_on_cpu _jit_override_can_fuse_on_cpu_legacy _jit_override_can_fuse_on_gpu
         _jit_set_autocast_mode _jit_set_bailout_depth _jit_set_fusion_strategy _jit_set_inline_everything_mode
         _jit_set_llga_enabled _jit_set_logging_option _jit_set_num_profiled_runs _jit_set_nvfuser_enabled
@@ -93,23 +89,19 @@ _SWITCHES: Final = frozenset(
         _jit_set_te_must_use_llvm_cpu _jit_set_texpr_dynamic_shape_enabled _jit_set_texpr_fuser_enabled
         _jit_set_texpr_reductions_enabled _set_graph_executor_optimize
         """
-    )
 )
 """Functions of ``torch._C`` that set options of PyTorch's executor and fusers."""
 
-_ON_VIEWS: Final = frozenset(
-    _words(
-        """
+_ON_VIEWS: Final = _words(
+    """
         _jit_pass_canonicalize _jit_pass_constant_pooling _jit_pass_constant_propagation _jit_pass_cse _jit_pass_dce
         _jit_pass_inline _jit_pass_lint _jit_pass_lower_all_tuples _jit_pass_peephole _jit_pass_remove_mutation
         """
-    )
 )
 """Functions of ``torch._C`` that take the graphs of what is compiled through the drop-in."""
 
-_C_NAMES: Final = frozenset(
-    _words(
-        """
+_C_NAMES: Final = _words(
+    """
         AliasDb AnyType Argument BoolType Block BufferDict ClassType Code CompilationUnit ConcreteModuleType
         ConcreteModuleTypeBuilder DeviceObjType DictType EnumType FileCheck FloatType FunctionSchema FutureType Gradient
         Graph InferredType IntType InterfaceType ListType LiteScriptModule ModuleDict Node NoneType NumberType
@@ -123,7 +115,6 @@ _C_NAMES: Final = frozenset(
         _tracer_warn_use_python _propagate_and_assign_input_shapes import_ir_module import_ir_module_from_buffer
         merge_type_from_type_comment parse_ir parse_schema parse_type_comment unify_type_list
         """
-    )
 )
 """Names of ``torch._C`` that belong to TorchScript, beside those that begin with ``_jit_``."""
 

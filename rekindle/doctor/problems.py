@@ -12,6 +12,11 @@ _MAX_PROBLEMS: Final = 10
 _MAX_TEXT: Final = 500
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its class if it has none."""
+    return (str(error).strip().partition("\n")[0] or type(error).__name__)[:300]
+
+
 def problems_of(error: BaseException) -> list[dict[str, Any]]:
     """Return what an error reports: each problem of a compilation, or the error as one."""
     if isinstance(error, CompileError):

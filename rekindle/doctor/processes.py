@@ -80,8 +80,12 @@ def _run(request: Request, seconds: float) -> str | None:
     """Run the process of a request; return how it ended, None if as it should."""
     work = Path(request.folder)
     request.write(work / "request.json")
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "MPLBACKEND": "Agg"}
-    environment["PYTHONPATH"] = os.pathsep.join([PACKAGE, *filter(None, [os.environ.get("PYTHONPATH")])])
+    environment = {
+        **os.environ,
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "MPLBACKEND": "Agg",
+        "PYTHONPATH": _python_path(PACKAGE),
+    }
     with (work / "output.txt").open("wb") as output, tempfile.TemporaryDirectory() as elsewhere:
         process = subprocess.Popen(
             [sys.executable, "-m", "rekindle.doctor.trial", str(work / "request.json")],
@@ -115,7 +119,7 @@ def run_command(command: Sequence[str], folder: Path, seconds: float) -> int | N
         **os.environ,
         "REKINDLE_DOCTOR_EVENTS": str(folder),
         "REKINDLE_DOCTOR_PACKAGE": PACKAGE,
-        "PYTHONPATH": os.pathsep.join([str(Path(startup.__file__).parent), *_python_path()]),
+        "PYTHONPATH": _python_path(str(Path(startup.__file__).parent)),
     }
     process = subprocess.Popen(command, env=environment, stdout=sys.stderr.fileno(), start_new_session=True)
     try:
@@ -126,5 +130,6 @@ def run_command(command: Sequence[str], folder: Path, seconds: float) -> int | N
         return None
 
 
-def _python_path() -> list[str]:
-    return list(filter(None, [os.environ.get("PYTHONPATH")]))
+def _python_path(folder: str) -> str:
+    """Return a ``PYTHONPATH`` with a folder before those that are set."""
+    return os.pathsep.join(filter(None, [folder, os.environ.get("PYTHONPATH")]))

@@ -207,7 +207,7 @@ class Recorder:
         """Call a program and its eager version with equal arguments, and compare what they answer."""
         try:
             (eager_args, eager_kwargs), kept = copied((args, kwargs)), copied((args, kwargs))
-            eager = copied(program.eager) if isinstance(program.eager, torch.nn.Module) else program.eager
+            eager = _copy_of_eager(program)
         except Exception as error:  # what copying an object of the user raises
             program.not_compared = f"what it is called with cannot be copied: {type(error).__name__}"
             return call()
@@ -215,11 +215,7 @@ class Recorder:
         found, raised = _outcome(call)
         after = torch.get_rng_state()
         torch.set_rng_state(random_state)
-        self._busy.eager = True
-        try:
-            expected, eager_raised = _outcome(lambda: eager(*eager_args, **eager_kwargs))
-        finally:
-            self._busy.eager = False
+        expected, eager_raised = self._eager_outcome(lambda: eager(*eager_args, **eager_kwargs))
         draws = not torch.equal(torch.get_rng_state(), random_state) or not torch.equal(after, random_state)
         torch.set_rng_state(after)
         program.calls += 1
@@ -234,6 +230,14 @@ class Recorder:
         if raised is not None:
             raise raised
         return found
+
+    def _eager_outcome(self, call: Callable[[], Any]) -> tuple[Any, Exception | None]:
+        """Return the outcome of a call of an eager program, in which compiled programs run as eager, too."""
+        self._busy.eager = True
+        try:
+            return _outcome(call)
+        finally:
+            self._busy.eager = False
 
     def call_with_generated_inputs(self) -> None:
         """Call the programs that nothing called: with the examples of a trace, or generated inputs that eager
@@ -258,15 +262,11 @@ class Recorder:
                 return
             try:
                 eager_args = copied(args)
-                eager = copied(program.eager) if isinstance(program.eager, torch.nn.Module) else program.eager
+                eager = _copy_of_eager(program)
             except Exception as error:  # what copying an object of the user raises
                 program.not_compared = f"it cannot be copied: {type(error).__name__}"
                 return
-            self._busy.eager = True
-            try:
-                _, raised = _outcome(partial(eager, *eager_args))
-            finally:
-                self._busy.eager = False
+            _, raised = self._eager_outcome(partial(eager, *eager_args))
             if raised is not None:
                 rejected = f"{type(raised).__name__}: {raised}".partition("\n")[0][:200]
                 continue
@@ -324,6 +324,11 @@ def _beyond(program: Program, end: float) -> dict[str, Any]:
     found["native"] = native_library(program.compiled, args, kwargs)
     found["onnx"] = onnx(exported, args, kwargs)
     return found
+
+
+def _copy_of_eager(program: Program) -> Any:
+    """Return the eager program; a module as a copy, since a call may write to its state."""
+    return copied(program.eager) if isinstance(program.eager, torch.nn.Module) else program.eager
 
 
 def _outcome(call: Callable[[], Any]) -> tuple[Any, Exception | None]:

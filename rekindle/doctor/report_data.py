@@ -22,7 +22,7 @@ def report_data(examination: Examination, name: str, stock: Mapping[str, str] | 
     with those of stock PyTorch, by programs."""
     found = examination.found
     counts = Counter(finding.verdict for finding in examination.findings)
-    counts.update(Verdict(each["verdict"]) for each in map(_archive_verdict, examination.archives))
+    counts.update(verdict for verdict, _ in map(_archive_verdict, examination.archives))
     files = {finding.use.path for finding in examination.findings}
     return {
         "rekindle": rekindle.__version__,
@@ -91,28 +91,25 @@ def _program(evidence: Evidence) -> dict[str, Any]:
     return {"subject": evidence.subject, **{key: calls[key] for key in kept if calls.get(key) is not None}}
 
 
-def _archive_verdict(event: Event) -> dict[str, str]:
+def _archive_verdict(event: Event) -> tuple[Verdict, str]:
     missing = event.get("missing") or []
     if not event["ok"]:
-        if missing:
-            return {"verdict": Verdict.FAILS.value, "reason": f"nothing installed brings {', '.join(missing)}"}
-        return {"verdict": Verdict.FAILS.value, "reason": "it cannot be loaded"}
+        return Verdict.FAILS, f"no installed package has {', '.join(missing)}" if missing else "it cannot be loaded"
     if event.get("difference"):
-        return {"verdict": Verdict.FAILS.value, "reason": f"compiled code differs: {event['difference']}"}
+        return Verdict.FAILS, f"compiled code differs: {event['difference']}"
     if event.get("not_called"):
-        return {
-            "verdict": Verdict.NOT_TRIED.value,
-            "reason": f"it loads; forward was not called: {event['not_called']}",
-        }
-    reason = f"it loads, and forward answers in the sandbox on {event['called']} inputs: {event['shapes']}"
-    return {"verdict": Verdict.WORKS.value, "reason": reason}
+        return Verdict.NOT_TRIED, f"it loads; forward was not called: {event['not_called']}"
+    on = f"{event['called']} inputs: {event['shapes']}"
+    return Verdict.WORKS, f"it loads, and forward answers in the sandbox on {on}"
 
 
 def _archive(examination: Examination, event: Event) -> dict[str, Any]:
     kept = ("methods", "format", "missing", "called", "shapes", "difference", "seconds", "pt2", "native", "onnx")
+    verdict, reason = _archive_verdict(event)
     return {
         "path": _relative(examination.base, event["path"]),
-        **_archive_verdict(event),
+        "verdict": verdict.value,
+        "reason": reason,
         "problems": _problems(examination, event["problems"]),
         **{key: event[key] for key in kept if event.get(key) is not None},
     }

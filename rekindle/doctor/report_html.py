@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any, Final
 
-from rekindle.doctor.report_text import report_lines
+from rekindle.doctor.report_text import location, problem_text, report_lines
 from rekindle.doctor.verdicts import Verdict
 
 _STYLE: Final = """
@@ -56,13 +56,11 @@ def _page(data: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _row(each: Mapping[str, Any]) -> Iterator[str]:
-    place = f"{each['path']}:{each['line']}" if "line" in each else each["path"]
-    yield f"<tr><td><code>{escape(place)}</code></td><td><code>{escape(each.get('text', ''))}</code></td><td>"
+    yield f"<tr><td><code>{escape(location(each))}</code></td><td><code>{escape(each.get('text', ''))}</code></td><td>"
     yield escape(each["reason"])
     for problem in each["problems"]:
-        where = f"{problem['file']}:{problem['line']}: " if "file" in problem else ""
         hint = f"\nhint: {problem['hint']}" if "hint" in problem else ""
-        yield f"<pre>{escape(where + problem['message'] + hint)}</pre>"
+        yield f"<pre>{escape(problem_text(problem) + hint)}</pre>"
     if each.get("diff"):
         yield "<pre>" + "\n".join(map(_diff_line, each["diff"].splitlines())) + "</pre>"
     yield "</td></tr>"

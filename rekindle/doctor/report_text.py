@@ -66,8 +66,7 @@ def _section(data: Mapping[str, Any], verdict: Verdict, style: str) -> Iterator[
     for each in items:
         yield f"{_INDENT}{_label(each)}: {each['reason']}", None
         for problem in each["problems"] if verdict is Verdict.FAILS else ():
-            place = f"{problem['file']}:{problem['line']}: " if "file" in problem else ""
-            yield f"{_INDENT * 3}{place}{problem['message'].splitlines()[0]}", None
+            yield f"{_INDENT * 3}{problem_text(problem).splitlines()[0]}", None
             if "hint" in problem:
                 yield f"{_INDENT * 3}hint: {problem['hint'].splitlines()[0]}", None
     for line in data["diff"].splitlines() if verdict is Verdict.CHANGE else ():
@@ -75,8 +74,18 @@ def _section(data: Mapping[str, Any], verdict: Verdict, style: str) -> Iterator[
         yield f"{_INDENT * 3}{line}", color
 
 
+def problem_text(problem: Mapping[str, Any]) -> str:
+    """Return the message of a problem, after its source location."""
+    return f"{problem['file']}:{problem['line']}: {problem['message']}" if "file" in problem else problem["message"]
+
+
+def location(each: Mapping[str, Any]) -> str:
+    """Return the source location of a use, or the path of an archive."""
+    return f"{each['path']}:{each['line']}" if "line" in each else str(each["path"])
+
+
 def _label(each: Mapping[str, Any]) -> str:
-    return f"{each['path']}:{each['line']}: {each['name']}" if "line" in each else str(each["path"])
+    return f"{location(each)}: {each['name']}" if "line" in each else location(each)
 
 
 def _not_tried(data: Mapping[str, Any]) -> Iterator[tuple[str, str | None]]:

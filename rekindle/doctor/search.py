@@ -14,6 +14,8 @@ from typing import Final
 
 from rekindle.doctor.aliases import (
     Scope,
+    ScopeNode,
+    annotations_of,
     evaluated_outside,
     expand_star_imports,
     imported_module,
@@ -90,8 +92,7 @@ def search(root: Path) -> tuple[Found, list[SourceFile]]:
 
 def _read(path: Path, relative: str, found: Found) -> SourceFile | None:
     try:
-        with tokenize.open(path) as file:
-            text = file.read()
+        text = read_source(path)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in strings
             tree = ast.parse(text)
@@ -104,6 +105,12 @@ def _read(path: Path, relative: str, found: Found) -> SourceFile | None:
         return None
     top, module = module_name(path)
     return SourceFile(path, relative, module, top, text, tree)
+
+
+def read_source(path: Path) -> str:
+    """Return the text of a file of Python, in the encoding that it declares."""
+    with tokenize.open(path) as file:
+        return file.read()
 
 
 def module_name(path: Path) -> tuple[Path, str]:
@@ -211,12 +218,10 @@ class _Uses:
         for node in nodes:
             self.visit(node)
 
-    def _visit_scope(
-        self, node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-    ) -> None:
+    def _visit_scope(self, node: ScopeNode) -> None:
         decorators = [] if isinstance(node, ast.Module | ast.Lambda) else node.decorator_list
         bases = node.bases if isinstance(node, ast.ClassDef) else []
-        annotations = _annotations(node)
+        annotations = list(annotations_of(node)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) else []
         for outside in evaluated_outside(node):
             form: Form = (
                 "decorator"
@@ -259,9 +264,8 @@ class _Uses:
             use = Use(
                 path=self.file.relative,
                 line=node.lineno,
-                column=_characters(line, node.col_offset),
+                column=column_in_characters(line, node.col_offset),
                 end_line=end_line,
-                end_column=_characters(self.lines[end_line - 1], node.end_col_offset or 0),
                 name=name,
                 form=form,
                 scope=".".join(self.names),
@@ -273,22 +277,13 @@ class _Uses:
         return bool(resolved)
 
 
-def _characters(line: str, offset: int) -> int:
+def column_in_characters(line: str, offset: int) -> int:
     """Return the column in characters of an offset in bytes."""
     return len(line.encode()[:offset].decode(errors="replace"))
 
 
-def _annotations(node: ast.AST) -> list[ast.expr]:
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return []
-    arguments = node.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    found = [each.annotation for each in every if each is not None and each.annotation is not None]
-    return found if node.returns is None else [*found, node.returns]
-
-
 def _is_guard(test: ast.expr) -> bool:
-    """Whether a condition is false while the module is imported: ``TYPE_CHECKING`` or ``__name__ == "__main__"``."""
+    """Return whether a condition is false during imports: ``TYPE_CHECKING`` or ``__name__ == "__main__"``."""
     match test:
         case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
             return True

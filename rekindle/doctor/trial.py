@@ -51,11 +51,9 @@ def main(path: str) -> None:
     answers: dict[str, Any] = {}
     for archive in request.archives:
         recorder.write({"event": "begin", "what": archive})
-        found = try_archive(Path(archive), given, request.trusted)
-        arguments, answer = found.pop("_arguments", None), found.pop("_answer", None)
-        if arguments is not None:
-            if is_plain((arguments, answer)):
-                answers[archive] = {"inputs": arguments, "answer": answer}
+        found, call = try_archive(Path(archive), given, request.trusted)
+        if call is not None and is_plain((call["inputs"], call["answer"])):
+            answers[archive] = call
         recorder.write(found)
         recorder.write({"event": "end", "what": archive})
     if answers:

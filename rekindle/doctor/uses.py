@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Form = Literal["import", "decorator", "call", "base class", "annotation", "reference", "archive"]
+Form = Literal["import", "decorator", "call", "base class", "annotation", "reference"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,6 @@ class Use:
     line: int
     column: int
     end_line: int
-    end_column: int
     name: str
     """The name with its module, whatever the code calls it: ``torch.jit.script``."""
     form: Form

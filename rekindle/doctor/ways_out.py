@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 from rekindle.building.library import build
 from rekindle.building.native_library import NativeLibrary
 from rekindle.doctor.comparison import copied, difference
+from rekindle.doctor.problems import first_line
 from rekindle.exporting.program import to_exported
 
 _SECONDS: Final = 0.2
@@ -61,7 +62,7 @@ def portable_program(
             loaded = torch.export.load(buffer).module()
             text = difference(program(*copied(args), **copied(kwargs)), loaded(*copied(args), **copied(kwargs)))
     except Exception as error:  # exporters raise anything
-        return None, f"refused: {_first_line(error)}"
+        return None, f"refused: {first_line(error)}"
     return (exported, "agrees") if text is None else (None, f"differs: {text}")
 
 
@@ -75,7 +76,7 @@ def native_library(program: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any
             found = NativeLibrary(folder)(*copied(args))
             text = difference(program(*copied(args)), found)
     except Exception as error:  # a program may raise anything
-        return f"refused: {_first_line(error)}"
+        return f"refused: {first_line(error)}"
     return "agrees" if text is None else f"differs: {text}"
 
 
@@ -96,9 +97,5 @@ def onnx(exported: torch.export.ExportedProgram | None, args: tuple[Any, ...], k
             assert converted is not None
             text = difference(expected, list(converted(*copied(args), **copied(kwargs))))
     except Exception as error:  # exporters raise anything
-        return f"refused: {_first_line(error)}"
+        return f"refused: {first_line(error)}"
     return "agrees" if text is None else f"differs: {text}"
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().partition("\n")[0] or type(error).__name__)[:300]

@@ -211,7 +211,7 @@ def test_a_broken_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsy
     assert (code, archive["verdict"], archive["reason"]) == (
         1,
         "does not work",
-        "nothing installed brings mine::cumsum",
+        "no installed package has mine::cumsum",
     )
     code, out = doctor(capsys, "broken.pt")
     assert code == 1
