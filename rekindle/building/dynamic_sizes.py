@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,27 +16,21 @@ def with_other_sizes(
     record: GraphFunction,
     examples: Sequence[Sequence[Any]],
     dynamic: Mapping[str, Sequence[int]],
-    module: torch.nn.Module | None,
 ) -> list[list[Any]]:
     """Return the examples with other sizes of the dynamic dimensions of parameters.
 
-    Dimensions that have the same size in an example are the same dimension: they change together. They become 1, and
-    larger, and the sizes of other tensors: a kernel may depend on which sizes are equal.
+    Dimensions that have the same size in an example are the same dimension: they change together. Three sizes besides
+    that of the example show how other sizes follow from them (:mod:`~rekindle.building.size_relations`).
 
     Raises:
         NotBuildable: a parameter is no tensor in an example, or has no such dimension.
     """
     names = [argument.name for argument in record.schema.arguments]
     places = {names.index(name): dims for name, dims in dynamic.items() if name in names}
-    return [changed for example in examples for changed in _changed(example, places, names, module)]
+    return [changed for example in examples for changed in _changed(example, places, names)]
 
 
-def _changed(
-    example: Sequence[Any],
-    places: Mapping[int, Sequence[int]],
-    names: Sequence[str],
-    module: torch.nn.Module | None,
-) -> Iterator[list[Any]]:
+def _changed(example: Sequence[Any], places: Mapping[int, Sequence[int]], names: Sequence[str]) -> Iterator[list[Any]]:
     sizes = set()
     for index, dims in places.items():
         tensor = example[index]
@@ -47,38 +41,9 @@ def _changed(
                 raise NotBuildable(f"'{names[index]}' has {tensor.dim()} dimensions, and {dim} is none of them")
             sizes.add(tensor.shape[dim])
     for size in sorted(sizes):
-        # Kernels differ for small and large sizes.
-        known = _sizes_of(example, module)
-        for other in dict.fromkeys((1, *(factor * size + 1 for factor in (2, 16, 128)), *known)):
-            if other != size and (other <= 2 * size + 1 or _elements(example, places, size, other) <= MAX_ELEMENTS):
+        for other in dict.fromkeys((1, 2 * size + 1, 3 * size + 2)):
+            if other != size:
                 yield [_resized(each, places.get(index, ()), size, other) for index, each in enumerate(example)]
-
-
-def _sizes_of(example: Sequence[Any], module: torch.nn.Module | None) -> list[int]:
-    """Return the smallest sizes of the tensors of a call."""
-    tensors = [each for each in example if isinstance(each, Tensor)]
-    if module is not None:
-        tensors += [*module.parameters(), *module.buffers()]
-    return sorted({size for each in tensors for size in each.shape if size > 1})[:_MAX_KNOWN]
-
-
-_MAX_KNOWN: Final = 12
-"""How many sizes of other tensors are tried."""
-
-MAX_ELEMENTS: Final = 1 << 20
-"""How large examples are made."""
-
-
-def _elements(example: Sequence[Any], places: Mapping[int, Sequence[int]], size: int, other: int) -> int:
-    """Return the number of elements of the largest tensor after a change of size."""
-    largest = 0
-    for index, dims in places.items():
-        count = example[index].numel()
-        for dim in dims:
-            if example[index].shape[dim] == size:
-                count = count // max(size, 1) * other
-        largest = max(largest, count)
-    return largest
 
 
 def _resized(value: Any, dims: Sequence[int], size: int, other: int) -> Any:

@@ -92,8 +92,8 @@ def build(
 ) -> Build:
     """Build a shared library that runs ``program`` without Python, and a C header for it.
 
-    Sizes may differ from those of the examples, except that a size of 1 stays 1 and equal sizes stay equal. For others,
-    the library returns an error that says so.
+    The dimensions that ``dynamic`` names may have any size. Others may differ from the examples too, except that a size
+    of 1 stays 1 and equal sizes stay equal; elsewhere the library returns an error that says so.
 
     Args:
         program: a compiled function or module.
@@ -101,11 +101,11 @@ def build(
         examples: tuples of arguments that the program is run on. They determine the dtypes and ranks of tensors, and
             which kernels are needed. For a module, they are those of ``forward``, or a dict from the names of methods
             to theirs.
-        dynamic: parameters by name, with the dimensions that may have any size, 1 included. The program is also run on
-            the examples with these dimensions repeated and cut.
+        dynamic: parameters by name, with the dimensions that may have any size. The program is also run on the examples
+            with these dimensions repeated and cut.
         name: the prefix of the files and of the C functions.
         cpu: the processor that code is generated for: ``native``, or a level of x86-64 such as ``x86-64-v3``.
-        freestanding: reject a program that needs PyTorch.
+        freestanding: reject a program that needs PyTorch, and compute large products of matrices without it.
 
     Raises:
         NotBuildable: the program uses something that libraries do not have. The error has the source location.
@@ -129,7 +129,7 @@ def build(
     target = _target(cpu)
     _check_dynamic(dynamic or {}, [record for _, record, _ in records])
     graphs = {
-        method: prepare(record, _own(program), _bound(program, record, given), dynamic or {})
+        method: prepare(record, _own(program), _bound(program, record, given), dynamic or {}, freestanding)
         for method, record, given in records
     }
     parts = _written(program, graphs, target)

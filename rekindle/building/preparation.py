@@ -7,7 +7,7 @@ are free. Attributes that the program does not write to are constants.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence, Set as AbstractSet
+from collections.abc import Mapping, Sequence, Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,18 +18,17 @@ from torch import Tensor
 from rekindle.analysis.attribute_writes import AttributeKey
 from rekindle.building.arguments import may_be_copied
 from rekindle.building.dynamic_sizes import with_other_sizes
+from rekindle.building.group_layouts import GroupInputs, RecordedRuns
+from rekindle.building.group_recipes import recipes_for_calls, recipes_for_types
 from rekindle.building.internal_operators import COPY_INTO, SETTLED
 from rekindle.building.lowering.representation import NotBuildable
-from rekindle.codegen.compiled_kernels import GuardedKernel, guarded_kernel
+from rekindle.codegen.compiled_kernels import KernelRecipe
+from rekindle.codegen.fusible import is_product
 from rekindle.codegen.fusion import KIND, FuseGraph
-from rekindle.codegen.fusion_executor import group_of
-from rekindle.codegen.layout import Layout, NoBroadcast, contiguous_strides
-from rekindle.codegen.loop_ir.builder import Unsupported
 from rekindle.ir.graph import Graph, Node, Value
 from rekindle.ir.graph_function import COMPILING, GraphFunction
 from rekindle.ir.scalar_types import number_of
-from rekindle.ir.subgraph_execution import callable_of, compile_immediately
-from rekindle.ir.types import BOOL, FLOAT, INT, NONE, TENSOR, InterfaceType, OptionalType, TensorType, Type
+from rekindle.ir.types import NONE, TENSOR, InterfaceType, OptionalType, TensorType
 from rekindle.passes import DeadCodeElimination, PartialEvaluation
 from rekindle.passes.pass_manager import run_nested
 from rekindle.passes.simplification.functional_variants import functional_operator
@@ -50,16 +49,21 @@ class PreparedMethod:
     no example led to, and of which too little is known for a kernel."""
 
     graph: Graph
-    recipes: dict[Graph, Sequence[GuardedKernel]] = field(default_factory=dict)
+    recipes: dict[Graph, Sequence[KernelRecipe]] = field(default_factory=dict)
     unreached: list[Node] = field(default_factory=list)
 
 
 def prepare(
-    record: GraphFunction, own: Arguments, examples: Sequence[Arguments], dynamic: Mapping[str, Sequence[int]]
+    record: GraphFunction,
+    own: Arguments,
+    examples: Sequence[Arguments],
+    dynamic: Mapping[str, Sequence[int]],
+    freestanding: bool,
 ) -> PreparedMethod:
     """Return a method or a function, specialised to the ``examples``. Those of a method begin with the module, which is
-    all there is in ``own``. Each fused group has recipes for the sizes that the examples led to, and those that they
-    lead to with other sizes of the ``dynamic`` dimensions of parameters.
+    all there is in ``own``. Each fused group has recipes for the sizes that the examples lead to, and those that they
+    may lead to with other sizes of the ``dynamic`` dimensions of parameters. Unless the library is ``freestanding``,
+    PyTorch computes large products.
 
     Raises:
         NotBuildable: the program raises an error on an example, or a dynamic dimension is not there.
@@ -68,21 +72,25 @@ def prepare(
         graph = _specialized(record, own, _types(record.graph, examples), _known(record.graph, examples))
         copied = [may_be_copied(graph, value) for value in graph.inputs]
         examples = [_as_taken(example, copied) for example in examples]
-        resized = with_other_sizes(record, examples, dynamic, own[0] if own else None)
-        prepared = PreparedMethod(graph)
+        resized = with_other_sizes(record, examples, dynamic)
         # Calls of a module with state depend on those before them, and lead to sizes that no first call leads to.
         sequence = examples if len(examples) > 1 and own and _has_state(graph) else ()
-        kept = [_run(graph, record.basename, len(own), examples, resized, sequence)]
-        while _leave_products_to_blas(graph):
-            kept.append(_run(graph, record.basename, len(own), examples, resized, sequence))
-        _leave_to_operators(graph)
-        for node in graph.all_nodes():
-            if node.kind == KIND:
-                subgraph = node.get_graph("Subgraph")
-                group = group_of(subgraph)
-                recipes = () if group is None else tuple(group.recipes)
-                prepared.recipes[subgraph] = recipes or _recipes_for_types(node, subgraph)
-                if not prepared.recipes[subgraph]:
+        prepared = PreparedMethod(graph)
+        pending = True
+        while pending:
+            calls = _calls_of_groups(graph, record.basename, len(own), examples, resized, sequence)
+            pending = False
+            for node in [each for each in graph.all_nodes() if each.kind == KIND]:
+                group = node.get_graph("Subgraph")
+                if group in prepared.recipes:
+                    continue
+                recipes = recipes_for_calls(group, calls[group], may_defer=not freestanding)
+                if calls[group] and not recipes:
+                    # PyTorch computes the products, and what is left of the group may have kernels.
+                    pending |= _replace_with_operators(graph, node)
+                    continue
+                prepared.recipes[group] = recipes or recipes_for_types(group, node)
+                if not prepared.recipes[group]:
                     prepared.unreached.append(node)
         return prepared
 
@@ -130,31 +138,6 @@ def _written_by_methods(own: Arguments, written: AbstractSet[AttributeKey] | Non
     return found if own else written
 
 
-_SIZES: Final = (5, 7, 11, 13, 17, 19)
-"""The sizes that stand for any, from the last dimension on: a kernel holds for others that are as different."""
-
-
-def _recipes_for_types(node: Node, subgraph: Graph) -> Sequence[GuardedKernel]:
-    """Return a recipe for contiguous tensors of the types that the graph knows; none where it knows too little."""
-    inputs: list[Layout | type] = []
-    for value in node.inputs:
-        type = value.type
-        if type in _NUMBERS:
-            inputs.append(_NUMBERS[type])
-        elif isinstance(type, TensorType) and type.dtype is not None and type.rank is not None and type.rank <= 6:
-            sizes = tuple(reversed(_SIZES[: type.rank]))
-            inputs.append(Layout(sizes, contiguous_strides(sizes), type.dtype))
-        else:
-            return ()
-    try:
-        return (guarded_kernel(subgraph, inputs),)
-    except (Unsupported, NoBroadcast):
-        return ()
-
-
-_NUMBERS: Final[dict[Type, type]] = {INT: int, FLOAT: float, BOOL: bool}
-
-
 def _known(graph: Graph, examples: Sequence[Arguments]) -> dict[int, object]:
     """Return the inputs of an optional type that are None in all examples, or in none: the library takes no others."""
     found: dict[int, object] = {}
@@ -188,34 +171,34 @@ def _as_taken(example: Arguments, copied: Sequence[bool]) -> list[Any]:
     ]
 
 
-def _run(
+def _calls_of_groups(
     graph: Graph,
     name: str,
     modules: int,
     examples: Sequence[Arguments],
     others: Sequence[Arguments],
     sequence: Sequence[Arguments],
-) -> Callable[..., Any]:
-    """Run the graph on copies of the examples, so that its groups make their kernels; return what keeps these alive.
+) -> dict[Graph, list[GroupInputs]]:
+    """Run the graph on copies of the examples; return what its groups are called with, by their subgraphs.
 
     ``others`` are examples with other sizes, which may be too small or too large for the program. The calls of a
     ``sequence`` are calls of one module; an error ends it."""
-    with compile_immediately():
-        function = callable_of(graph, name)
-    for number, example in enumerate(examples, 1):
-        try:
-            function(*map(_as_in_graph, copy.deepcopy(list(example))))
-        except Exception as error:  # a program may raise anything
-            said = f"{type(error).__name__}: {error}".splitlines()[0]
-            raise NotBuildable(f"the program raises an error on example {number} of '{name}': {said}") from error
-    for example in others:
+    runs = RecordedRuns(graph, name)
+    with runs.recording() as function:
+        for number, example in enumerate(examples, 1):
+            try:
+                function(*map(_as_in_graph, copy.deepcopy(list(example))))
+            except Exception as error:  # a program may raise anything
+                said = f"{type(error).__name__}: {error}".splitlines()[0]
+                raise NotBuildable(f"the program raises an error on example {number} of '{name}': {said}") from error
+        for example in others:
+            with suppress(Exception):
+                function(*map(_as_in_graph, copy.deepcopy(list(example))))
         with suppress(Exception):
-            function(*map(_as_in_graph, copy.deepcopy(list(example))))
-    with suppress(Exception):
-        module = copy.deepcopy(list(sequence[0][:modules])) if sequence else []
-        for example in sequence:
-            function(*module, *map(_as_in_graph, copy.deepcopy(list(example[modules:]))))
-    return function
+            module = copy.deepcopy(list(sequence[0][:modules])) if sequence else []
+            for example in sequence:
+                function(*module, *map(_as_in_graph, copy.deepcopy(list(example[modules:]))))
+    return runs.inputs()
 
 
 def _has_state(graph: Graph) -> bool:
@@ -314,31 +297,13 @@ def _split_products(graph: Graph) -> None:
         node.replace_with(insert("aten::add", product, bias, one))
 
 
-def _leave_products_to_blas(graph: Graph) -> bool:
-    """Take groups apart of which the products are too large for kernels; return whether there were any."""
-    changed = False
-    for node in [each for each in graph.all_nodes() if each.kind == KIND]:
-        group = group_of(node.get_graph("Subgraph"))
-        if group is None or group.recipes or group.without_products is None:
-            continue
-        _replace_with_operators(graph, node)
-        changed = True
-    return changed
-
-
-def _leave_to_operators(graph: Graph) -> None:
-    """Take groups apart that examples led to and that have no kernel: a library runs at least its examples."""
-    for node in [each for each in graph.all_nodes() if each.kind == KIND]:
-        group = group_of(node.get_graph("Subgraph"))
-        if group is not None and not group.recipes and group.fallbacks:
-            with graph.inserting_before(node):
-                results = graph.insert_graph(node.get_graph("Subgraph").copy(), node.inputs)
-            node.replace_with(*results)
-
-
-def _replace_with_operators(graph: Graph, node: Node) -> None:
+def _replace_with_operators(graph: Graph, node: Node) -> bool:
+    """Replace a group with its operators; return whether some of these are groups, without products."""
     rest = node.get_graph("Subgraph").copy()
-    run_nested(FuseGraph(products=False, alone=True), rest)
+    has_products = any(map(is_product, rest.nodes))
+    if has_products:
+        run_nested(FuseGraph(products=False, alone=True), rest)
     with graph.inserting_before(node):
         results = graph.insert_graph(rest, node.inputs)
     node.replace_with(*results)
+    return has_products

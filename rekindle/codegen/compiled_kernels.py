@@ -1,8 +1,9 @@
 """Kernels as machine code, and how they are called.
 
 A :class:`KernelLaunch` is a kernel with all that it is called with for inputs of certain sizes and strides. A
-:class:`GuardedKernel` is a kernel that serves many: it makes the launches of all sizes and strides that are alike in
-what matters to the kernel, such as which are equal, which are 1, and which follow each other without a gap.
+:class:`KernelRecipe` is a kernel that serves all sizes and strides that are alike in what matters to it, such as which
+are equal, which are 1, and which follow each other without a gap. A :class:`GuardedKernel` is a recipe with machine
+code, and makes the launches.
 """
 
 from __future__ import annotations
@@ -176,33 +177,71 @@ class KernelLaunch:
 
 
 @dataclass(slots=True, frozen=True)
-class GuardedKernel:
+class KernelRecipe:
     """A kernel for inputs of these dtypes and ranks, and numbers of these types, wherever ``formula`` holds for their
     sizes and strides: it tells the ``parameters``, then the sizes and strides of each output. ``default_dtype`` is the
-    only one for which all this holds, if it does not for any. ``origin`` and ``seconds`` are as in its launches."""
+    only one for which all this holds, if it does not for any."""
 
-    kernel: CompiledKernel
+    kernel: Kernel
     inputs: tuple[tuple[torch.dtype, int] | type, ...]
     outputs: tuple[tuple[torch.dtype, int], ...]
     parameters: int
     formula: ShapeProgram
     default_dtype: torch.dtype | None
+
+    def numbers(self, inputs: Sequence[Layout | type]) -> list[int] | None:
+        """Return what ``formula`` computes for these inputs; None if the kernel does not serve them."""
+        if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
+            return None
+        if self.default_dtype not in (None, torch.get_default_dtype()):
+            return None
+        return self.formula(list(_words(inputs)))
+
+
+def kernel_recipe(
+    graph: Graph, inputs: Sequence[Layout | type], device: torch.device = CPU, *, defer_to_libraries: bool = True
+) -> KernelRecipe:
+    """Return the recipe of ``graph`` that is made for these inputs, and serves those that are like them in what matters
+    to the kernel. With ``defer_to_libraries``, there is none where BLAS or oneDNN is expected to be faster.
+
+    Raises:
+        Unsupported: there can be no kernel.
+    """
+    record = ShapeEnv()
+    given = [
+        each
+        if isinstance(each, type)
+        else Layout(_recorded(record, each.sizes), _recorded(record, each.strides), each.dtype)
+        for each in inputs
+    ]
+    lowered = lower(graph, given, device.type, defer_to_libraries=defer_to_libraries)
+    results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
+    return KernelRecipe(
+        kernel=lowered.kernel,
+        inputs=tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs),
+        outputs=tuple((each.dtype, each.rank) for each in lowered.outputs),
+        parameters=len(lowered.parameters),
+        formula=record.formula(results),
+        default_dtype=torch.get_default_dtype() if lowered.depends_on_default_dtype else None,
+    )
+
+
+@dataclass(slots=True, frozen=True)
+class GuardedKernel:
+    """A recipe and the machine code of its kernel. ``origin`` and ``seconds`` are as in its launches."""
+
+    recipe: KernelRecipe
+    kernel: CompiledKernel
     origin: CodeOrigin
     seconds: float
 
     def launch(self, inputs: Sequence[Layout | type], device: torch.device = CPU) -> KernelLaunch | None:
         """The launch for these inputs on ``device``; None if it serves them not."""
-        if device != self.kernel.device:
-            return None
-        if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
-            return None
-        if self.default_dtype not in (None, torch.get_default_dtype()):
-            return None
-        numbers = self.formula(list(_words(inputs)))
+        numbers = self.recipe.numbers(inputs) if device == self.kernel.device else None
         if numbers is None:
             return None
-        outputs, at = [], self.parameters
-        for dtype, rank in self.outputs:
+        outputs, at = [], self.recipe.parameters
+        for dtype, rank in self.recipe.outputs:
             sizes, strides = numbers[at : at + rank], numbers[at + rank : at + 2 * rank]
             outputs.append(Layout(tuple(sizes), tuple(strides), dtype))
             at += 2 * rank
@@ -210,7 +249,7 @@ class GuardedKernel:
             self.kernel,
             tuple(inputs),
             tuple(outputs),
-            array("q", numbers[: self.parameters]),
+            array("q", numbers[: self.recipe.parameters]),
             self.origin,
             self.seconds,
         )
@@ -227,7 +266,7 @@ class GuardedKernel:
             outputs=[layout(each) for each in launch.outputs],
             parameters=launch.parameters,
             keep=self.kernel,
-            formula=self.formula,
+            formula=self.recipe.formula,
             device=self.kernel.device,
         )
 
@@ -272,26 +311,9 @@ def guarded_kernel(graph: Graph, inputs: Sequence[Layout | type], device: torch.
 
 def _new_recipe(graph: Graph, inputs: Sequence[Layout | type], device: torch.device) -> GuardedKernel:
     started = time.perf_counter()
-    record = ShapeEnv()
-    given = [
-        each
-        if isinstance(each, type)
-        else Layout(_recorded(record, each.sizes), _recorded(record, each.strides), each.dtype)
-        for each in inputs
-    ]
-    lowered = lower(graph, given, device.type)
-    kernel, origin = compiled(lowered.kernel, device)
-    results: list[int] = [*lowered.parameters, *_words(lowered.outputs)]
-    return GuardedKernel(
-        kernel=kernel,
-        inputs=tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs),
-        outputs=tuple((each.dtype, each.rank) for each in lowered.outputs),
-        parameters=len(lowered.parameters),
-        formula=record.formula(results),
-        default_dtype=torch.get_default_dtype() if lowered.depends_on_default_dtype else None,
-        origin=origin,
-        seconds=time.perf_counter() - started,
-    )
+    recipe = kernel_recipe(graph, inputs, device)
+    kernel, origin = compiled(recipe.kernel, device)
+    return GuardedKernel(recipe, kernel, origin, time.perf_counter() - started)
 
 
 def _recorded(record: ShapeEnv, numbers: Ints) -> Ints:

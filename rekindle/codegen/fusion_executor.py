@@ -249,7 +249,7 @@ class FusionExecutor(PatchableOperation):
         launch = made.launch(layouts, device)
         assert launch is not None, "a recipe has to serve what it was made for"
         self.recipes.append(made)
-        if made.default_dtype is None:
+        if made.recipe.default_dtype is None:
             if self._calls is None:
                 self.patch_call_sites(self.function())
             assert self._calls is not None

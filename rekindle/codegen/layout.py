@@ -31,7 +31,7 @@ class NoBroadcast(Exception):
     """Sizes do not fit together: the operator says so better."""
 
 
-def _are_equal(a: Ints, b: Ints) -> bool:
+def are_equal(a: Ints, b: Ints) -> bool:
     """Compare sizes. Those of different ranks are told apart by that: Python compares the first elements of tuples
     before their lengths, and a comparison of sizes is something that a kernel then depends on."""
     return len(a) == len(b) and a == b
@@ -53,7 +53,7 @@ def broadcast_sizes(shapes: Sequence[Ints]) -> Ints:
         NoBroadcast: there are none.
     """
     first = shapes[0]
-    if all(_are_equal(shape, first) for shape in shapes):
+    if all(are_equal(shape, first) for shape in shapes):
         return first
     rank = max(map(len, shapes))
     found = [1] * rank
@@ -68,7 +68,7 @@ def broadcast_sizes(shapes: Sequence[Ints]) -> Ints:
 
 def elementwise_strides(sizes: Ints, operands: Sequence[Layout]) -> Ints:
     """The strides of the result of an operator on ``operands``, which broadcast to ``sizes``."""
-    if all(_are_equal(operand.sizes, sizes) for operand in operands):
+    if all(are_equal(operand.sizes, sizes) for operand in operands):
         same = _common_format(sizes, operands)
         if same is not None:
             return same
@@ -90,7 +90,7 @@ def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
     if last is not None and all(_is_channels_last(sizes, operand.strides) for operand in operands):
         return last
     strides = operands[0].strides
-    if all(_are_equal(operand.strides, strides) for operand in operands):
+    if all(are_equal(operand.strides, strides) for operand in operands):
         by_stride = sorted(range(len(sizes)), key=lambda dim: (sizes[dim] >= 2, strides[dim]))
         if _is_dense(sizes, strides, by_stride):
             return strides

@@ -85,17 +85,22 @@ class LoweredKernel:
     depends_on_default_dtype: bool
 
 
-def lower(graph: Graph, inputs: Sequence[Layout | type], device_type: str = "cpu") -> LoweredKernel:
-    """The kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
+def lower(
+    graph: Graph, inputs: Sequence[Layout | type], device_type: str = "cpu", *, defer_to_libraries: bool = True
+) -> LoweredKernel:
+    """Return the kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
+
+    With ``defer_to_libraries``, there is none where BLAS or oneDNN is expected to be faster.
 
     Raises:
         Unsupported: there can be none; or the operators would raise, and say why better.
     """
     try:
+        lowering = _Lowering(graph, inputs, defer_to_libraries)
         if device_type != "cpu":
-            return _Lowering(graph, inputs).lowered(GPU_ARITHMETIC)
-        lowering = _Lowering(graph, inputs)
-        lowering.leave_to_onednn()
+            return lowering.lowered(GPU_ARITHMETIC)
+        if defer_to_libraries:
+            lowering.leave_to_onednn()
         return lowering.lowered(CPU_ARITHMETIC)
     except NoBroadcast:
         raise Unsupported("sizes do not fit together") from None
@@ -137,8 +142,9 @@ class _NestSequence:
         if isinstance(first.value, Matmul) and first.value not in self.materialized:
             if first.layout.strides[-1] == 1:
                 product, numbers = self._retried(targets, lambda: product_nest(first, self.materialized))
-                self.nests.append(product)
-                self.parameters += numbers
+                if math.prod(first.layout.sizes) != 0:
+                    self.nests.append(product)
+                    self.parameters += numbers
                 return
             self._keep(first.value)
         builder = self._retried(targets, lambda: nest_of(targets, self.materialized, self.arithmetic))
@@ -166,8 +172,9 @@ class _NestSequence:
 
 
 class _Lowering:
-    def __init__(self, graph: Graph, inputs: Sequence[Layout | type]) -> None:
+    def __init__(self, graph: Graph, inputs: Sequence[Layout | type], defer_to_libraries: bool) -> None:
         self.graph = graph
+        self.defer_to_libraries = defer_to_libraries
         self.values: dict[Value, Any] = {}
         self.scalars: list[ScalarType] = []
         self.arguments: list[ScalarType] = []
@@ -468,7 +475,7 @@ class _Lowering:
             if b.layout.rank != 2 or (addend is not None and addend.layout.rank != 1):
                 raise Unsupported("weights that are no matrix")
             b = _viewed(b, VIEWS["aten::t"](b.layout.sizes)[0])
-        product = _product(a, b)
+        product = self._product(a, b)
         if name == "aten::bmm" and a.layout.sizes[0] != b.layout.sizes[0]:
             raise Unsupported("sizes do not fit together")
         if addend is None:
@@ -479,6 +486,33 @@ class _Lowering:
         if added.layout != product.layout:
             raise Unsupported("an addend of other sizes or of another dtype")
         return added
+
+    def _product(self, a: Tensor, b: Tensor) -> Tensor:
+        """The product of ``a`` and ``b`` as ``torch.matmul`` has it."""
+        if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
+            raise Unsupported("factors of several dtypes, or without dimensions")
+        if a.layout.dtype not in (torch.float32, torch.float64):
+            raise Unsupported(f"a product of matrices of {a.layout.dtype}")
+        are_rows = a.layout.rank == 1, b.layout.rank == 1
+        if all(are_rows) or (a.layout.rank < b.layout.rank and b.layout.rank > 2):
+            raise Unsupported("a product of vectors, or of a matrix with many")
+        if are_rows[0]:
+            a = _viewed(a, unsqueeze(a.layout.sizes, 0)[0])
+        if are_rows[1]:
+            b = _viewed(b, unsqueeze(b.layout.sizes, 1)[0])
+        if a.layout.sizes[-1] != b.layout.sizes[-2]:
+            raise NoBroadcast
+        outer = broadcast_sizes([a.layout.sizes[:-2], b.layout.sizes[:-2]])
+        sizes = (*outer, a.layout.sizes[-2], b.layout.sizes[-1])
+        work = math.prod(sizes) * a.layout.sizes[-1]
+        if work == 0 and (a.layout.sizes[-1] == 0 or 0 not in sizes):
+            raise Unsupported("sums of no elements")
+        if self.defer_to_libraries and work > MAX_MULTIPLICATIONS:
+            raise Unsupported(LEFT_TO_BLAS)
+        made: Tensor = Matmul(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
+        if are_rows[0] or are_rows[1]:
+            made = _viewed(made, VIEWS["aten::select.int"](sizes, -2 if are_rows[0] else -1, 0)[0])
+        return made
 
     def _common_dtype(self, rule: PointwiseOp, operands: list[Layout | type]) -> torch.dtype:
         first = operands[0]
@@ -586,34 +620,6 @@ def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
         rows = Layout((*(1,) * layout.rank, *own.sizes[1:]), (*(0,) * layout.rank, *own.strides[1:]), own.dtype)
         strides = elementwise_strides(sizes, [rows, with_trailing_dims(layout, own.rank - 1)])
     return Gather(Layout(sizes, strides, own.dtype), base, index, dim, rule.is_aligned, rule.is_indexing)
-
-
-def _product(a: Tensor, b: Tensor) -> Tensor:
-    """The product of ``a`` and ``b`` as ``torch.matmul`` has it."""
-    if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
-        raise Unsupported("factors of several dtypes, or without dimensions")
-    if a.layout.dtype not in (torch.float32, torch.float64):
-        raise Unsupported(f"a product of matrices of {a.layout.dtype}")
-    are_rows = a.layout.rank == 1, b.layout.rank == 1
-    if all(are_rows) or (a.layout.rank < b.layout.rank and b.layout.rank > 2):
-        raise Unsupported("a product of vectors, or of a matrix with many")
-    if are_rows[0]:
-        a = _viewed(a, unsqueeze(a.layout.sizes, 0)[0])
-    if are_rows[1]:
-        b = _viewed(b, unsqueeze(b.layout.sizes, 1)[0])
-    if a.layout.sizes[-1] != b.layout.sizes[-2]:
-        raise NoBroadcast
-    outer = broadcast_sizes([a.layout.sizes[:-2], b.layout.sizes[:-2]])
-    sizes = (*outer, a.layout.sizes[-2], b.layout.sizes[-1])
-    work = math.prod(sizes) * a.layout.sizes[-1]
-    if work == 0:
-        raise Unsupported("matrices without elements")
-    if work > MAX_MULTIPLICATIONS:
-        raise Unsupported(LEFT_TO_BLAS)
-    made: Tensor = Matmul(Layout(sizes, contiguous_strides(sizes), a.layout.dtype), a, b)
-    if are_rows[0] or are_rows[1]:
-        made = _viewed(made, VIEWS["aten::select.int"](sizes, -2 if are_rows[0] else -1, 0)[0])
-    return made
 
 
 def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from rekindle.codegen.layout import Ints, Layout
+from rekindle.codegen.layout import Ints, Layout, are_equal
 from rekindle.codegen.loop_ir.builder import ARGUMENT_TYPES, CPU_ARITHMETIC, Arithmetic, Builder, Unsupported
 from rekindle.codegen.loop_ir.nodes import Access, AccessStride, Expression, LoopNest, Phase, Reduction, Store
 from rekindle.codegen.loop_ir.scalar_types import I64, ScalarType
@@ -311,7 +311,7 @@ class NestBuilder:
             return argument
         own = argument.layout.sizes
         sizes = user.sizes if isinstance(user, RowOpResult) else user.layout.sizes
-        if own != sizes:
+        if not are_equal(own, sizes):
             places = compose(broadcast(own, sizes), places, self.loops)
         element = self.element(argument, places)
         return element if is_condition else self.b.cast(element, user.scalar)

@@ -1,7 +1,7 @@
 """Fused groups: kernels with the checks of sizes that they hold for.
 
 A group was run on the examples, and has a recipe for each kind of sizes that it met
-(:class:`rekindle.codegen.compiled_kernels.GuardedKernel`). Its formula becomes straight code: it checks the sizes and
+(:class:`rekindle.codegen.compiled_kernels.KernelRecipe`). Its formula becomes straight code: it checks the sizes and
 strides of the inputs, and computes the parameters of the kernel and the sizes of the results.
 """
 
@@ -19,7 +19,7 @@ from rekindle.building.lowering.representation import NotBuildable, descriptor_o
 from rekindle.building.lowering.writer import ProgramWriter
 from rekindle.building.runtime.objects import ErrorCode, Kind
 from rekindle.building.runtime.tensors import empty_strided, sizes_of, strides_of
-from rekindle.codegen.compiled_kernels import GuardedKernel
+from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.symbolic_sizes import ShapeOp, ShapeProgram
 from rekindle.ir.graph import Node, Value
 
@@ -45,7 +45,7 @@ _NOT_BUILT = "the library has no kernel for such sizes or dtypes: build it with 
 
 
 def _launch(
-    w: ProgramWriter, inputs: Sequence[Value], recipe: GuardedKernel, results: Sequence[str], other: str
+    w: ProgramWriter, inputs: Sequence[Value], recipe: KernelRecipe, results: Sequence[str], other: str
 ) -> None:
     """Run a kernel if its recipe holds for the inputs; else branch to ``other``."""
     if recipe.default_dtype is not None and recipe.default_dtype is not torch.get_default_dtype():
@@ -77,13 +77,13 @@ def _launch(
         )
         w.line(f"store ptr {made}, ptr {slot}")
         pointers.append(w.emit(f"load ptr, ptr {w.emit(f'getelementptr i64, ptr {made}, i64 2')}"))
-    symbol = w.parts.kernels.symbol(recipe.kernel.text, recipe.kernel.kernel, w.parts.target)
+    symbol = w.parts.kernels.symbol(recipe.kernel, w.parts.target)
     w.parts.runtime.declarations[symbol] = f"declare i64 @{symbol}(ptr, ptr, ptr)"
     words = [w.emit(f"ptrtoint ptr {each} to i64") for each in pointers]
     parameters = w.words(found[: recipe.parameters])
     call = f"call i64 @{symbol}(ptr {w.words(words)}, ptr {parameters}, ptr {w.words(numbers)})"
     status = w.emit(call)
-    if recipe.kernel.kernel.has_gathers:
+    if recipe.kernel.has_gathers:
         failed = w.emit(f"icmp ne i64 {status}, 0")
         w.fail_if(failed, ErrorCode.INDEX_ERROR, "index out of range in self")
 

@@ -10,11 +10,12 @@ import torch
 
 from rekindle.building.lowering.constants import Constants
 from rekindle.building.lowlevel.compiler import LowLevelModule
-from rekindle.codegen.compiled_kernels import GuardedKernel
+from rekindle.codegen.compiled_kernels import KernelRecipe
 from rekindle.codegen.emission.kernels import kernel_module
 from rekindle.codegen.emission.matmul import product_module, product_name
 from rekindle.codegen.llvm.target import Target
 from rekindle.codegen.loop_ir.nodes import Kernel, MatmulNest
+from rekindle.codegen.loop_ir.printer import kernel_text
 from rekindle.ir.graph import Graph
 from rekindle.ir.types import Type
 
@@ -73,8 +74,9 @@ class KernelLibrary:
     names: dict[str, str] = field(default_factory=dict)
     """The symbols of kernels, by their texts."""
 
-    def symbol(self, text: str, kernel: Kernel, target: Target) -> str:
+    def symbol(self, kernel: Kernel, target: Target) -> str:
         """Return the symbol of a kernel."""
+        text = kernel_text(kernel)
         if text not in self.names:
             name = self.names[text] = f"kernel.{len(self.names)}"
             self.modules[name] = kernel_module(kernel, target).replace("@kernel(", f"@{name}(")
@@ -93,7 +95,7 @@ class LibraryParts:
     constants: Constants = field(default_factory=Constants)
     attributes: Attributes = field(default_factory=Attributes)
     kernels: KernelLibrary = field(default_factory=KernelLibrary)
-    recipes: dict[Graph, Sequence[GuardedKernel]] = field(default_factory=dict)
+    recipes: dict[Graph, Sequence[KernelRecipe]] = field(default_factory=dict)
     """The kernels of fused groups, by their subgraphs."""
     definitions: list[str] = field(default_factory=list)
     """The functions that are written so far."""
