@@ -225,7 +225,7 @@ def _save(program: Any, f: Any, extra_files: Any) -> None:
 
 
 def _draw(graph: Any) -> Any:
-    """A graph as a picture for a notebook: pictures take time to import, and most programs draw none."""
+    """Return a graph as a picture for a notebook: pictures take time to import, and most programs draw none."""
     return importlib.import_module("rekindle.viz.svg").notebook_svg(graph)
 
 

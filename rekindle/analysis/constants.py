@@ -12,23 +12,23 @@ from rekindle.ir.types import FunctionType, Type
 
 
 def is_constant(value: Value) -> bool:
-    """Whether ``value`` is a constant with a Python value (a function is one without)."""
+    """Return whether ``value`` is a constant with a Python value (a function is one without)."""
     return value.node.kind == "prim::Constant" and not isinstance(value.type, FunctionType)
 
 
 def value_of(node: Node) -> object:
-    """The Python value of a ``prim::Constant``."""
+    """Return the Python value of a ``prim::Constant``."""
     return node.output.to_python()
 
 
 def constant_bool(value: Value) -> bool | None:
-    """The bool that ``value`` is a constant of, or None."""
+    """Return the bool that ``value`` is a constant of, or None."""
     found = value_of(value.node) if is_constant(value) else None
     return found if isinstance(found, bool) else None
 
 
 def constant_int(value: Value) -> int | None:
-    """The int that ``value`` is a constant of, or None."""
+    """Return the int that ``value`` is a constant of, or None."""
     found = value_of(value.node) if is_constant(value) else None
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 

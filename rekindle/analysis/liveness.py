@@ -40,7 +40,7 @@ class Liveness:
     _needed: dict[Value, bool] = field(default_factory=dict)
 
     def is_needed(self, value: Value) -> bool:
-        """Whether anything uses ``value`` but to hand it to an output that nobody needs."""
+        """Return whether anything uses ``value`` but to hand it to an output that nobody needs."""
         known = self._needed.get(value)
         if known is None:
             known = self._needed[value] = any(
@@ -50,7 +50,7 @@ class Liveness:
         return known
 
     def is_needed_output(self, block: Block | None, index: int) -> bool:
-        """Whether anything becomes of output ``index`` of ``block``."""
+        """Return whether anything becomes of output ``index`` of ``block``."""
         owner = None if block is None else block.owning_node
         if owner is None or owner.kind not in ("prim::If", "prim::Loop"):
             return True
@@ -62,7 +62,7 @@ class Liveness:
         return block.inputs[index].has_uses or self.is_needed(owner.outputs[index - 1])
 
     def is_live_after(self, value: Value, node: Node) -> bool:
-        """Whether ``value``, which is visible at ``node``, may be read once ``node`` has run."""
+        """Return whether ``value``, which is visible at ``node``, may be read once ``node`` has run."""
         home = value.node.owning_block
         block = node.owning_block
         while block is not None:
@@ -78,7 +78,7 @@ class Liveness:
         return False
 
     def live_after(self, node: Node) -> list[Value]:
-        """The values that may be read once ``node`` has run, in the order of their numbers."""
+        """Return the values that may be read once ``node`` has run, in the order of their numbers."""
         found: set[Value] = set()
         inner = node
         while inner.owning_block is not None:
@@ -91,7 +91,8 @@ class Liveness:
         return sorted(found, key=lambda value: value.unique)
 
     def sweep(self, graph: Graph) -> Iterator[tuple[Node, Set[Value]]]:
-        """Every node of ``graph`` with the values that may be read once it has run, from the last node to the first.
+        """Yield every node of ``graph`` with the values that may be read once it has run, from the last node to the
+        first.
 
         The same as :meth:`live_after` for each node, but for one walk and a copy of the set for each block. A set is
         valid until the next step.
@@ -112,7 +113,7 @@ class Liveness:
         live.difference_update(block.inputs)
 
     def _sweep_within(self, node: Node, inner: Block, live: set[Value]) -> Iterator[tuple[Node, Set[Value]]]:
-        """The sweep of a block of ``node``, behind which ``live`` is read; leaves ``live`` as it was."""
+        """Yield the sweep of a block of ``node``, behind which ``live`` is read; leaves ``live`` as it was."""
         around = live - set(node.outputs)
         if node.kind == "prim::Loop":
             around |= self._read_from_outside(inner)  # the next iteration reads it
@@ -122,7 +123,8 @@ class Liveness:
         return {value for value in self.last_use[block] if value.node.owning_block is not block}
 
     def _is_defined(self, value: Value, inner: Node, node: Node) -> bool:
-        """Whether ``value``, used in the block of ``inner``, which holds ``node``, is defined once ``node`` has run."""
+        """Return whether ``value``, used in the block of ``inner``, which holds ``node``, is defined once ``node`` has
+        run."""
         if value.node.kind == "prim::Param" or value.node is node:
             return True
         return self._order[value.node] < self._order[inner]

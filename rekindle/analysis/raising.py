@@ -33,7 +33,7 @@ from rekindle.ir.types import (
 
 
 def may_raise(node: Node) -> bool:
-    """Whether a node that works on Python's values may raise for some of them."""
+    """Return whether a node that works on Python's values may raise for some of them."""
     if node.kind in INLINE_SUBGRAPH_KINDS:
         return any(map(may_raise, node.get_graph("Subgraph").all_nodes()))
     condition = _RAISING.get(node.kind.replace("python::", "aten::", 1))
@@ -167,7 +167,7 @@ def _is_within(index: Value, container: Value) -> bool:
 
 
 def _counts(index: Value, container: Value) -> bool:
-    """Whether the index is the number of an iteration of a loop over the list."""
+    """Return whether the index is the number of an iteration of a loop over the list."""
     loop = loop_of_parameter(index)
     return loop is not None and index.offset == 0 and _measures(LoopView(loop).trip_count, container)
 

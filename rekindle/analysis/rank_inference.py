@@ -35,7 +35,7 @@ _KEEPS_RANK: Final = frozenset({"aten::append", "aten::_set_item", "prim::SetAtt
 
 
 def operand_of_same_rank(value: Value) -> Value | None:
-    """The operand that ``value`` is computed from and has as many dimensions as, if any."""
+    """Return the operand that ``value`` is computed from and has as many dimensions as, if any."""
     node = value.node
     if len(node.outputs) != 1 or not node.inputs:
         return None
@@ -49,7 +49,7 @@ def operand_of_same_rank(value: Value) -> Value | None:
 
 
 def ranks_are_fixed(graph: Graph) -> bool:
-    """Whether no node of ``graph`` may change how many dimensions a tensor has, as ``unsqueeze_`` does."""
+    """Return whether no node of ``graph`` may change how many dimensions a tensor has, as ``unsqueeze_`` does."""
     for node in graph.all_nodes():
         if node.kind in DEFERRED_SUBGRAPH_KINDS or node.kind in INLINE_SUBGRAPH_KINDS or node.operator is None:
             if node.kind not in ("prim::If", "prim::Loop", "prim::Constant"):
@@ -75,7 +75,7 @@ class Ranks:
         self._known.clear()
 
     def of(self, value: Value) -> Range:
-        """The range of a tensor."""
+        """Return the range of a tensor."""
         chain: list[Value] = []
         while value not in self._known and (operand := operand_of_same_rank(value)) is not None:
             chain.append(value)
@@ -88,7 +88,7 @@ class Ranks:
         return found
 
     def exactly(self, value: Value) -> int | None:
-        """The number of dimensions, where it is known."""
+        """Return the number of dimensions, where it is known."""
         fewest, most = self.of(value)
         return fewest if fewest == most else None
 
@@ -122,8 +122,8 @@ class Ranks:
 
 
 def in_order(graph: Graph, ranks: Ranks | None) -> Iterator[Node]:
-    """Every node, in the order in which they run, while ``ranks`` knows what checks in front of it tell:
-    ``if x.dim() != 4: raise …``. The node at hand may be destroyed, and nodes inserted in front of it."""
+    """Yield every node, in the order in which they run, while ``ranks`` knows what checks in front of it tell: ``if
+    x.dim() != 4: raise …``. The node at hand may be destroyed, and nodes inserted in front of it."""
     yield from _block_in_order(graph.block, ranks)
 
 
@@ -157,7 +157,7 @@ def _learn_from(check: Node, ranks: Ranks) -> None:
 
 
 def _narrowed(found: Range, value: Value) -> Range:
-    """What the node that made ``value`` asks of its argument besides."""
+    """Return what the node that made ``value`` asks of its argument besides."""
     fewest, most = found
     if value.node.kind == "aten::batch_norm":
         return max(fewest, 2), most

@@ -39,7 +39,7 @@ def propagate_types(
     every_branch: bool = False,
     any_modes: bool = False,
 ) -> dict[Value, Type]:
-    """The types of all values of ``graph``, blocks and subgraphs that run in place included.
+    """Return the types of all values of ``graph``, blocks and subgraphs that run in place included.
 
     ``input_types`` are those of its inputs, None where no more is known than the graph says. ``grad_enabled`` says
     whether gradients are recorded when the graph runs; None where that is not known. With ``every_branch`` types hold
@@ -58,8 +58,8 @@ def propagate_types(
 def decided_branches(
     graph: Graph, input_types: Sequence[Type | None], *, any_modes: bool = False
 ) -> list[tuple[Node, bool]]:
-    """The nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the first. Their
-    conditions are not constants yet."""
+    """Return the nodes ``prim::If`` of which it follows from types which branch they take, with whether it is the
+    first. Their conditions are not constants yet."""
     propagation = _Propagation(graph, None, False, any_modes)
     propagation.run(input_types)
     found = []
@@ -84,7 +84,7 @@ def refine_types(graph: Graph, types: Mapping[Value, Type]) -> bool:
 
 
 def _of_parts(value: Value) -> Type:
-    """The type of a tuple that is made here, by what has been written of its elements."""
+    """Return the type of a tuple that is made here, by what has been written of its elements."""
     assert isinstance(value.type, TupleType)
     parts = zip(value.type.elements, value.node.inputs, strict=True)
     return value.type.with_contained(
@@ -93,8 +93,8 @@ def _of_parts(value: Value) -> Type:
 
 
 def _refined(declared: Type, found: Type) -> Type:
-    """``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its value: a
-    tuple is of the types of what it is made of."""
+    """Return ``declared`` with what was found of tensors. That an optional one is there, or is not, is left to its
+    value: a tuple is of the types of what it is made of."""
     if isinstance(declared, TensorType) and isinstance(found, TensorType):
         return found
     if isinstance(declared, TupleType) and isinstance(found, TupleType):
@@ -104,14 +104,14 @@ def _refined(declared: Type, found: Type) -> Type:
 
 
 def _both_give(value: Value, type: Type) -> bool:
-    """Whether a result of branches is of ``type`` whichever runs: what is known may be true of the one alone that
-    ever does."""
+    """Return whether a result of branches is of ``type`` whichever runs: what is known may be true of the one alone
+    that ever does."""
     node = value.node
     return node.kind != "prim::If" or all(block.outputs[value.offset].type.is_subtype_of(type) for block in node.blocks)
 
 
 def may_reshape(node: Node) -> bool:
-    """Whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
+    """Return whether ``node``, an operator that is known, may change the sizes of a tensor that it writes to."""
     operator = node.operator
     if operator is None:
         return False
@@ -127,14 +127,14 @@ class InvariantTypeFacts:
         self._reshaped = self._find_reshaped(graph)
 
     def of(self, value: Value, type: TensorType) -> TensorType:
-        """What stays true of ``value``, if ``type`` is true of it when it is made."""
+        """Return what stays true of ``value``, if ``type`` is true of it when it is made."""
         if self.aliases.memory(value) & self._reshaped:
             return TENSOR
         writable = type.requires_grad is not None and self.aliases.has_writers(value)
         return replace(type, strides=None, undefined=None, requires_grad=None if writable else type.requires_grad)
 
     def _find_reshaped(self, graph: Graph) -> MemoryLocations:
-        """The memory of tensors whose sizes may change once they are there."""
+        """Return the memory of tensors whose sizes may change once they are there."""
         found = 0
         for node in graph.all_nodes():
             is_unknown = node.kind != "aten::set_grad_enabled" and self.aliases.has_untracked_effects(node)
@@ -245,7 +245,7 @@ _MAX_ITERATIONS: Final = 6
 
 
 def _type_of(declared: Type, fact: Fact) -> Type:
-    """The type that a value has by what is known; a subtype of the declared one without its refinements."""
+    """Return the type that a value has by what is known; a subtype of the declared one without its refinements."""
     if isinstance(fact, TensorType) and isinstance(declared, (TensorType, OptionalType)):
         return fact
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):

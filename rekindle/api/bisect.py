@@ -173,7 +173,7 @@ class _Search:
         return _Trial(graph, log, outcome_of(interpreted(graph), self.arguments))
 
     def _of_the_plan(self, full: _Trial) -> Culprit | None:
-        """Whether the graph answers otherwise as calls run it than in the interpreter."""
+        """Return whether the graph answers otherwise as calls run it than in the interpreter."""
         answer = outcome_of(planned(full.graph), self.arguments)
         if self.same(full.answer, answer):
             return None
@@ -181,7 +181,8 @@ class _Search:
         return self._culprit(full, wrong, PLAN, full.log.counts, "the graph as Python")
 
     def _unasked(self, right: _Trial) -> Culprit:
-        """The first pass after which the answer is another, where it does not ask before it changes something."""
+        """Return the first pass after which the answer is another, where it does not ask before it changes
+        something."""
         low = right
         for index, each in enumerate(self.passes):
             high = self._try(self.passes[: index + 1], 0)
@@ -214,7 +215,8 @@ class _Search:
         )
 
     def _is_as_wrong(self, answer: Outcome, wrong: Outcome) -> bool:
-        """Whether the text of a wrong graph answers as the graph does; one that is broken need not even be read."""
+        """Return whether the text of a wrong graph answers as the graph does; one that is broken need not even be
+        read."""
         if isinstance(wrong.error, RekindleError):
             return isinstance(answer.error, RekindleError)
         return self.same(answer, wrong)

@@ -50,7 +50,7 @@ print("after: ", repr(answer(AFTER, {run})))
 
 
 def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """What runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
+    """Return what runs ``graph`` in the interpreter, on a list of its inputs; groups in it by their kernels."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -60,7 +60,7 @@ def interpreted(graph: Graph) -> Callable[[Sequence[Any]], Any]:
 
 
 def planned(graph: Graph) -> Callable[[Sequence[Any]], Any]:
-    """What runs ``graph`` as calls do, on a list of its inputs."""
+    """Return what runs ``graph`` as calls do, on a list of its inputs."""
 
     def run(arguments: Sequence[Any]) -> Any:
         with compile_immediately():
@@ -78,7 +78,7 @@ def script_of(
     *,
     by_plan: bool = False,
 ) -> str | None:
-    """A program that runs two graphs on ``arguments`` and prints both answers.
+    """Return a program that runs two graphs on ``arguments`` and prints both answers.
 
     None where that would not show it: ``shows`` is told what the texts of the graphs answer. The second graph runs as
     calls run it, if ``by_plan``, the first in the interpreter.

@@ -76,7 +76,7 @@ class _Watch:
         """How often groups had run operator by operator before."""
 
     def call(self, record: GraphFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """What runs in place of a call of ``record``."""
+        """Return what runs in place of a call of ``record``."""
         run, name = self._inner or runner_of(record), record.name.rsplit(".", 1)[-1]
         if not is_optimizing():
             unfused = [UnfusedNode(each.node, _NOT_OPTIMIZED) for each in unfused_nodes(record.graph)]

@@ -57,7 +57,7 @@ def _too_much(problem: str, limit: str) -> ArchiveLimitError:
 
 
 def refusal(method: str, kind: str) -> UnsafeArchiveError:
-    """The error for a method that calls an operator that may not run."""
+    """Return the error for a method that calls an operator that may not run."""
     return UnsafeArchiveError(
         f"'{method}' calls '{kind}', which may not run while an archive is loaded.",
         hint="Do not trust this file, unless you know why it does that.",
@@ -87,7 +87,7 @@ _LARGEST: Final = 1 << 64
 
 
 def cost_of(kind: str, arguments: Sequence[Any]) -> tuple[int, int]:
-    """The steps and bytes that an operator takes beyond its results' own.
+    """Return the steps and bytes that an operator takes beyond its results' own.
 
     Raises:
         OverflowError: it would make an integer of more than 64 bits, by far.
@@ -173,7 +173,7 @@ class TensorCosts(TorchDispatchMode):
     def _results(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], given: list[torch.Tensor]
     ) -> tuple[int, int]:
-        """The elements of what ``func`` would give, and the bytes of what of it would be new."""
+        """Return the elements of what ``func`` would give, and the bytes of what of it would be new."""
         name = func._schema.name
         if Trait.ABOUT_AS_LARGE in traits_of_kind(name) or name.startswith(("quantized::", "sparse::", "rnn::")):
             return sum(tensor.numel() for tensor in given), 2 * sum(_bytes(tensor) for tensor in given)
@@ -199,7 +199,7 @@ _NEVER: Final = frozenset({"aten::from_file", "aten::_pin_memory", "aten::record
 
 
 def _work(func: Any, read: Sequence[int], written: int) -> int:
-    """The elements or products that ``func`` looks at, at most."""
+    """Return the elements or products that ``func`` looks at, at most."""
     traits = traits_of_kind(func._schema.name)
     linear = sum(read) + written
     is_linear = torch.Tag.pointwise in func.tags or Trait.LINEAR_COST in traits

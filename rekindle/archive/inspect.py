@@ -178,7 +178,7 @@ def _tensors_among(constants: tuple[object, ...]) -> Iterator[TensorSummary]:
 
 
 def _tensor(name: str, record: TensorRecord | SparseRecord) -> TensorSummary:
-    """What a record tells of its tensor."""
+    """Return what a record tells of its tensor."""
     parts = record.parts if isinstance(record, SparseRecord) else (record,)
     nbytes = 0
     for part in parts:

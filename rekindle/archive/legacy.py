@@ -64,7 +64,7 @@ class LegacyProgram:
 
 
 def read_legacy(reader: ArchiveReader) -> LegacyProgram:
-    """The program of an archive that has a ``model.json``.
+    """Return the program of an archive that has a ``model.json``.
 
     Raises:
         ArchiveError: it is broken, or asks for more than the limits allow.
@@ -105,7 +105,7 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------- modules
 
     def _module(self, module: dict[str, Any], qualifier: str, depth: int) -> PickledObject:
-        """The object of a module; the text of its class goes behind those of the qualifier."""
+        """Return the object of a module; the text of its class goes behind those of the qualifier."""
         if depth > self._reader.limits.nesting:
             raise RecursionError
         name = _class_name(module["name"])
@@ -132,7 +132,7 @@ class _Reader:
         return PickledObject(qualified, state)
 
     def _lines(self, member: str) -> Iterator[str]:
-        """The definitions in a file."""
+        """Yield the definitions in a file."""
         for line in self._reader.read(member).decode("utf-8").splitlines():
             if line and not line.startswith(_HEAD):
                 yield line
@@ -149,8 +149,8 @@ class _Reader:
         return found
 
     def _with_tensors(self, value: object, done: dict[int, object]) -> object:
-        """``value`` with tensors for their numbers. ``done`` has by its identity what has been gone through: a part of
-        many wholes is gone through once."""
+        """Return ``value`` with tensors for their numbers. ``done`` has by its identity what has been gone through: a
+        part of many wholes is gone through once."""
         if isinstance(value, TensorNumber):
             return self._tensors[value.number] if value.number >= 0 else None
         if not isinstance(value, (tuple, list, dict, PickledTyped)):
@@ -212,7 +212,7 @@ def _number(text: object) -> int:
 
 
 def _class_name(name: str) -> str:
-    """A name for the class of a module: modules in lists are called ``0``, ``1`` …"""
+    """Return a name for the class of a module: modules in lists are called ``0``, ``1`` …"""
     found = name if name.isidentifier() else f"_{name}"
     if not found.isidentifier():
         raise ValueError(f"a module is called '{printable(name)}'")
@@ -220,7 +220,7 @@ def _class_name(name: str) -> str:
 
 
 def _slot(name: str, type: object) -> str:
-    """An attribute and its type, as the text of a class has it."""
+    """Return an attribute and its type, as the text of a class has it."""
     if not isinstance(type, str) or "\n" in type:
         raise ValueError(f"the type of '{printable(name)}' is none")
     return f"{name} : {type}" if name.isidentifier() else f"__annotations__[{json.dumps(name)}] = {type}"

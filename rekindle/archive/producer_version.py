@@ -28,7 +28,7 @@ class Members(Protocol):
 
 
 def older_than(archive: Members, version: int) -> Release | None:
-    """The release of PyTorch that the archive of a format version is older than; None where nothing tells.
+    """Return the release of PyTorch that the archive of a format version is older than; None where nothing tells.
 
     The bound is not always the tightest: 1.12 and later cannot be told apart.
     """

@@ -121,7 +121,7 @@ class ArchiveSummary:
         return sum(tensor.nbytes for tensor in self.parameters)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it as dicts, lists, strings, numbers and None, for JSON."""
+        """Return all of it as dicts, lists, strings, numbers and None, for JSON."""
         found = _plain(dataclasses.asdict(self))
         assert isinstance(found, dict)
         return found

@@ -35,7 +35,7 @@ class Upgrade:
     namespace: str = "aten"
 
     def applies(self, version: int, older_than: Release | None) -> bool:
-        """Whether to upgrade an archive of a format version that is known to be older than a release."""
+        """Return whether to upgrade an archive of a format version that is known to be older than a release."""
         if self.version is not None:
             return version < self.version
         return older_than is not None and self.release is not None and older_than <= self.release

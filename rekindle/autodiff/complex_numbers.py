@@ -19,7 +19,7 @@ class ComplexValues:
         self._known: set[Value] = set()
 
     def touches(self, node: Node) -> bool:
-        """Whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
+        """Return whether ``node`` takes or makes complex numbers; what it makes is known from now on."""
         makes = _makes(node)
         takes = any(value in self._known or _is_by_type(value) for value in node.inputs)
         if makes or (takes and not node.has_trait(Trait.MAKES_REAL)):
@@ -40,7 +40,7 @@ class ComplexValues:
 
 
 def _holds(block: Block) -> bool:
-    """Whether something in ``block`` makes complex numbers."""
+    """Return whether something in ``block`` makes complex numbers."""
     return any(_makes(node) or any(map(_holds, node.blocks)) for node in block.nodes)
 
 

@@ -83,14 +83,14 @@ class DifferentiableOperation:
         return self._plain(*inputs)
 
     def derivative(self, wanted: tuple[bool, ...]) -> DerivativeExecutor:
-        """The derivative by the inputs that are ``wanted``, made when it is first asked for."""
+        """Return the derivative by the inputs that are ``wanted``, made when it is first asked for."""
         found = self._derivatives.get(wanted)
         if found is None:
             found = self._derivatives[wanted] = DerivativeExecutor(differentiate(self.graph, wanted))
         return found
 
     def pieces(self) -> Iterator[CompiledPart]:
-        """What has been made to run the node so far."""
+        """Yield what has been made to run the node so far."""
         if self._plain is not None:
             yield CompiledPart("without gradients", self._plain)
         for derivative in list(self._derivatives.values()):
@@ -101,7 +101,7 @@ _OPERATIONS: Final[SubgraphCache[DifferentiableOperation]] = SubgraphCache()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
-    """Whether gradients may be computed by graphs of ours."""
+    """Return whether gradients may be computed by graphs of ours."""
     dtype: torch.dtype | None = None
     for value in inputs:
         if isinstance(value, Tensor):
@@ -283,7 +283,7 @@ class _SizeSpecialization:
         self._backward.clear()
 
     def recompute_with_autograd(self, inputs: Sequence[Any], gradients: Sequence[Tensor | None]) -> list[Any]:
-        """The gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
+        """Return the gradients of the inputs that want one, recorded: the graph runs again, operator by operator."""
         if self._again is None:
             self._again = callable_of(self.gradient.forward, "differentiable graph")
         roots = [root for root in self.gradient.roots if gradients[self.places[root]] is not None]
@@ -299,7 +299,7 @@ class _SizeSpecialization:
         return [each.run for each in list(self._backward.values())]
 
     def backward(self, defined: tuple[bool, ...]) -> _Backward:
-        """What runs the backward graph where the gradients of those roots exist that are ``defined``."""
+        """Return what runs the backward graph where the gradients of those roots exist that are ``defined``."""
         found = self._backward.get(defined)
         if found is None:
             made = self.gradient.backward_for(defined)
@@ -367,7 +367,7 @@ class DifferentiableGraph(torch.autograd.Function):
 
 
 def _distinct(results: Sequence[Any]) -> tuple[Any, ...]:
-    """The results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
+    """Return the results, each a tensor of its own: autograd knows an output by its tensor. A branch, or a loop without
     iterations, returns what it was given, which may be another result, or be kept."""
     found: list[Any] = []
     seen: set[int] = set()
@@ -386,7 +386,7 @@ _TreeSpec = tuple[Any] | int | list[Any] | None
 
 
 def _flatten(value: Any, tensors: list[Tensor]) -> _TreeSpec:
-    """What stands for ``value``, whose tensors are added to ``tensors``."""
+    """Return what stands for ``value``, whose tensors are added to ``tensors``."""
     if isinstance(value, Tensor):
         tensors.append(value)
         return None
@@ -409,7 +409,7 @@ def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
 
 
 def _inputs(others: Sequence[tuple[Any, int] | None], known: dict[int, Any]) -> list[Any]:
-    """What a graph was called with: what was kept, and ``others``, to which nobody may have written since."""
+    """Return what a graph was called with: what was kept, and ``others``, to which nobody may have written since."""
     found = []
     for index, other in enumerate(others):
         if other is None:

@@ -44,7 +44,7 @@ class Definition:
 
 
 def read_definitions(text: str, words: Sequence[str] = FORMULAS) -> Iterator[Definition]:
-    """The definitions of a text, in order. ``words`` are those that may stand before what tells of operators."""
+    """Yield the definitions of a text, in order. ``words`` are those that may stand before what tells of operators."""
     for part in re.split(rf"\n(?=(?:{'|'.join(words)}|def|constant) |#)", text.strip("\n")):
         word = part.partition(" ")[0]
         if word == "def":

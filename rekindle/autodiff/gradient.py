@@ -75,7 +75,7 @@ class Gradient:
         return self.backward_for([root < self.results for root in self.roots]).graph
 
     def backward_for(self, defined: Sequence[bool]) -> BackwardGraph:
-        """The backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
+        """Return the backward graph where the gradients of those ``roots`` exist that ``defined`` says."""
         key = tuple(defined)
         found = self._backward.get(key)
         if found is None:
@@ -194,8 +194,9 @@ def reverse_mode(
     policy: SavePolicy | None = None,
     one_dtype: bool = True,
 ) -> tuple[list[Value], Graph]:
-    """The way back through ``forward``, which may have branches and loops, and is changed so that it keeps what that
-    reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then them.
+    """Return the way back through ``forward``, which may have branches and loops, and is changed so that it keeps what
+    that reads. Returns these values of ``forward``, and a graph that takes gradients of the outputs ``roots``, then
+    them.
 
     ``segments`` are the loops of which not all need be kept: what
     :func:`~rekindle.autodiff.residuals.loop_checkpointing.checkpoint_loops` returned; ``policy`` is as in
@@ -212,7 +213,7 @@ def reverse_mode(
 
 
 def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[Value]:
-    """The values that the way back reads, also that from gradients of what is kept itself."""
+    """Return the values that the way back reads, also that from gradients of what is kept itself."""
     values = [analysis.graph.outputs[root] for root in roots]
     while True:
         found = build_backward(analysis.graph, analysis.steps, analysis.needed, values, analysis.wanted)
@@ -224,7 +225,7 @@ def _required_residuals(analysis: _StraightLine, roots: Sequence[int]) -> list[V
 
 
 def _source(forward: Graph, value: Value) -> int:
-    """Where ``value`` is found: which output, which is made if need be, or ``~`` which input."""
+    """Return where ``value`` is found: which output, which is made if need be, or ``~`` which input."""
     if value in forward.inputs:
         return ~list(forward.inputs).index(value)
     if value in forward.outputs:

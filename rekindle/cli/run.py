@@ -107,7 +107,7 @@ def _call(callee: Method, in_order: list[Any], by_name: dict[str, Any]) -> Any:
 
 
 def summary(value: Any, name: str) -> list[dict[str, Any]]:
-    """A row for each tensor and each other value in what a call gave."""
+    """Return a row for each tensor and each other value in what a call gave."""
     if isinstance(value, torch.Tensor):
         return [_of_tensor(value, name)]
     if isinstance(value, tuple) and hasattr(value, "_fields"):

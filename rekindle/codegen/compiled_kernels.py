@@ -73,7 +73,7 @@ _LOCK: Final = threading.Lock()
 
 
 def compiled(kernel: Kernel, device: torch.device) -> tuple[CompiledKernel, CodeOrigin]:
-    """``kernel`` as machine code for ``device``; kernels of the same text share it.
+    """Return ``kernel`` as machine code for ``device``; kernels of the same text share it.
 
     Raises:
         Unsupported: the device cannot run it.
@@ -109,7 +109,7 @@ _PRODUCTS: Final[dict[tuple[str, Target], NativeCode]] = {}
 
 
 def _products(kernel: Kernel, target: Target) -> list[NativeCode]:
-    """Those that ``kernel`` calls."""
+    """Return those that ``kernel`` calls."""
     found = {}
     for nest in kernel.nests:
         if isinstance(nest, MatmulNest):
@@ -148,7 +148,7 @@ class KernelLaunch:
     seconds: float
 
     def __call__(self, inputs: Sequence[Any]) -> Any:
-        """The results, or why there are none: a :class:`KernelStatus`."""
+        """Return the results, or why there are none: a :class:`KernelStatus`."""
         results = [
             torch.empty_strided(each.sizes, each.strides, dtype=each.dtype, device=self.kernel.device)
             for each in self.outputs
@@ -191,7 +191,7 @@ class GuardedKernel:
     seconds: float
 
     def launch(self, inputs: Sequence[Layout | type], device: torch.device = CPU) -> KernelLaunch | None:
-        """The launch for these inputs on ``device``; None if it serves them not."""
+        """Return the launch for these inputs on ``device``; None if it serves them not."""
         if device != self.kernel.device:
             return None
         if tuple(each if isinstance(each, type) else (each.dtype, each.rank) for each in inputs) != self.inputs:
@@ -216,7 +216,7 @@ class GuardedKernel:
         )
 
     def native(self, launch: KernelLaunch) -> call_sites.CachedLaunch:
-        """One of its launches, for calls that Python has no part in; it can be turned to all others."""
+        """Return one of its launches, for calls that Python has no part in; it can be turned to all others."""
 
         def layout(each: Layout) -> call_sites.Layout:
             return each.dtype, each.sizes, each.strides

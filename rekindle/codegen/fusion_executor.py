@@ -110,7 +110,7 @@ class FusionExecutor(PatchableOperation):
         self._patience = 0.0
 
     def function(self) -> Callable[..., Any]:
-        """The function that runs the graph, with as little of Python as can be. It keeps the group alive."""
+        """Return the function that runs the graph, with as little of Python as can be. It keeps the group alive."""
         inputs = self.graph.inputs
         kinds = ["tensor" if isinstance(value.type, (TensorType, OptionalType)) else "scalar" for value in inputs]
         calls = TensorCallSite(kinds, self.__call__)
@@ -155,7 +155,8 @@ class FusionExecutor(PatchableOperation):
         return self._operators(*inputs)
 
     def _fallback(self) -> Callable[..., Any]:
-        """What runs what there can be no kernel for: with the products left to BLAS there may be some for the rest."""
+        """Return what runs what there can be no kernel for: with the products left to BLAS there may be some for the
+        rest."""
         if not self._has_products:
             return self._operators
         if self.without_products is None:
@@ -165,7 +166,7 @@ class FusionExecutor(PatchableOperation):
         return self.without_products
 
     def _unless_recorded(self) -> Callable[..., Any]:
-        """What runs the operators while gradients may be recorded, and comes back here when none are."""
+        """Return what runs the operators while gradients may be recorded, and comes back here when none are."""
         operators, is_recording = self._operators, torch.is_grad_enabled
 
         def run(*inputs: Any) -> Any:
@@ -184,7 +185,7 @@ class FusionExecutor(PatchableOperation):
 
     @staticmethod
     def _key(inputs: Sequence[Any]) -> tuple[Any, ...] | str:
-        """What a launch depends on; why no kernel may run, where none may."""
+        """Return what a launch depends on; why no kernel may run, where none may."""
         records = torch.is_grad_enabled()
         key: list[Any] = [torch.get_default_dtype()]
         device: torch.device | None = None
@@ -230,7 +231,7 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def _pays(self, inputs: Sequence[Any]) -> bool:
-        """Whether the operators have taken so long by now that a kernel would have been worth its while. That is
+        """Return whether the operators have taken so long by now that a kernel would have been worth its while. That is
         foreseen, not measured, so that a program does the same whenever it runs."""
         elements = max([each.numel() for each in inputs if isinstance(each, Tensor)], default=0)
         self._patience -= self._operator_count * (_PER_OPERATOR + _PER_ELEMENT * elements)
@@ -238,7 +239,7 @@ class FusionExecutor(PatchableOperation):
         return self._patience <= 0
 
     def _first_launch(self, layouts: Sequence[Layout | type], device: torch.device) -> KernelLaunch | None:
-        """The first launch of a new recipe."""
+        """Return the first launch of a new recipe."""
         self._tries -= 1
         try:
             made = guarded_kernel(self.graph, layouts, device)
@@ -257,7 +258,7 @@ class FusionExecutor(PatchableOperation):
         return launch
 
     def prepare(self, inputs: Sequence[Layout | type]) -> KernelLaunch:
-        """The launch for inputs of these layouts, and numbers of these types.
+        """Return the launch for inputs of these layouts, and numbers of these types.
 
         Raises:
             Unsupported: there can be no kernel.
@@ -271,13 +272,13 @@ _GROUPS: Final[WeakKeyDictionary[Graph, ref[FusionExecutor]]] = WeakKeyDictionar
 
 
 def group_of(graph: Graph) -> FusionExecutor | None:
-    """What runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
+    """Return what runs a graph that is the attribute ``Subgraph`` of a fused group, once a plan holds it."""
     found = _GROUPS.get(graph)
     return None if found is None else found()
 
 
 def _failure(launch: KernelLaunch) -> str:
-    """Why a launch failed."""
+    """Return why a launch failed."""
     return OUT_OF_BOUNDS if launch.kernel.device.type == "cpu" else NOT_LAUNCHED
 
 
@@ -286,7 +287,7 @@ def _taken(*inputs: Any) -> Any:
 
 
 def _is_intercepted() -> bool:
-    """Whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
+    """Return whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
     differentiation, autocasting."""
     return (
         torch._C._len_torch_dispatch_stack() > 0

@@ -86,7 +86,7 @@ class LoweredKernel:
 
 
 def lower(graph: Graph, inputs: Sequence[Layout | type], device_type: str = "cpu") -> LoweredKernel:
-    """The kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
+    """Return the kernel of ``graph`` for inputs of these layouts, and numbers of these types, on a device of this type.
 
     Raises:
         Unsupported: there can be none; or the operators would raise, and say why better.
@@ -148,7 +148,7 @@ class _NestSequence:
             self.parameters += numbers
 
     def _retried(self, targets: Sequence[StoreTarget], make: Callable[[], Made]) -> Made:
-        """What ``make`` makes, once all is in memory that it needs there."""
+        """Return what ``make`` makes, once all is in memory that it needs there."""
         while True:
             try:
                 return make()
@@ -240,7 +240,7 @@ class _Lowering:
         self.values.update(zip(node.outputs, results, strict=True))
 
     def _applied(self, name: str, names: list[str], arguments: list[Any]) -> Sequence[Tensor]:
-        """The outputs of an operator, whose parameters have these ``names``."""
+        """Return the outputs of an operator, whose parameters have these ``names``."""
         if name in VIEWS:
             return _views(name, arguments)
         if name in RULES:
@@ -356,7 +356,7 @@ class _Lowering:
         return RowOpResult(result, rule, tuple(arguments), layout.sizes, dims, arithmetic_type(scalar_of(computed)))
 
     def _of_channels(self, names: list[str], rule: RowOp, arguments: list[Any]) -> RowOpResult | MergedGroups:
-        """What is normalised by channels, or by groups of them."""
+        """Return what is normalised by channels, or by groups of them."""
         layout: Layout = arguments[0].layout
         arguments = _with_channels(names, rule.channels, arguments)
         given = dict(zip(names, arguments, strict=True))
@@ -419,7 +419,7 @@ class _Lowering:
 
     @staticmethod
     def _row_dtype(rule: RowOp, own: torch.dtype, given: dict[str, Any]) -> torch.dtype:
-        """What rows are computed with."""
+        """Return what rows are computed with."""
         wanted = given.get("dtype")
         if wanted is not None:
             return _dtype(wanted)
@@ -454,7 +454,7 @@ class _Lowering:
         return Concat(layout, tuple(filled or parts), dim)
 
     def _multiplied(self, name: str, arguments: list[Any]) -> Tensor:
-        """The product of two matrices, perhaps with something added."""
+        """Return the product of two matrices, perhaps with something added."""
         if name == "aten::addmm":
             addend, a, b = arguments[:3]
             if any(each.value != 1 for each in arguments[3:]):
@@ -501,7 +501,7 @@ class _Lowering:
 
 
 def _dtype(given: ScalarValue) -> torch.dtype:
-    """The dtype that a number stands for."""
+    """Return the dtype that a number stands for."""
     number = given.value
     dtype = DTYPES[int(number)] if number is not None else None
     if dtype is None:
@@ -524,14 +524,14 @@ def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) 
 
 
 def _constant(node: Node) -> Any:
-    """A constant as rules take it."""
+    """Return a constant as rules take it."""
     if isinstance(node.output.type, TensorType):
         raise Unsupported("a constant tensor")
     return _argument(value_of(node))
 
 
 def _argument(value: Any) -> Any:
-    """A value of Python as rules take it."""
+    """Return a value of Python as rules take it."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return ScalarValue(type(value), value) if is_number else value
 
@@ -589,7 +589,7 @@ def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
-    """The product of ``a`` and ``b`` as ``torch.matmul`` has it."""
+    """Return the product of ``a`` and ``b`` as ``torch.matmul`` has it."""
     if not a.layout.rank or not b.layout.rank or a.layout.dtype != b.layout.dtype:
         raise Unsupported("factors of several dtypes, or without dimensions")
     if a.layout.dtype not in (torch.float32, torch.float64):
@@ -626,7 +626,7 @@ def _joined_strides(sizes: Ints, parts: Sequence[Layout]) -> Ints:
 
 
 def _with_channels(names: list[str], channels: frozenset[str], arguments: list[Any]) -> list[Any]:
-    """``arguments``, with those that have one element for each channel as they broadcast."""
+    """Return ``arguments``, with those that have one element for each channel as they broadcast."""
     layout: Layout = arguments[0].layout
     found = []
     for name, argument in zip(names, arguments, strict=True):
@@ -650,7 +650,8 @@ def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewValue:
 
 
 def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Tensor:
-    """``image`` with what counts for nothing in front of it and behind it along ``dim``, so many elements of each."""
+    """Return ``image`` with what counts for nothing in front of it and behind it along ``dim``, so many elements of
+    each."""
     layout, parts = image.layout, [image]
     for count in counts:
         parts.reverse()
@@ -676,7 +677,8 @@ def _pooled_layout(sizes: Ints, image: Layout) -> Layout:
 
 
 def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
-    """A number for each dimension, as operators of images take them: one, or as many; none where there are none."""
+    """Return a number for each dimension, as operators of images take them: one, or as many; none where there are
+    none."""
     if isinstance(given, ScalarValue):
         given = [given.value]
     found = list(given) if given else [] if default is None else [default]
@@ -684,8 +686,8 @@ def _for_each_dim(given: Any, dims: int, default: int | None) -> list[int]:
 
 
 def _is_scattered(layout: Layout) -> bool:
-    """Whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so many that
-    they fall out of the cache: strides that are powers of two share a set of it."""
+    """Return whether neighbours in a contiguous tensor of these sizes are far apart in memory here, and there are so
+    many that they fall out of the cache: strides that are powers of two share a set of it."""
     wide = [dim for dim, size in enumerate(layout.sizes) if size > 1]
     if not wide or layout.strides[wide[-1]] == 1 or math.prod(layout.sizes) <= _CACHED:
         return False
@@ -693,15 +695,15 @@ def _is_scattered(layout: Layout) -> bool:
 
 
 def _rows_of_shape(layout: Layout, shape: Any) -> Ints:
-    """The last dimensions, if they are of this shape."""
+    """Return the last dimensions, if they are of this shape."""
     if not isinstance(shape, list | tuple) or layout.sizes[layout.rank - len(shape) :] != tuple(shape):
         raise Unsupported("rows of another shape")
     return tuple(range(layout.rank - len(shape), layout.rank))
 
 
 def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
-    """The dimensions that a tensor of this layout has beyond one of ``size``, which broadcasts to it; and whether that
-    has them too, with one element."""
+    """Return the dimensions that a tensor of this layout has beyond one of ``size``, which broadcasts to it; and
+    whether that has them too, with one element."""
     missing = layout.rank - len(size)
     added = tuple(range(missing))
     wide = tuple(dim for dim in range(missing, layout.rank) if size[dim - missing] != layout.sizes[dim])
@@ -713,7 +715,7 @@ def _dims_beyond(layout: Layout, size: Any) -> tuple[Ints, bool]:
 
 
 def _row_dims(layout: Layout, given: Any) -> Ints:
-    """The dimensions that ``given`` names; all where it names none."""
+    """Return the dimensions that ``given`` names; all where it names none."""
     if not layout.rank:
         raise Unsupported("rows of a tensor without dimensions")
     if isinstance(given, ScalarValue):
@@ -727,7 +729,7 @@ def _row_dims(layout: Layout, given: Any) -> Ints:
 
 
 def _less_degrees(given: dict[str, Any]) -> float:
-    """How many degrees of freedom less than elements a variance has."""
+    """Return how many degrees of freedom less than elements a variance has."""
     if "unbiased" in given:
         return int(given["unbiased"])
     correction = given["correction"]

@@ -14,7 +14,7 @@ from rekindle.codegen.value_descriptors import Input, Matmul, Tensor, ViewValue,
 
 
 def product_nest(target: StoreTarget, materialized: Mapping[Tensor, Input]) -> tuple[nodes.MatmulNest, list[int]]:
-    """The nest that writes a product, whose columns follow one another in memory, and its parameters.
+    """Return the nest that writes a product, whose columns follow one another in memory, and its parameters.
 
     Raises:
         NeedsMaterialization: a factor has to be kept first.
@@ -75,6 +75,6 @@ class _Factor:
         )
 
     def outer(self, dim: int, batch: int) -> int:
-        """How far dimension ``dim`` of the ``batch`` in front of the matrices goes."""
+        """Return how far dimension ``dim`` of the ``batch`` in front of the matrices goes."""
         own = dim - batch + len(self.sizes) - 2
         return 0 if own < 0 or self.sizes[own] == 1 else self.strides[own]

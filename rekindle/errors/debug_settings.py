@@ -55,7 +55,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """The settings in ``environment``; what cannot be read is left out and told in ``problems``."""
+    """Return the settings in ``environment``; what cannot be read is left out and told in ``problems``."""
     problems: list[str] = []
     levels = _read_list(environment, LOG_LEVEL, "a file or '>' and a file", _read_level, problems)
     limits = _read_list(environment, OPT_LIMIT, "pass=number", _read_limit, problems)
@@ -99,8 +99,8 @@ def _read_limit(item: str) -> tuple[str, int] | None:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read when the first pass runs. Where they ask for a log, it goes to stderr from
-    then on."""
+    """Return the settings of this process, read when the first pass runs. Where they ask for a log, it goes to stderr
+    from then on."""
     found = read_settings(os.environ)
     if found.problems:
         warnings.warn("; ".join(found.problems), RuntimeWarning, stacklevel=2)

@@ -75,7 +75,7 @@ def _by_message(errors: Sequence[CompileError]) -> list[list[CompileError]]:
 
 
 def _places(errors: Sequence[CompileError]) -> str:
-    """Where else the same is wrong; empty where nowhere."""
+    """Return where else the same is wrong; empty where nowhere."""
     ranges = [error.range for error in errors if error.range is not None and error.range.is_known]
     shown = [f"{range.source.filename or 'the text'}:{range.line}" for range in ranges[:MAX_LINES]]
     more = len(errors) - len(shown)
@@ -96,15 +96,15 @@ def _describe(error: CompileError) -> str:
 
 
 def _line(range: SourceRange | None) -> str:
-    """The line of a text that stands in no file; of a file, the place tells it."""
+    """Return the line of a text that stands in no file; of a file, the place tells it."""
     if range is None or not range.is_known or range.source.filename is not None:
         return ""
     return f" in line {range.line}"
 
 
 def in_order(errors: Iterable[CompileError]) -> tuple[CompileError, ...]:
-    """The problems that ``errors`` tell of, each once, in the order of the source; files in the order in which they
-    came up."""
+    """Return the problems that ``errors`` tell of, each once, in the order of the source; files in the order in which
+    they came up."""
     found: dict[object, CompileError] = {}
     files: dict[object, int] = {}
     for error in (single for each in errors for single in each.errors):

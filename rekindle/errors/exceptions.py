@@ -78,7 +78,7 @@ class CompileError(RekindleError, RuntimeError):
         return self.text(self.message, self.hint)
 
     def text(self, message: str, hint: str | None) -> str:
-        """``message`` with what else is known: the place, the functions being compiled, the hint."""
+        """Return ``message`` with what else is known: the place, the functions being compiled, the hint."""
         parts = [message]
         if self.range is not None and self.range.is_known:
             parts.append(self.range.highlight())

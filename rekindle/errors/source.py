@@ -81,11 +81,11 @@ class Source(_Referable):
         return self._line_starts
 
     def line_index(self, offset: int) -> int:
-        """The index (from 0, within this text) of the line that holds ``offset``."""
+        """Return the index (from 0, within this text) of the line that holds ``offset``."""
         return bisect_right(self.line_starts, offset) - 1
 
     def line(self, index: int) -> str:
-        """The text of line ``index`` (from 0), without its line end."""
+        """Return the text of line ``index`` (from 0), without its line end."""
         return self.part_of_line(index, 0, len(self.text))
 
     def part_of_line(self, index: int, first: int, count: int) -> str:
@@ -98,7 +98,7 @@ class Source(_Referable):
         return self.text[starts[index] + first : min(end, starts[index] + first + count)]
 
     def offset(self, line_index: int, column: int) -> int:
-        """The offset of ``column`` (in characters, from 0) on line ``line_index`` (from 0) of this text."""
+        """Return the offset of ``column`` (in characters, from 0) on line ``line_index`` (from 0) of this text."""
         return self.line_starts[line_index] + column
 
     def range(self, start: int, end: int) -> SourceRange:
@@ -155,11 +155,11 @@ class SourceRange:
         return f"{original.source.filename}:{original.line}:{original.column}"
 
     def merge(self, other: SourceRange) -> SourceRange:
-        """The smallest range that holds both."""
+        """Return the smallest range that holds both."""
         return SourceRange(self.source, min(self.start, other.start), max(self.end, other.end))
 
     def highlight(self, context: int = 3) -> str:
-        """The line of this range with ``context`` lines before it and carets under the range.
+        """Return the line of this range with ``context`` lines before it and carets under the range.
 
         A range over several lines is marked on its first line. Of a long line, a part around the range is shown. For a
         text that was made from others, a last line names the place that the range comes from.

@@ -125,7 +125,7 @@ class ProgramState:
             self._buffer(self.shell, name, tensor, False)
 
     def constants(self) -> dict[int, Tensor]:
-        """What stands for each of these now, by the id of the tensor in the program."""
+        """Return what stands for each of these now, by the id of the tensor in the program."""
         return {key: held.tensor for key, held in self._constants.items()}
 
     def copy_tensors(self) -> None:
@@ -198,7 +198,7 @@ class ProgramState:
             shell._non_persistent_buffers_set.add(name)
 
     def _value(self, value: Any, shell: torch.nn.Module, name: str, key: str) -> Any:
-        """What is held for the value of an attribute, or for a part of it."""
+        """Return what is held for the value of an attribute, or for a part of it."""
         if isinstance(value, Tensor):
             home = self.homes.get(id(value))
             if home is not None:
@@ -235,7 +235,8 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------- loading and storing
 
     def load(self, held: Any, made: dict[int, Any]) -> Any:
-        """The value that the program sees. One container is one value: ``made`` knows those that are there already."""
+        """Return the value that the program sees. One container is one value: ``made`` knows those that are there
+        already."""
         if isinstance(held, TensorSlot):
             return held.tensor
         if isinstance(held, ScalarSlot):
@@ -264,7 +265,7 @@ class ProgramState:
         return new
 
     def changes(self, now: Any) -> StateChanges:
-        """What of the state is different in ``now``, the value of the root when the program has ended."""
+        """Return what of the state is different in ``now``, the value of the root when the program has ended."""
         found = StateChanges()
         if self.root is not None:
             _compare(self.root, now, "self", found, set())
@@ -349,8 +350,8 @@ def _word(at: Any) -> str:
 
 
 def refused_changes(changes: StateChanges, places: dict[tuple[str, str], ExportProblem]) -> list[ExportProblem]:
-    """The changes that cannot be kept, as reasons against the export, with the place of an assignment where one is
-    known."""
+    """Return the changes that cannot be kept, as reasons against the export, with the place of an assignment where one
+    is known."""
     found: list[ExportProblem] = []
     for where, what in changes.refused:
         path, _, name = where.removeprefix("self.").rpartition(".")

@@ -225,7 +225,7 @@ class _Exporter:
         warnings.warn(DraftWarning(self.call.record.basename, problems), stacklevel=4)
 
     def refusal(self, problems: Iterable[ExportProblem]) -> ExportError:
-        """The error that tells of ``problems``."""
+        """Return the error that tells of ``problems``."""
         reported = _distinct(problems)
         if self.is_draft:
             reported = [problem for problem in reported if problem.in_draft is None]
@@ -261,7 +261,7 @@ class _Run:
     def traced(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any
     ) -> torch.export.ExportedProgram:
-        """The program as PyTorch's tracer records it."""
+        """Return the program as PyTorch's tracer records it."""
         shell = self.state.shell
         _give_forward(shell, self)
         session = self.session
@@ -283,7 +283,7 @@ class _Run:
             raise self.exporter.refusal(reported) from error
 
     def finished(self, program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-        """The program in functional form, with the places of its source.
+        """Return the program in functional form, with the places of its source.
 
         Raises:
             ExportError: PyTorch has no such form of it.
@@ -299,7 +299,7 @@ class _Run:
     # --------------------------------------------------------------------------------------------- within the tracer
 
     def forward(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """What the tracer runs: the program on FakeTensors."""
+        """Return what the tracer runs: the program on FakeTensors."""
         saved = fx_traceback.current_meta
         try:
             with fx_traceback.preserve_node_meta():
@@ -355,7 +355,7 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """An example in which no tensor stands twice: PyTorch's exporter takes those for one input in all calls."""
+    """Return an example in which no tensor stands twice: PyTorch's exporter takes those for one input in all calls."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:
@@ -392,7 +392,7 @@ def _plain_signature(signature: inspect.Signature) -> inspect.Signature:
 
 
 def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
-    """Where the program has changed the elements of an argument, or of a container in it."""
+    """Return where the program has changed the elements of an argument, or of a container in it."""
     found = session.mutated_containers.get(id(value))
     if found is not None:
         return found[1]
@@ -414,7 +414,7 @@ _TAKEN: Final = (Tensor, bool, int, float, str, type(None), enum.Enum, torch.dev
 
 
 def _unknown_arguments(call: EntryCall, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[ExportProblem]:
-    """The arguments that no exported program takes."""
+    """Return the arguments that no exported program takes."""
     found = []
     for source, leaf in leaves_with_sources(call.argument_names, args, dict(kwargs)):
         if not isinstance(leaf, _TAKEN):

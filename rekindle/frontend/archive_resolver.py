@@ -129,7 +129,7 @@ class ArchiveResolver(EmptyResolver):
         return MagicMethod(known.method, operator) if isinstance(known, MagicMethod) else operator
 
     def operator(self, kind: str, in_archives: Sequence[Operator] = ()) -> SugaredValue:
-        """What the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
+        """Return what the operator ``kind`` means in this archive; ``in_archives`` are tried before today's."""
         if not self.knows(kind):
             namespace = kind.partition("::")[0]
             if namespace not in ("aten", "prim") or self._missing_operator(kind):
@@ -137,11 +137,11 @@ class ArchiveResolver(EmptyResolver):
         return BuiltinFunction(kind, preferred=[*self._preferred(kind), *in_archives])
 
     def knows(self, kind: str) -> bool:
-        """Whether there is such an operator in this process, or was in the release that wrote the archive."""
+        """Return whether there is such an operator in this process, or was in the release that wrote the archive."""
         return bool(REGISTRY.overloads(kind) or builtin_calls.find_builtin_functions(kind) or self._preferred(kind))
 
     def named(self, name: str, range: SourceRange) -> SugaredValue:
-        """What ``__torch__.a.b`` means: a type, a function, or what other names begin with."""
+        """Return what ``__torch__.a.b`` means: a type, a function, or what other names begin with."""
         found = self._find_type(name)
         if found is None:
             return _Names(self, name)

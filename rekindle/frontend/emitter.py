@@ -154,7 +154,8 @@ class Emitter:
     # ------------------------------------------------------------------------------------- the language
 
     def emit_sugared(self, expr: Expr, targets: int = 1, hint: Type | None = None) -> SugaredValue:
-        """What ``expr`` means, which need not be a value; ``targets`` is the number of names that it is unpacked to.
+        """Return what ``expr`` means, which need not be a value; ``targets`` is the number of names that it is unpacked
+        to.
 
         Raises:
             CompileError: it cannot be compiled.
@@ -169,7 +170,7 @@ class Emitter:
         return emit(self, expr, targets, hint)
 
     def emit_expression(self, expr: Expr, hint: Type | None = None) -> Value:
-        """The value of ``expr``; ``hint`` is the type that is wanted, which types empty literals.
+        """Return the value of ``expr``; ``hint`` is the type that is wanted, which types empty literals.
 
         Raises:
             CompileError: it cannot be compiled.
@@ -224,7 +225,7 @@ class Emitter:
         return NamedValue(value, range=range)
 
     def literal(self, number: int | float | complex, range: SourceRange) -> Value:
-        """A number of the program. Equal ones are one constant, which stands at the start of the graph."""
+        """Return a number of the program. Equal ones are one constant, which stands at the start of the graph."""
         key = (type(number), repr(number))
         found = self._constants.get(key)
         if found is None:
@@ -328,19 +329,19 @@ class Emitter:
         return node.add_output(BOOL)
 
     def present(self, value: Value, range: SourceRange, message: str, error: str = TYPE_ERROR) -> Value:
-        """The value without None, where it may be None and the program is one from Python; what is emitted raises
-        ``error(message)`` where it is None."""
+        """Return the value without None, where it may be None and the program is one from Python; what is emitted
+        raises ``error(message)`` where it is None."""
         checks = self.graph.none_checks
         if checks is None or not checks.can_check(value):
             return value
         return checks.check(value, range, error, message)
 
     def without_none(self, value: Value, range: SourceRange) -> Value:
-        """The value, which is known not to be None."""
+        """Return the value, which is known not to be None."""
         return self.insert_node("prim::unchecked_cast", range, [value], [without_none(value.type)]).output
 
     def as_number(self, either: Value, range: SourceRange) -> Value:
-        """The int or float, which is a Union, as a number: Python's operators can do more with that."""
+        """Return the int or float, which is a Union, as a number: Python's operators can do more with that."""
         return self.insert_node("prim::unchecked_cast", range, [either], [NUMBER]).output
 
     def split(self, value: Value, range: SourceRange, emit: Callable[[Value], Value]) -> Value:
@@ -400,5 +401,5 @@ class Emitter:
 
 
 def simple(value: SugaredValue) -> Value | None:
-    """The graph's value, if the sugared value is one."""
+    """Return the graph's value, if the sugared value is one."""
     return value.value if isinstance(value, SimpleValue) else None

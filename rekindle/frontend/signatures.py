@@ -27,8 +27,8 @@ def declare_schema(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> FunctionSchema:
-    """What the definition's signature says, before its body is looked at. Parameters without a type are Tensors; the
-    result is left out where it is not declared.
+    """Return what the definition's signature says, before its body is looked at. Parameters without a type are Tensors;
+    the result is left out where it is not declared.
 
     Raises:
         CompileError: an annotation means no type, or a default is no literal.
@@ -117,7 +117,7 @@ def _declare_parameter(
 
 
 def _declared(declared: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
-    """The type that is told from elsewhere, or that an annotation tells; None where neither does."""
+    """Return the type that is told from elsewhere, or that an annotation tells; None where neither does."""
     if isinstance(declared, CompileError):
         raise declared
     if declared is not None or annotation is None:
@@ -134,7 +134,7 @@ def _default_of(param: Param, defaults: Mapping[str, object] | None) -> object:
 
 
 def literal_value(expr: Expr) -> object:
-    """The Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
+    """Return the Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
 
     Raises:
         UnsupportedError: ``expr`` is no literal.

@@ -21,7 +21,7 @@ _UNKNOWN_CLASS: Final = re.compile(
 
 
 def load_exported(file: str | os.PathLike[str] | IO[bytes]) -> ExportedProgram:
-    """The program in a file that ``torch.export.save`` has written.
+    """Return the program in a file that ``torch.export.save`` has written.
 
     Raises:
         CaptureError: it takes or gives objects of a class of which PyTorch has to be told first.

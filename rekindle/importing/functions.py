@@ -25,9 +25,9 @@ from rekindle.program.sources.definition import clean_up
 
 
 def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -> Function:
-    """The function that the graph of ``module`` computes. It takes what the placeholders stand for, and returns a tuple
-    of what the graph returns. What has no form in a program is left to Python. Unless there are ``gradients``, calls of
-    the function record none.
+    """Return the function that the graph of ``module`` computes. It takes what the placeholders stand for, and returns
+    a tuple of what the graph returns. What has no form in a program is left to Python. Unless there are ``gradients``,
+    calls of the function record none.
 
     Raises:
         CaptureError: the graph holds what is no call of an operator, or a placeholder for something odd.
@@ -68,12 +68,12 @@ def _type_of(node: fx.Node) -> Type:
 
 
 def type_name(value: object) -> str:
-    """What an error calls the class of ``value``."""
+    """Return what an error calls the class of ``value``."""
     return type(value).__qualname__
 
 
 def _attribute(reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-    """What a module holds: a graph, or a tensor that the function keeps as a constant."""
+    """Return what a module holds: a graph, or a tensor that the function keeps as a constant."""
     held: object = module
     for part in name.split("."):
         held = getattr(held, part)
@@ -110,8 +110,8 @@ def python_call(
 def _caller(
     target: Any, leaves: Sequence[Any], spec: pytree.TreeSpec, places: Sequence[int], kept: Sequence[int]
 ) -> Callable[..., Any]:
-    """A function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves of what
-    that gives whose numbers are ``kept``."""
+    """Return a function of the values among ``leaves`` that calls ``target`` with all of them, and returns the leaves
+    of what that gives whose numbers are ``kept``."""
     constants = [None if isinstance(leaf, Value) else leaf for leaf in leaves]
 
     def call(*values: Any) -> Any:

@@ -157,7 +157,7 @@ class _Guards:
 
 
 def _head(path: str) -> str:
-    """The name that a path begins with."""
+    """Return the name that a path begins with."""
     for index, letter in enumerate(path):
         if letter in ".[":
             return path[:index]

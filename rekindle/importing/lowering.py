@@ -39,7 +39,7 @@ _WITH_GRADIENTS: Final = (
 
 
 def lowered(module: fx.GraphModule, inputs: Sequence[Any]) -> fx.GraphModule:
-    """The graph of ATen's operators that ``module``, from Dynamo, stands for.
+    """Return the graph of ATen's operators that ``module``, from Dynamo, stands for.
 
     Raises:
         CaptureError: it does something else to gradients, dtypes or devices than its operators tell.
@@ -63,7 +63,7 @@ def _placeholders(module: fx.GraphModule) -> list[fx.Node]:
 
 
 def _fake(node: fx.Node, given: Any) -> Any:
-    """What stands for an input while tracing; a tensor of a class of its own is no plain tensor here."""
+    """Return what stands for an input while tracing; a tensor of a class of its own is no plain tensor here."""
     known = node.meta.get("example_value", given)
     if isinstance(known, Tensor) and type(known) not in (Tensor, FakeTensor, torch.nn.Parameter):
         raise CaptureError(f"'{node.name}' is a {type(known).__name__}, a tensor of a class of its own")

@@ -88,7 +88,7 @@ class _Import:
     # -------------------------------------------------------------------------------------------------------- arguments
 
     def arguments(self) -> tuple[list[str], dict[fx.Node, ImportedValue]]:
-        """The names of the parameters of ``forward``, and the meanings of the placeholders."""
+        """Return the names of the parameters of ``forward``, and the meanings of the placeholders."""
         placeholders = self.program.graph_module.graph.find_nodes(op="placeholder")
         env: dict[fx.Node, ImportedValue] = {}
         leaves = []
@@ -110,7 +110,7 @@ class _Import:
         return names, env
 
     def _parameters(self) -> tuple[list[str], list[Any]]:
-        """The names of the parameters, and what each takes."""
+        """Return the names of the parameters, and what each takes."""
         args, kwargs = self.program.call_spec.in_spec.children()
         specs = [*args.children(), *kwargs.children()]
         known = self.program.module_call_graph[0].signature
@@ -120,7 +120,7 @@ class _Import:
         return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(names)], specs
 
     def attribute(self, reader: FxImporter, module: fx.GraphModule, name: str) -> ImportedValue:
-        """What the module of a graph holds: a graph; a tensor, of a graph within."""
+        """Return what the module of a graph holds: a graph; a tensor, of a graph within."""
         held: object = module
         for part in name.split("."):
             held = getattr(held, part)
@@ -174,7 +174,7 @@ class _Import:
 
 
 def _is_same(imported: ImportedValue, held: ImportedValue) -> bool:
-    """Whether a value is ``held`` itself, or what operators gave that write to it in place."""
+    """Return whether a value is ``held`` itself, or what operators gave that write to it in place."""
     while isinstance(imported, Value) and imported is not held:
         node = imported.node
         schema = node.schema

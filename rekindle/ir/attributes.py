@@ -45,8 +45,8 @@ bool."""
 
 
 def infer_type(value: object) -> Type | None:
-    """The type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors, empty
-    dicts map strings to Tensors.
+    """Return the type of a Python value by its class alone; None where it has none. Empty lists are lists of Tensors,
+    empty dicts map strings to Tensors.
     """
     for python, type in _SIMPLE:
         if isinstance(value, python):
@@ -91,7 +91,7 @@ def _common(values: list[object]) -> Type | None:
 
 
 def constant_attribute(value: object) -> tuple[ConstantAttribute | None, Type]:
-    """The attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
+    """Return the attribute ``value`` of a ``prim::Constant`` that stands for a Python value, and its type. None has no
     attribute.
 
     Raises:
@@ -130,14 +130,14 @@ def map_items(function: Callable[[Any], Any], value: Any) -> Any:
 
 
 def is_writable(value: object) -> bool:
-    """Whether a program can write to a constant: a list, a dict, or a tuple that holds one."""
+    """Return whether a program can write to a constant: a list, a dict, or a tuple that holds one."""
     if isinstance(value, tuple):
         return any(map(is_writable, value))
     return isinstance(value, (list, dict))
 
 
 def constant_value(attribute: object, type: Type) -> object:
-    """The Python value of a ``prim::Constant`` with this attribute and type.
+    """Return the Python value of a ``prim::Constant`` with this attribute and type.
 
     Raises:
         GraphError: the graph was read from a text that does not tell the value.

@@ -106,7 +106,7 @@ class Block:
             node = node._prev if node._next is not None and node.owning_block is self else preceding
 
     def _node_list(self) -> list[Node]:
-        """The nodes in order, which may change in any way while the list is walked."""
+        """Return the nodes in order, which may change in any way while the list is walked."""
         found = []
         end = self.return_node
         node = end._next
@@ -127,8 +127,8 @@ class Block:
             node = node._next
 
     def all_nodes(self) -> Iterator[Node]:
-        """Every node in this block and in those within, a node before those in its blocks. Nodes may be inserted, moved
-        or destroyed while walking; those that are destroyed before their turn are left out."""
+        """Yield every node in this block and in those within, a node before those in its blocks. Nodes may be inserted,
+        moved or destroyed while walking; those that are destroyed before their turn are left out."""
         stack = [iter(self._node_list())]
         while stack:
             for node in stack[-1]:
@@ -142,7 +142,7 @@ class Block:
                 stack.pop()
 
     def all_values(self) -> Iterator[Value]:
-        """The values that are defined in this block and in those within."""
+        """Yield the values that are defined in this block and in those within."""
         yield from self.inputs
         for node in self.all_nodes():
             yield from node.outputs
@@ -162,7 +162,7 @@ class Block:
         return current
 
     def contains(self, node: Node) -> bool:
-        """Whether ``node`` stands in this block, or in a block within it."""
+        """Return whether ``node`` stands in this block, or in a block within it."""
         return self.ancestor_of(node) is not None
 
     def add_input(self, name: str = "", type: Type = TENSOR) -> Value:
@@ -339,17 +339,17 @@ class Graph:
         return self.block.all_nodes()
 
     def find_nodes(self, kind: str) -> list[Node]:
-        """Every node of a kind, in every block."""
+        """Return every node of a kind, in every block."""
         found: list[Node] = []
         self.block._collect(kind, found)
         return found
 
     def find_node(self, kind: str) -> Node | None:
-        """The first node of a kind, in whichever block; None where there is none."""
+        """Return the first node of a kind, in whichever block; None where there is none."""
         return next((node for node in self.all_nodes() if node.kind == kind), None)
 
     def find_value(self, name: str) -> Value | None:
-        """The value of that name, without ``%``. Numbers of values without a name are not found here."""
+        """Return the value of that name, without ``%``. Numbers of values without a name are not found here."""
         return self._names.get(name)
 
     # ---------------------------------------------------------------------------------------- changing
@@ -443,7 +443,7 @@ class Graph:
         return node
 
     def create_clone(self, node: Node, value_map: Callable[[Value], Value]) -> Node:
-        """A copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
+        """Return a copy of ``node``, which may come from another graph; ``value_map`` gives its inputs here."""
         copy = Node(self, node.kind, node.range)
         copy.callstack = node.callstack
         copy.scope = node.scope
@@ -468,7 +468,7 @@ class Graph:
         return copy
 
     def copy(self) -> Graph:
-        """A copy that shares nothing but constants and types."""
+        """Return a copy that shares nothing but constants and types."""
         new = Graph()
 
         def outside(value: Value) -> Value:
@@ -598,7 +598,7 @@ class Graph:
         return _node.print_text(self)
 
     def _repr_svg_(self) -> str | None:
-        """The graph as a picture, which notebooks show; None for a large one, which they show as text."""
+        """Return the graph as a picture, which notebooks show; None for a large one, which they show as text."""
         return draw.get()(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

@@ -90,7 +90,7 @@ class Value:
         return base if dot and suffix.isdigit() else self._name
 
     def to_python(self, default: object = None) -> object:
-        """The Python value of a constant; ``default`` for what is none."""
+        """Return the Python value of a constant; ``default`` for what is none."""
         if self.node.kind != "prim::Constant" or self.type.kind == "FunctionType":
             return default
         return constant_value(self.node.attributes.get("value"), self.type)
@@ -154,7 +154,7 @@ AnyValue: TypeAlias = Value | HasValue
 
 
 def value_of(item: object) -> Value:
-    """The value that ``item`` is or stands for.
+    """Return the value that ``item`` is or stands for.
 
     Raises:
         GraphError: it is neither.
@@ -238,7 +238,7 @@ class Node:
         return self._prev
 
     def named_input(self, name: str) -> Value:
-        """The input that the operator's schema calls ``name``.
+        """Return the input that the operator's schema calls ``name``.
 
         Raises:
             GraphError: there is no operator known, or it has no such argument.
@@ -262,7 +262,7 @@ class Node:
         return any(output._uses for output in self._outputs)
 
     def __getitem__(self, name: str) -> AttributeValue:
-        """The attribute ``name``."""
+        """Return the attribute ``name``."""
         try:
             return self.attributes[name]
         except KeyError:
@@ -295,7 +295,7 @@ class Node:
         return None if operator is None else operator.schema
 
     def has_trait(self, trait: Trait) -> bool:
-        """Whether the operator that this node calls is known, and has ``trait``."""
+        """Return whether the operator that this node calls is known, and has ``trait``."""
         operator = self.operator
         return operator is not None and trait in operator.traits
 
@@ -442,7 +442,7 @@ class Node:
             raise GraphError(f"{self.kind} has no {what} {index}")
 
     def _checked(self, item: AnyValue) -> Value:
-        """The value that ``item`` stands for, which may become an input."""
+        """Return the value that ``item`` stands for, which may become an input."""
         value = item if isinstance(item, Value) else value_of(item)
         node, graph = value.node, self.graph
         if node.graph is not graph:
@@ -575,7 +575,7 @@ class Node:
             self.owning_block._make_room(self)
 
     def is_before(self, other: Node) -> bool:
-        """Whether this node runs before ``other``; a node counts as before those in its own blocks."""
+        """Return whether this node runs before ``other``; a node counts as before those in its own blocks."""
         if self is other:
             return False
         mine, theirs = self.ancestors(), other.ancestors()
@@ -590,7 +590,7 @@ class Node:
         return self is not other and not self.is_before(other)
 
     def ancestors(self) -> list[Node]:
-        """The node and the nodes around it, the innermost first."""
+        """Return the node and the nodes around it, the innermost first."""
         found = [self]
         block = self.owning_block
         while block is not None and block.owning_node is not None:
@@ -603,13 +603,13 @@ class Node:
         return any(block.contains(other) for block in self._blocks)
 
     def inner_nodes(self) -> Iterator[Node]:
-        """Every node in the blocks of this one."""
+        """Yield every node in the blocks of this one."""
         for block in self._blocks:
             yield from block.all_nodes()
 
     def used_values(self) -> Iterator[Value]:
-        """What this node and those in its blocks use, in the order of the text; values that the blocks define are among
-        them."""
+        """Yield what this node and those in its blocks use, in the order of the text; values that the blocks define are
+        among them."""
         yield from self._inputs
         for block in self._blocks:
             for node in block.nodes:
@@ -617,7 +617,7 @@ class Node:
             yield from block.outputs
 
     def __str__(self) -> str:
-        """The node and its blocks in the text form, line ends included."""
+        """Return the node and its blocks in the text form, line ends included."""
         assert print_text is not None, "rekindle.ir.text.printer was not imported"
         return print_text(self)
 

@@ -20,27 +20,28 @@ class NoneChecks(Protocol):
     """How a program that is being emitted takes values out of Optionals."""
 
     def can_check(self, value: Value) -> bool:
-        """Whether the value may be None, and may be something that is known else: then it can be checked."""
+        """Return whether the value may be None, and may be something that is known else: then it can be checked."""
 
     def takes_none(self, schema: FunctionSchema, formal: Argument) -> bool:
-        """Whether Python goes on with None as this argument, so that a check would be wrong."""
+        """Return whether Python goes on with None as this argument, so that a check would be wrong."""
 
     def check_argument(
         self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool
     ) -> Value:
-        """The value without None; what is inserted raises where it is None. ``name`` is what is called, as a method if
-        ``is_method``."""
+        """Return the value without None; what is inserted raises where it is None. ``name`` is what is called, as a
+        method if ``is_method``."""
 
     def check(
         self, value: Value, range: SourceRange, error: str, message: str, *, is_number_wanted: bool = False
     ) -> Value:
-        """The value without None; what is inserted raises ``error(message)`` where it is None.
+        """Return the value without None; what is inserted raises ``error(message)`` where it is None.
 
         Of a value that is a Tensor or a number, the Tensor; with ``is_number_wanted`` the number.
         """
 
     def tensors_in(self, values: Value, range: SourceRange) -> Value:
-        """The list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a number."""
+        """Return the list of Tensors that a list of Tensors and numbers is; what is inserted raises TypeError at a
+        number."""
 
     def number_as(self, value: Value, type: Type, range: SourceRange) -> Value:
         """Insert a conversion of a number to ``type``, an int, float or complex; it raises TypeError where Python does

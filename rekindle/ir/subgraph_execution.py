@@ -15,8 +15,8 @@ runner: Final = LayerHook[Callable[[Graph, str, bool], Callable[..., Any]]]("rek
 
 
 def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable[..., Any]:
-    """A function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several. ``name`` is
-    what tracebacks call it. The graph must not change afterwards.
+    """Return a function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several.
+    ``name`` is what tracebacks call it. The graph must not change afterwards.
 
     It runs as it stands, or, if it is to be ``optimized``, a copy does that has been made faster.
 
@@ -40,7 +40,7 @@ def compile_immediately() -> Iterator[None]:
 
 
 def is_settled_at_once() -> bool:
-    """Whether operations that are made here wait for no further calls."""
+    """Return whether operations that are made here wait for no further calls."""
     return _at_once.get()
 
 

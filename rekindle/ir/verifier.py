@@ -104,7 +104,7 @@ class _Verifier:
         self._define_outputs(param)
 
     def _nodes_of(self, block: Block) -> list[Node]:
-        """The nodes of ``block``, once their links and positions are known to be sound."""
+        """Return the nodes of ``block``, once their links and positions are known to be sound."""
         end = block.return_node
         nodes: list[Node] = []
         before = end

@@ -22,7 +22,7 @@ class DebugState:
 
 
 def debug_state_of(record: GraphFunction) -> DebugState:
-    """The state of ``record`` as it is now. Nothing is compiled or run to tell it, but the graph.
+    """Return the state of ``record`` as it is now. Nothing is compiled or run to tell it, but the graph.
 
     Raises:
         CompileError: the function cannot be compiled.

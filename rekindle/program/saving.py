@@ -24,7 +24,7 @@ class Savable:
         save_program.get()(self, f, _extra_files)
 
     def save_to_buffer(self, _extra_files: ExtraFiles | None = None) -> bytes:
-        """The bytes that :meth:`save` would write."""
+        """Return the bytes that :meth:`save` would write."""
         buffer = io.BytesIO()
         self.save(buffer, _extra_files)
         return buffer.getvalue()

@@ -18,9 +18,9 @@ _COMPRESSED_LAYOUTS: Final = (torch.sparse_csr, torch.sparse_csc, torch.sparse_b
 
 
 def snapshot(module: ScriptModule, memo: dict[int, Any]) -> ScriptModule:
-    """A copy that shares no memory with ``module``; what is one in it is one in the copy. Tensors that a computation
-    made are copied without its history. ``memo`` is that of :func:`copy.deepcopy`: it goes on knowing what was
-    copied."""
+    """Return a copy that shares no memory with ``module``; what is one in it is one in the copy. Tensors that a
+    computation made are copied without its history. ``memo`` is that of :func:`copy.deepcopy`: it goes on knowing what
+    was copied."""
     for part in module.modules():
         if isinstance(part, ScriptModule):
             for name in part.script_type.attributes:
@@ -43,13 +43,14 @@ def copy_constants(graph: Graph, memo: dict[int, Any]) -> None:
 
 
 def objects_in(value: Any) -> set[int]:
-    """What in ``value`` can be written to, told by identity: the storages of its tensors, its lists, its objects."""
+    """Return what in ``value`` can be written to, told by identity: the storages of its tensors, its lists, its
+    objects."""
     return {_identity(item) for item in _walk(value)}
 
 
 def as_constant(value: Any, known: dict[int, Any]) -> Any:
-    """``value`` as a constant: its tensors without history and gradients, but the same memory. ``known`` are those of
-    before by their identity, so that what is one stays one."""
+    """Return ``value`` as a constant: its tensors without history and gradients, but the same memory. ``known`` are
+    those of before by their identity, so that what is one stays one."""
     if isinstance(value, torch.Tensor):
         if id(value) not in known:
             known[id(value)] = value.detach()

@@ -43,8 +43,8 @@ class ChangeCounter:
             _CURRENT.reset(token)
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
-        """Whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and ``subject``
-        tell which it is."""
+        """Return whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and
+        ``subject`` tell which it is."""
         count = self.counts.get(name, 0)
         limit = self.limits.get(name)
         if limit is not None and count >= limit:
@@ -57,7 +57,7 @@ _CURRENT: Final[ContextVar[tuple[ChangeCounter, str] | None]] = ContextVar("reki
 
 
 def may_change(what: str, subject: object) -> bool:
-    """Whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
+    """Return whether the pass that runs may do ``what`` with ``subject``: a node, a value, anything with a ``repr``.
 
     Always, unless it runs under a :class:`ChangeCounter` with a limit.
     """
@@ -75,7 +75,7 @@ def may_change(what: str, subject: object) -> bool:
 
 
 def logger_of(name: str) -> logging.Logger:
-    """The logger of the pass ``name``."""
+    """Return the logger of the pass ``name``."""
     return logging.getLogger(f"rekindle.passes.{name}")
 
 

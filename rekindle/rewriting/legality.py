@@ -62,7 +62,7 @@ def _has_effects(node: Node) -> bool:
 
 
 def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
-    """The node before which what replaces ``match`` may stand, or why there is none."""
+    """Return the node before which what replaces ``match`` may stand, or why there is none."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
@@ -88,7 +88,7 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
 
 
 def _shared(match: Match, nodes: Sequence[Node], facts: GraphFacts) -> RewriteBlocker | None:
-    """A value within the match that something else uses too: it would be computed twice. Views, lists and
+    """Return a value within the match that something else uses too: it would be computed twice. Views, lists and
     numbers cost nothing."""
     roots, own = set(match.roots), set(nodes)
     for node in nodes:
@@ -122,7 +122,7 @@ def _twice(match: Match) -> RewriteBlocker | None:
 
 
 def _first_user(match: Match, nodes: Sequence[Node], block: Block) -> Node:
-    """The last node of the match, or what uses a result before that."""
+    """Return the last node of the match, or what uses a result before that."""
     own, place = set(nodes), nodes[-1]
     for root in match.roots:
         for use in root.uses:
@@ -139,7 +139,7 @@ def _is_after(value: Value, place: Node, block: Block) -> bool:
 
 
 def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFacts) -> RewriteBlocker | None:
-    """What lies between the nodes of the match and ``place`` and would see the difference."""
+    """Return what lies between the nodes of the match and ``place`` and would see the difference."""
     if facts.is_effect_free or len(nodes) == 1:
         return None
     effects_of = facts.aliases.effects_of
@@ -177,7 +177,7 @@ class Relations:
 
 
 def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
-    """The relations of ``graph``, whose ``results`` may be more than its outputs."""
+    """Return the relations of ``graph``, whose ``results`` may be more than its outputs."""
     aliases = AliasDb(graph)
     # Inputs may alias each other: that a result shares memory with one tells nothing of the other. Go by what it is
     # made of, as if every input were the only one.
@@ -200,7 +200,7 @@ def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
 
 
 def _sources(graph: Graph, result: Value) -> set[int]:
-    """The inputs that ``result`` may share memory with, each asked alone: the others are made anew for that."""
+    """Return the inputs that ``result`` may share memory with, each asked alone: the others are made anew for that."""
     found = set()
     for index in range(len(graph.inputs)):
         copy = Graph()
@@ -220,7 +220,7 @@ def _sources(graph: Graph, result: Value) -> set[int]:
 def aliasing_refusal(
     match: Match, before: Relations, after: Relations, facts: GraphFacts, *, shares_alike: bool
 ) -> RewriteBlocker | None:
-    """Why a result that shares memory otherwise than before would be noticed; None if it would not.
+    """Return why a result that shares memory otherwise than before would be noticed; None if it would not.
 
     What may share memory before and after need not do so alike: a reshape may copy or not. Only with ``shares_alike``
     is it known to.
@@ -266,8 +266,8 @@ def _writer(value: Value, facts: GraphFacts) -> Node | None:
 
 
 def _leaves(value: Value, facts: GraphFacts) -> bool:
-    """Whether ``value`` itself, a view of it, or what holds it, is handed to somebody: returned, stored, passed to what
-    is not known. Another value of the same memory may be, all the same."""
+    """Return whether ``value`` itself, a view of it, or what holds it, is handed to somebody: returned, stored, passed
+    to what is not known. Another value of the same memory may be, all the same."""
     aliases = facts.aliases
     pending, seen = [value], {value}
 

@@ -45,7 +45,7 @@ class Match:
         return self.node.graph
 
     def __getitem__(self, name: str) -> Value:
-        """What stands for the parameter ``name`` of the pattern."""
+        """Return what stands for the parameter ``name`` of the pattern."""
         return self.values[self.pattern.inputs[name]]
 
     def type(self, name: str) -> Type:
@@ -56,7 +56,7 @@ class Match:
         return is_constant(self[name])
 
     def constant(self, name: str, default: object = None) -> object:
-        """The Python value of what stands for a parameter, where it is a constant; else ``default``."""
+        """Return the Python value of what stands for a parameter, where it is a constant; else ``default``."""
         value = self[name]
         return value_of(value.node) if is_constant(value) else default
 
@@ -87,7 +87,7 @@ class Matcher:
         self.closest: PatternMismatch | None = None
 
     def matches_at(self, node: Node) -> Iterator[Match]:
-        """The ways in which the pattern stands with its first result made by ``node``."""
+        """Yield the ways in which the pattern stands with its first result made by ``node``."""
         root = self.pattern.roots[0]
         if node.kind != root.node.kind or len(node.outputs) != len(root.node.outputs):
             return
@@ -121,7 +121,7 @@ class Matcher:
         ]
 
     def _solve(self, match: Match, pairs: Pairs) -> Iterator[Match]:
-        """The ways to have every value of the pattern in ``pairs`` be the one of the program beside it."""
+        """Yield the ways to have every value of the pattern in ``pairs`` be the one of the program beside it."""
         pairs = list(pairs)
         while pairs:
             wanted, found = pairs.pop()
@@ -192,7 +192,8 @@ class Matcher:
 
 
 def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | Value, Node | Value]:
-    """What a difference is shown at. Equal constants are one, which stands at the first: show who uses it here."""
+    """Return what a difference is shown at. Equal constants are one, which stands at the first: show who uses it
+    here."""
     if wanted.node.kind == "prim::Constant":
         for user, offset in wanted.uses:
             node = match.nodes.get(user)
@@ -202,7 +203,7 @@ def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | V
 
 
 def _difference(wanted: Node, found: Node) -> str | None:
-    """What keeps a node of a program from being that of a pattern, but for attributes and inputs."""
+    """Return what keeps a node of a program from being that of a pattern, but for attributes and inputs."""
     if found.kind != wanted.kind:
         return f"{_kind(found)} where {wanted.kind} is expected"
     if len(found.inputs) != len(wanted.inputs):
@@ -222,7 +223,7 @@ def _kind(node: Node) -> str:
 
 
 def _captured(wanted: Node, found: Node, known: dict[str, AttributeValue]) -> dict[str, AttributeValue] | str:
-    """The attributes of ``found`` that the pattern captures; what is wrong, where others differ."""
+    """Return the attributes of ``found`` that the pattern captures; what is wrong, where others differ."""
     captured: dict[str, AttributeValue] = {}
     if wanted.attributes.keys() != found.attributes.keys():
         ours, theirs = sorted(wanted.attributes), sorted(found.attributes)
@@ -251,7 +252,7 @@ def _same_constant(a: Value, b: Value) -> bool:
 
 
 def _describe(value: Value) -> str:
-    """A value, for messages: a constant by what it is."""
+    """Return a value, for messages: a constant by what it is."""
     if is_constant(value):
         found = value_of(value.node)
         return "a constant tensor" if isinstance(found, torch.Tensor) else repr(found)

@@ -55,7 +55,7 @@ _ALL: Final[weakref.WeakSet[Executable]] = weakref.WeakSet()
 
 
 def executable_of(record: GraphFunction) -> Executable:
-    """What there is of a function so far."""
+    """Return what there is of a function so far."""
     found = record.executable
     if not isinstance(found, Executable):
         found = record.executable = Executable()
@@ -70,7 +70,7 @@ def forget_strategies() -> None:
 
 
 def code_of(record: GraphFunction) -> Code:
-    """The code of a function as it was compiled, made when it is first asked for.
+    """Return the code of a function as it was compiled, made when it is first asked for.
 
     Raises:
         CompileError: the function cannot be compiled, where that has not been tried before.
@@ -85,7 +85,8 @@ def code_of(record: GraphFunction) -> Code:
 
 
 def graphs_of(record: GraphFunction) -> list[Graph]:
-    """The graph of a function, those within it, and those of the functions that it calls, as far as they are known."""
+    """Return the graph of a function, those within it, and those of the functions that it calls, as far as they are
+    known."""
     pending, seen = [record.graph], dict[Graph, None]()
     while pending:
         graph = pending.pop()

@@ -123,7 +123,7 @@ def add_pass(what: Any, /, *, at: PipelineStage = "start", **options: object) ->
 
 
 def has_user_passes() -> bool:
-    """Whether users have added passes."""
+    """Return whether users have added passes."""
     return any(_ADDED.values())
 
 

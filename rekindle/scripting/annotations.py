@@ -98,8 +98,8 @@ CLASS_HOOKS: list[TypeHook] = []
 
 
 def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type:
-    """The type that an annotation object means. Strings and forward references are read, with ``resolver`` for the
-    names in them.
+    """Return the type that an annotation object means. Strings and forward references are read, with ``resolver`` for
+    the names in them.
 
     Raises:
         NotScriptableError: it means none that a program can use.
@@ -219,7 +219,7 @@ _LATER: Final = (torch.futures.Future, Future, *torch_jit.FUTURE, *torch_jit.AWA
 
 
 def is_final(annotation: object) -> bool:
-    """Whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
+    """Return whether the annotation is ``Final`` or ``Final[T]``, also as a string."""
     if isinstance(annotation, str):
         return (
             annotation.rpartition("[")[0].strip().rpartition(".")[2] == "Final"
@@ -261,7 +261,7 @@ def _class_type(cls: type, range: SourceRange, resolver: Resolver | None) -> Typ
 
 
 def enum_type(cls: type[enum.Enum], range: SourceRange = UNKNOWN_RANGE) -> EnumType:
-    """The type of the members of an enum.
+    """Return the type of the members of an enum.
 
     Raises:
         NotScriptableError: it has none, or their values are not all of one type that a program can use.
@@ -291,7 +291,7 @@ def is_named_tuple(cls: object) -> bool:
 
 
 def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> TupleType:
-    """The type of a NamedTuple. Fields without an annotation are tensors."""
+    """Return the type of a NamedTuple. Fields without an annotation are tensors."""
     found = kept_type(cls)
     if isinstance(found, TupleType):
         return found
@@ -308,7 +308,8 @@ def named_tuple_type(cls: type, range: SourceRange = UNKNOWN_RANGE, resolver: Re
 
 
 def annotations_of(obj: Any) -> dict[str, Any]:
-    """The annotations of a class or a function alone; names in them that do not exist by now are left as they are."""
+    """Return the annotations of a class or a function alone; names in them that do not exist by now are left as they
+    are."""
     try:
         return inspect.get_annotations(obj)
     except NameError:
@@ -326,7 +327,7 @@ def _annotations_in_mro(cls: type) -> dict[str, Any]:
 
 
 def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
-    """The annotations in the bodies of a class and its bases, each with the class in which it stands."""
+    """Return the annotations in the bodies of a class and its bases, each with the class in which it stands."""
     found: dict[str, tuple[Any, type]] = {}
     for base in reversed(cls.__mro__):
         if base is object or _is_library_base(base):
@@ -336,7 +337,7 @@ def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
 
 
 def _is_library_base(cls: type) -> bool:
-    """Whether it is a class that modules derive from, of which programs see nothing."""
+    """Return whether it is a class that modules derive from, of which programs see nothing."""
     return cls.__module__.startswith("torch.nn.modules.module") or cls.__module__.partition(".")[0] == "rekindle"
 
 
@@ -344,9 +345,9 @@ _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]]
 
 
 def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
-    """The annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with the
-    function in which it stands: ``self.items: List[int] = []``, of which Python keeps nothing. A class counts more than
-    its bases."""
+    """Return the annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with
+    the function in which it stands: ``self.items: List[int] = []``, of which Python keeps nothing. A class counts more
+    than its bases."""
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")
@@ -380,7 +381,7 @@ def _read_annotations(init: types.FunctionType) -> Iterator[tuple[str, str]]:
 
 
 def spell_annotation(annotation: object) -> str:
-    """The annotation as a person writes it."""
+    """Return the annotation as a person writes it."""
     if isinstance(annotation, str):
         return repr(annotation)
     if inspect.isclass(annotation) and get_origin(annotation) is None:

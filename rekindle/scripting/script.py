@@ -106,7 +106,8 @@ def _compiled(obj: Any) -> Any:
 
 
 def _is_of_script_class(obj: object) -> bool:
-    """Whether programs may know the class of an object: it is written in Python, and is not there to be called."""
+    """Return whether programs may know the class of an object: it is written in Python, and is not there to be
+    called."""
     cls = type(obj)
     own = (vars(base) for base in cls.__mro__ if base is not object)
     return (

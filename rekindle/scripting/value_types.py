@@ -62,7 +62,7 @@ class NotInferable:
 
 
 def infer(value: object) -> Type | NotInferable:
-    """The type of ``value``. Containers are looked into: an empty one tells no type."""
+    """Return the type of ``value``. Containers are looked into: an empty one tells no type."""
     if isinstance(value, enum.Enum):
         return _guarded(lambda: enum_type(type(value)))
     for python, simple in _SIMPLE:

@@ -136,7 +136,7 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------ expressions
 
     def expression(self, power: int = 0) -> Expr:
-        """One expression, up to the first operator that binds no more tightly than ``power``."""
+        """Return one expression, up to the first operator that binds no more tightly than ``power``."""
         token = self.lexer.next()
         prefix = self._prefixes.get(token.kind)
         if prefix is None:
@@ -159,7 +159,8 @@ class ExpressionParser:
         return left
 
     def expressions(self) -> Expr:
-        """One expression, or several with commas between them, which make a tuple. Any of them may be starred."""
+        """Return one expression, or several with commas between them, which make a tuple. Any of them may be
+        starred."""
         start = self.lexer.cur.start
         first = self._starred_or(0)
         if self.lexer.cur.kind != ",":
@@ -170,7 +171,7 @@ class ExpressionParser:
         return TupleLiteral.create(self.since(start), items)
 
     def targets(self) -> Expr:
-        """What stands between ``for`` and ``in``: one target, or several with commas between them."""
+        """Return what stands between ``for`` and ``in``: one target, or several with commas between them."""
         start = self.lexer.cur.start
         first = self._starred_or(COMPARISON)
         if self.lexer.cur.kind != ",":
@@ -314,7 +315,7 @@ class ExpressionParser:
         return ListLiteral.create(self.since(opening.start), items)
 
     def _braces(self, opening: Token) -> Expr:
-        """A dict or a set, or the comprehension of a dict."""
+        """Return a dict or a set, or the comprehension of a dict."""
         self.deeper(opening)
         lexer = self.lexer
         keys: list[Expr] = []
@@ -503,7 +504,7 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------------- strings
 
     def _strings(self, first: Token) -> Expr:
-        """A string literal, or several in a row, which are one."""
+        """Return a string literal, or several in a row, which are one."""
         tokens = [first]
         while self.lexer.cur.kind == STRING:
             tokens.append(self.lexer.next())
@@ -522,7 +523,8 @@ class ExpressionParser:
         return Apply.create(range, Select.create(range, template, Ident.create(range, "format")), args)
 
     def _template(self, parts: list[str | Field], args: list[Expr], depth: int = 0) -> str:
-        """The template of ``str.format`` for the parts of an f-string; what its fields say is added to ``args``."""
+        """Return the template of ``str.format`` for the parts of an f-string; what its fields say is added to
+        ``args``."""
         out: list[str] = []
         for part in parts:
             if isinstance(part, str):
@@ -546,7 +548,7 @@ class ExpressionParser:
         return inner.whole()
 
     def whole(self) -> Expr:
-        """The one expression (or tuple) that takes all of the text."""
+        """Return the one expression (or tuple) that takes all of the text."""
         expr = self._unstarred(self.expressions())
         self.lexer.next_if(NEWLINE)
         if self.lexer.cur.kind != EOF:

@@ -21,7 +21,7 @@ def describe(obj: Any) -> str:
 
 
 def source_of(obj: Any, *, unwrap: bool = True) -> Source:
-    """The text of a function or class as it stands in its file, with its decorators, and where it stands there.
+    """Return the text of a function or class as it stands in its file, with its decorators, and where it stands there.
 
     The text keeps its indentation, so columns are those of the file and literals over several lines stay what they
     are. Of a wrapper it is the source of what is within, unless ``unwrap`` is False. Raises NotScriptableError where
@@ -51,7 +51,7 @@ def source_of(obj: Any, *, unwrap: bool = True) -> Source:
 
 
 def _begins(line: str, obj: Any) -> bool:
-    """Whether the definition of ``obj`` may begin with ``line``."""
+    """Return whether the definition of ``obj`` may begin with ``line``."""
     return re.match(rf"\s*(@|(async\s+def|def|class)\s+{obj.__name__}\b|.*\blambda\b)", line) is not None
 
 
@@ -59,7 +59,7 @@ _LINE_START = re.compile(r"(?:[ \t\f]*(?:#[^\r\n]*)?(?:\r\n?|\n))*([ \t\f]*)(@|\
 
 
 def _definition_end(source: Source) -> int:
-    """Where the definition ends that ``source`` begins with, its decorators included.
+    """Return where the definition ends that ``source`` begins with, its decorators included.
 
     This is what ``inspect.getblock`` tells, in a third of its time: a definition ends with the first line end, outside
     of brackets and strings, behind which a line is indented no more than the definition itself.

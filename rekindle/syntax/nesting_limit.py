@@ -13,7 +13,7 @@ Reading takes up to four of Python's thousand frames a level.
 
 
 def too_deep(range: SourceRange) -> ParseError:
-    """The error for a program that nests further than :data:`MAX_DEPTH`, or than Python's stack allows."""
+    """Return the error for a program that nests further than :data:`MAX_DEPTH`, or than Python's stack allows."""
     return ParseError(
         "This program is nested too deeply.",
         range,

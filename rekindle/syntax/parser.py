@@ -60,13 +60,13 @@ from rekindle.syntax.views import (
 
 
 def parse_module(source: Source | str, *, nested_functions: bool = False) -> list[Stmt]:
-    """The statements of a program: definitions, classes, imports, assignments. The texts of archives have functions
-    within functions, too."""
+    """Return the statements of a program: definitions, classes, imports, assignments. The texts of archives have
+    functions within functions, too."""
     return _run(source, Parser.archive_text if nested_functions else Parser.module)
 
 
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
-    """The statements of a program as far as they can be read, and the names of the definitions that cannot.
+    """Return the statements of a program as far as they can be read, and the names of the definitions that cannot.
 
     What is wrong goes to ``diagnostics``; reading goes on at the next definition that stands at the left margin.
     """
@@ -99,12 +99,12 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def parse_function(source: Source | str) -> Def:
-    """The one function definition that ``source`` holds."""
+    """Return the one function definition that ``source`` holds."""
     return _run(source, Parser.one_function)
 
 
 def parse_expression(source: Source | str) -> Expr:
-    """The one expression that ``source`` holds; a tuple needs no parentheses."""
+    """Return the one expression that ``source`` holds; a tuple needs no parentheses."""
     return _run(source, Parser.whole, layout=False)
 
 
@@ -161,7 +161,7 @@ class Parser(ExpressionParser):
     # --------------------------------------------------------------------------------------------------------- programs
 
     def archive_text(self) -> list[Stmt]:
-        """The program of an archive."""
+        """Return the program of an archive."""
         return self.module()
 
     def module(self, into: list[Stmt] | None = None) -> list[Stmt]:
@@ -401,7 +401,8 @@ class Parser(ExpressionParser):
         return SourceRange(self.source, start, body[-1].range.end)
 
     def _if(self) -> Stmt:
-        """``if`` with its ``elif`` and ``else``; a long chain is read in a loop and put together from its end."""
+        """Return ``if`` with its ``elif`` and ``else``; a long chain is read in a loop and put together from its
+        end."""
         links: list[tuple[int, Expr, list[Stmt]]] = []
         otherwise: list[Stmt] = []
         while True:
@@ -486,7 +487,8 @@ class Parser(ExpressionParser):
         return Handler.create(self._until(start, body), type, name, body)
 
     def _parenthesized_items(self) -> bool:
-        """Whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes it."""
+        """Return whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes
+        it."""
         if self.lexer.cur.kind != "(" or self.lexer.lookahead().kind == ")":
             return False
         depth = ahead = 0
@@ -500,7 +502,7 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def _decorators(self) -> list[Expr]:
-        """What stands behind ``@``. It is left out of the tree, but in the body of a class: the decorators of a
+        """Return what stands behind ``@``. It is left out of the tree, but in the body of a class: the decorators of a
         function are Python's affair."""
         found: list[Expr] = []
         while self.lexer.next_if("@"):
@@ -575,7 +577,7 @@ _CLOSING = (")", "]", "}")
 
 
 def _first_statement(body: list[Stmt]) -> int:
-    """Where the first statement begins, the docstring aside."""
+    """Return where the first statement begins, the docstring aside."""
     first = body[0].tree
     documented = first.kind == ExprStmt.KIND and first.subtree(0).kind == StringLiteral.KIND
     return body[1 if documented and len(body) > 1 else 0].range.start

@@ -166,7 +166,7 @@ class ExpressionBuilder:
         return self._offset(node.end_lineno, node.end_col_offset)
 
     def range_of(self, node: Any) -> SourceRange:
-        """The text of ``node``: a statement, an expression, an argument or a keyword."""
+        """Return the text of ``node``: a statement, an expression, an argument or a keyword."""
         return SourceRange(self.source, self.start_of(node), self.end_of(node))
 
     def _from(self, first: Expr, node: ast.expr | ast.stmt) -> SourceRange:
@@ -202,7 +202,7 @@ class ExpressionBuilder:
         self.diagnostics.add(error)
 
     def _give_up(self, error: CompileError, node: ast.expr) -> Expr:
-        """What stands for an expression that is refused."""
+        """Return what stands for an expression that is refused."""
         self.report(error)
         return Expr(ErrorStmt.create(self.range_of(node), names_bound_by(node)).tree)
 

@@ -71,7 +71,7 @@ _DEFINES = re.compile(rf"(?:async{_BLANK})?(?:def|class){_BLANK}")
 
 
 def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
-    """The blocks of statements within one that is refused; those of functions and classes are no part of it."""
+    """Return the blocks of statements within one that is refused; those of functions and classes are no part of it."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return []
     parts: list[ast.AST] = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
@@ -249,7 +249,7 @@ class StatementBuilder(ExpressionBuilder):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, *, signature_only: bool = False) -> Def:
-        """A function or a method. Decorators are Python's affair and leave no trace in the tree."""
+        """Return a function or a method. Decorators are Python's affair and leave no trace in the tree."""
         if getattr(node, "type_params", None):
             raise refuse("type_parameters", self.range_of(node))
         range = self.range_of(node)
@@ -297,7 +297,7 @@ class StatementBuilder(ExpressionBuilder):
         return tokens[index].end
 
     def _first_statement(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-        """Where the first statement begins, the docstring aside."""
+        """Return where the first statement begins, the docstring aside."""
         first = node.body[0]
         if len(node.body) > 1 and isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
             documented = isinstance(first.value.value, str)
@@ -328,7 +328,7 @@ class StatementBuilder(ExpressionBuilder):
         return ClassDef.create(range, self._defined_name(node), self.exprs(node.bases), body)
 
     def _defined_name(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Ident:
-        """The name behind ``def`` or ``class``, of which ``ast`` does not tell the place."""
+        """Return the name behind ``def`` or ``class``, of which ``ast`` does not tell the place."""
         keyword = _DEFINES.match(self.source.text, self.start_of(node))
         assert keyword is not None
         return Ident.create(SourceRange(self.source, keyword.end(), keyword.end() + len(node.name)), node.name)

@@ -81,7 +81,7 @@ def _outcome(call: Call, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> An
 
 
 def copy_of(value: Any) -> Any:
-    """A copy of nested containers with copies of the tensors in them."""
+    """Return a copy of nested containers with copies of the tensors in them."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         with torch.no_grad():
@@ -91,7 +91,7 @@ def copy_of(value: Any) -> Any:
 
 
 def map_tensors(function: Callable[[torch.Tensor], torch.Tensor], value: Any) -> Any:
-    """A copy of nested containers with what ``function`` returns for the tensors in them."""
+    """Return a copy of nested containers with what ``function`` returns for the tensors in them."""
     if isinstance(value, torch.Tensor):
         return function(value)
     if isinstance(value, (list, tuple, dict)):
@@ -166,7 +166,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 
 def _lines(graph: Graph) -> list[str]:
-    """The nodes without their places, constants told by value."""
+    """Return the nodes without their places, constants told by value."""
     return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
 
 

@@ -157,7 +157,7 @@ def _report(recorder: Recorder, module: torch.nn.Module, name: str, after: _Held
 
 
 def _describe(value: object) -> str:
-    """A value in few words."""
+    """Return a value in few words."""
     if isinstance(value, torch.Tensor):
         return f"a tensor {description(value)}"
     text = repr(plain(value)) if isinstance(value, (bool, int, float, str, type(None))) else ""
@@ -190,7 +190,7 @@ def state_kept(*modules: torch.nn.Module | None) -> Iterator[None]:
 
 
 def _tables(part: torch.nn.Module) -> list[tuple[Any, Any]]:
-    """The lists, dicts and the like of a module, each with a copy."""
+    """Return the lists, dicts and the like of a module, each with a copy."""
     return [(value, value.copy()) for value in vars(part).values() if type(value) in _CONTAINERS]
 
 

@@ -38,7 +38,7 @@ class TracedFunction(Function):
         self.report = report
 
     def _repr_html_(self) -> str:
-        """The page of :func:`rekindle.show`, and what the trace assumes."""
+        """Return the page of :func:`rekindle.show`, and what the trace assumes."""
         return super()._repr_html_() + self.report._repr_html_()
 
 
@@ -256,13 +256,13 @@ def _record_methods(
 
 
 def _callee(module: torch.nn.Module, name: str) -> Callable[..., Any]:
-    """What Python runs for the method: for ``forward``, the hooks too."""
+    """Return what Python runs for the method: for ``forward``, the hooks too."""
     found: Callable[..., Any] = module if name == "forward" else getattr(module, name)
     return found
 
 
 def _quietly(record: Callable[[], _T]) -> _T:
-    """What ``record`` gives; what it warns of has been said."""
+    """Return what ``record`` gives; what it warns of has been said."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TracerWarning)
         return record()

@@ -57,7 +57,7 @@ class Box:
     """How long the node itself took, without what is within, if that was measured."""
 
     def walk(self) -> Iterator[Box]:
-        """The box, and all within."""
+        """Yield the box, and all within."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -128,7 +128,8 @@ class _Builder:
         return self.ids - 1
 
     def block(self, block: Block, entry: str, exit: str, depth: int = 0) -> list[Box]:
-        """The boxes of a block, with one for what goes in and one for what comes out. It is within ``depth`` calls."""
+        """Return the boxes of a block, with one for what goes in and one for what comes out. It is within ``depth``
+        calls."""
         found: list[_Part] = []
         if block.inputs:
             found.append(_Part(None, self._edge(entry, block.inputs)))
@@ -191,7 +192,7 @@ class _Builder:
     # ---------------------------------------------------------------------------------------------------- arranging
 
     def _arranged(self, found: Sequence[_Part], depth: int) -> list[Box]:
-        """The boxes, those that came through one call put into one."""
+        """Return the boxes, those that came through one call put into one."""
         boxes: list[Box] = []
         for step, run in groupby(found, key=lambda each: each.path[depth : depth + 1]):
             if not step:
@@ -224,7 +225,7 @@ class _Builder:
         return boxes
 
     def _range_of(self, boxes: Sequence[Box]) -> str:
-        """How many nodes there are within, and from which lines, where these are of one text."""
+        """Return how many nodes there are within, and from which lines, where these are of one text."""
         nodes = [each for box in boxes for each in box.walk() if each.category in _NODES]
         places = [each.place for each in nodes if each.place is not None]
         text = f"{len(nodes):,} node{'' if len(nodes) == 1 else 's'}"
@@ -246,8 +247,8 @@ class _Part:
 
 
 def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
-    """What came through calls that are written at one place, each by itself: a call begins where an operator comes
-    again that it has already. Those count that stand in the called function itself, if any do."""
+    """Yield what came through calls that are written at one place, each by itself: a call begins where an operator
+    comes again that it has already. Those count that stand in the called function itself, if any do."""
     nearest = min(len(part.path) for part in run)
     start = 0
     seen: set[object] = set()
@@ -286,7 +287,7 @@ def _tell_memory(root: Box, memory: dict[int, MemoryLocations], writes: dict[int
 
 
 def _common(paths: Sequence[tuple[str, ...]]) -> int:
-    """How many steps all paths begin with."""
+    """Return how many steps all paths begin with."""
     found = 0
     for steps in zip(*paths, strict=False):
         if len(set(steps)) > 1:
@@ -316,7 +317,7 @@ def _category(node: Node) -> Category:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """The calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
+    """Return the calls that a node came through, the outermost first: as they are written, or the scopes of a trace."""
     calls = [
         (place.text.splitlines() or [name])[0].strip() if place.is_known else name for name, place in node.callstack
     ]

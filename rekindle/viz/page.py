@@ -54,8 +54,8 @@ class Page:
 
 
 def page(title: str, stages: Sequence[PageStage], files: Sequence[Source], kernels: Sequence[str] = ()) -> Page:
-    """The page for these stages. ``files`` are those that their boxes stand in, ``kernels`` texts that boxes refer
-    to."""
+    """Return the page for these stages. ``files`` are those that their boxes stand in, ``kernels`` texts that boxes
+    refer to."""
     data = {
         "title": title,
         "stages": [

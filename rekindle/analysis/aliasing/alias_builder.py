@@ -55,7 +55,7 @@ class AliasTrackerBuilder:
     # --------------------------------------------------------------------------------------------------------- elements
 
     def element(self, value: Value) -> Element | None:
-        """The element of ``value``; None where it cannot be written to. What no rule has told of is new."""
+        """Return the element of ``value``; None where it cannot be written to. What no rule has told of is new."""
         found = self.elements.get(value)
         if found is None and not is_immutable(value.type):
             found = self.elements[value] = self.tracker.fresh(value.type)
@@ -81,7 +81,7 @@ class AliasTrackerBuilder:
         self._set(value, [element for _, element in self._mutable(sources)])
 
     def _part(self, element: Element, whole: Type, way: Sequence[str | int]) -> tuple[Element | None, Type]:
-        """What is found at the end of ``way`` into an element of type ``whole``, and its type."""
+        """Return what is found at the end of ``way`` into an element of type ``whole``, and its type."""
         for key in way:
             whole = part_type(whole, key)
             if is_immutable(whole):
@@ -109,7 +109,7 @@ class AliasTrackerBuilder:
                         self.tracker.point(other, target)
 
     def _input(self, type: Type) -> Element:
-        """What a caller may pass. A tuple cannot be changed, so that it has parts of its own."""
+        """Return what a caller may pass. A tuple cannot be changed, so that it has parts of its own."""
         if not isinstance(type, TupleType):
             return self.tracker.world(type).input
         element = self.tracker.fresh(type)
@@ -225,7 +225,7 @@ class AliasTrackerBuilder:
             self.tracker.store(inner, way[-1], content, content_type)
 
     def _parts_like(self, values: Iterable[Value], type: Type) -> list[Element]:
-        """All of ``values``, and all that they hold, that may share memory with a ``type``."""
+        """Return all of ``values``, and all that they hold, that may share memory with a ``type``."""
         found: list[Element] = []
         pending = [(element, value.type) for value, element in self._mutable(values)]
         while pending:
@@ -501,7 +501,7 @@ def _storage_key(tensor: torch.Tensor) -> int:
 
 
 def _contents(value: object, type: Type) -> Iterator[tuple[str | int, object, Type]]:
-    """What a constant container holds, with its places and types."""
+    """Yield what a constant container holds, with its places and types."""
     if isinstance(value, list) and isinstance(type, ListType):
         for item in value:
             yield ITEM, item, type.element

@@ -42,32 +42,32 @@ class AliasDb:
 
     @staticmethod
     def is_mutable_type(type: Type) -> bool:
-        """Whether a value of this type, or something in it, can be written to."""
+        """Return whether a value of this type, or something in it, can be written to."""
         return not is_immutable(type)
 
     def memory(self, value: Value) -> MemoryLocations:
-        """The memory that ``value`` itself may be; of a tuple none."""
+        """Return the memory that ``value`` itself may be; of a tuple none."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.memory(element)
 
     def reachable(self, value: Value) -> MemoryLocations:
-        """The memory that ``value`` may be, and that of all it may hold."""
+        """Return the memory that ``value`` may be, and that of all it may hold."""
         element = self._rules.element(value)
         return 0 if element is None else self._tracker.reachable(element)
 
     def may_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
-        """Whether ``a`` and ``b`` (of sets: some of the one and some of the other) may share memory."""
+        """Return whether ``a`` and ``b`` (of sets: some of the one and some of the other) may share memory."""
         if isinstance(a, Value) and isinstance(b, Value) and not may_share_memory(a.type, b.type):
             return False
         return bool(self._memory_of(a) & self._memory_of(b))
 
     def may_contain_alias(self, a: Value | Iterable[Value], b: Value | Iterable[Value]) -> bool:
-        """Whether ``a`` and ``b``, or something in them, may share memory."""
+        """Return whether ``a`` and ``b``, or something in them, may share memory."""
         return bool(self._reachable_from(a) & self._reachable_from(b))
 
     def has_writers(self, subject: Value | Node) -> bool:
-        """Whether some node of the graph may write to a value or to something in it; of a node: to its inputs, its
-        outputs, or what it reads."""
+        """Return whether some node of the graph may write to a value or to something in it; of a node: to its inputs,
+        its outputs, or what it reads."""
         if isinstance(subject, Value):
             return bool(self.written and self.reachable(subject) & self.written)
         if not self.written:
@@ -77,13 +77,13 @@ class AliasDb:
         )
 
     def outlives_call(self, value: Value) -> bool:
-        """Whether ``value`` or something in it may be known to somebody once the call is over, results not counted: a
-        caller, a constant, an attribute."""
+        """Return whether ``value`` or something in it may be known to somebody once the call is over, results not
+        counted: a caller, a constant, an attribute."""
         return bool(self.reachable(value) & self.outliving_memory)
 
     def escapes(self, value: Value) -> bool:
-        """Whether ``value`` or something in it may be handed to something that is not known, or put into an object
-        that others know."""
+        """Return whether ``value`` or something in it may be handed to something that is not known, or put into an
+        object that others know."""
         return bool(self.reachable(value) & self._tracker.escaped)
 
     @property
@@ -120,49 +120,49 @@ class AliasDb:
     # ------------------------------------------------------------------------------------------------------------ nodes
 
     def writes_to(self, node: Node) -> MemoryLocations:
-        """The memory that ``node`` may write to, its blocks and its subgraph included."""
+        """Return the memory that ``node`` may write to, its blocks and its subgraph included."""
         return self.effects_of(node).writes
 
     def reads_from(self, node: Node) -> MemoryLocations:
-        """The memory that ``node`` may read, its blocks and its subgraph included."""
+        """Return the memory that ``node`` may read, its blocks and its subgraph included."""
         return self.effects_of(node).reads
 
     def writes_to_alias(self, node: Node, values: Iterable[Value]) -> bool:
-        """Whether ``node`` may write to one of ``values``, or to something in them."""
+        """Return whether ``node`` may write to one of ``values``, or to something in them."""
         return bool(self.writes_to(node) & self._reachable_from(values))
 
     def has_untracked_effects(self, node: Node) -> bool:
-        """Whether ``node``, or a node in its blocks, may do anything to what is known outside."""
+        """Return whether ``node``, or a node in its blocks, may do anything to what is known outside."""
         return node in self._rules.unknown or any(
             self.has_untracked_effects(inner) for block in node.blocks for inner in block.nodes
         )
 
     def effects_of(self, node: Node) -> NodeEffects:
-        """All that ``node`` does beyond computing its outputs."""
+        """Return all that ``node`` does beyond computing its outputs."""
         return self._finder.effects_of(node)
 
     # ----------------------------------------------------------------------------------------------------------- moving
 
     def can_swap(self, first: Node, second: Node) -> bool:
-        """Whether two neighbours in one block may change places."""
+        """Return whether two neighbours in one block may change places."""
         return self._reordering.can_swap(first, second)
 
     def could_move_after_topologically(self, node: Node, place: Node) -> bool:
-        """Whether :meth:`move_after_topologically_valid` would move ``node``."""
+        """Return whether :meth:`move_after_topologically_valid` would move ``node``."""
         return self._reordering.plan_after(node, place) is not None
 
     def could_move_before_topologically(self, node: Node, place: Node) -> bool:
-        """Whether :meth:`move_before_topologically_valid` would move ``node``."""
+        """Return whether :meth:`move_before_topologically_valid` would move ``node``."""
         return self._reordering.plan_before(node, place) is not None
 
     def nodes_to_move_before(self, node: Node, place: Node) -> list[Node] | None:
-        """What :meth:`move_before_topologically_valid` would move, in order; None if it would move nothing because it
-        cannot."""
+        """Return what :meth:`move_before_topologically_valid` would move, in order; None if it would move nothing
+        because it cannot."""
         return self._reordering.plan_before(node, place)
 
     def nodes_to_move_after(self, node: Node, place: Node) -> list[Node] | None:
-        """What :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing because it
-        cannot."""
+        """Return what :meth:`move_after_topologically_valid` would move, in order; None if it would move nothing
+        because it cannot."""
         return self._reordering.plan_after(node, place)
 
     def move_after_topologically_valid(self, node: Node, place: Node) -> bool:

@@ -73,7 +73,7 @@ _NEW_LISTS: Final = frozenset({"aten::keys", "aten::values", "aten::items"})
 
 @cache
 def alias_summary_of(operator: Operator) -> AliasSummary:
-    """What the schema of ``operator`` says, and what it hides."""
+    """Return what the schema of ``operator`` says, and what it hides."""
     schema = operator.schema
     arguments = [part for index, argument in enumerate(schema.arguments) for part in _parts(argument, index)]
     results = [part for index, result in enumerate(schema.returns) for part in _parts(result, index)]

@@ -100,18 +100,18 @@ class AliasTracker:
         return found
 
     def fresh(self, type: Type) -> Element:
-        """An element for something new of this type."""
+        """Return an element for something new of this type."""
         if isinstance(type, TensorType):
             return Element(True, ())
         traits = self.traits(type)
         return Element(traits.has_memory, traits.holds)
 
     def blank(self, type: Type) -> Element:
-        """An element for something that is only known elsewhere: it has no memory of its own."""
+        """Return an element for something that is only known elsewhere: it has no memory of its own."""
         return Element(False, self.traits(type).holds)
 
     def between(self, type: Type, targets: Iterable[Element]) -> Element:
-        """An element that is one of ``targets``: the only one itself, else a new one that points to all."""
+        """Return an element that is one of ``targets``: the only one itself, else a new one that points to all."""
         found = list(dict.fromkeys(targets))
         if len(found) == 1:
             return found[0]
@@ -126,7 +126,7 @@ class AliasTracker:
             self._share_cells([(source, target)])
 
     def part(self, element: Element, key: Key, type: Type) -> Element:
-        """What may be found in ``element`` under ``key``, of the given type."""
+        """Return what may be found in ``element`` under ``key``, of the given type."""
         if element.cell is None:
             return self.world(type).read
         cell = element.cell.root()
@@ -157,7 +157,7 @@ class AliasTracker:
         self._share_cells(self._add_to_wildcard(element, type))
 
     def world(self, type: Type) -> WildcardSet:
-        """What is known outside, as far as it may share memory with ``type``."""
+        """Return what is known outside, as far as it may share memory with ``type``."""
         traits = self.traits(type)
         found = self._worlds.get(traits.family)
         return self._make_world(traits) if found is None else found
@@ -238,7 +238,7 @@ class AliasTracker:
     # ---------------------------------------------------------------------------------------------------------- answers
 
     def memory(self, element: Element) -> MemoryLocations:
-        """The locations that ``element`` may be."""
+        """Return the locations that ``element`` may be."""
         found = self._memory.get(element)
         if found is None:
             if not element.points_to:
@@ -248,7 +248,7 @@ class AliasTracker:
         return found
 
     def reachable(self, element: Element) -> MemoryLocations:
-        """The locations that ``element`` may be, and those of all that it may hold, however deep."""
+        """Return the locations that ``element`` may be, and those of all that it may hold, however deep."""
         if element.cell is None and not element.points_to:
             return self.memory(element)
         found = self._reachable.get(element)

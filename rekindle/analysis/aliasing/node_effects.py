@@ -60,7 +60,7 @@ class NodeEffects:
         self.always_raises |= other.always_raises
 
     def conflicts_with(self, other: NodeEffects) -> bool:
-        """Whether it can be told which of the two came first."""
+        """Return whether it can be told which of the two came first."""
         return bool(
             self.writes & (other.reads | other.writes)
             or self.reads & other.writes
@@ -96,7 +96,7 @@ class EffectAnalysis:
         self._written = self._lasting = self._later = None
 
     def effects_of(self, node: Node) -> NodeEffects:
-        """The effects of ``node``, its blocks and its subgraph included."""
+        """Return the effects of ``node``, its blocks and its subgraph included."""
         self._check()
         found = self._known.get(node)
         if found is None:
@@ -161,8 +161,8 @@ class EffectAnalysis:
         return found
 
     def _reads_uninitialized(self, node: Node) -> bool:
-        """Whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front of it
-        says that it has a value."""
+        """Return whether ``node`` computes with what ``prim::Uninitialized`` may have reached: only the check in front
+        of it says that it has a value."""
         if node.kind in FORWARDING_KINDS or node.kind in FRESH_VALUE_KINDS:
             return False
         if self._uninitialized is None:
@@ -193,7 +193,7 @@ class EffectAnalysis:
         return found
 
     def _may_wait_for_others(self, node: Node) -> bool:
-        """Whether what is waited for may have been started elsewhere."""
+        """Return whether what is waited for may have been started elsewhere."""
         return bool(self._memory(node.input) & self._tracker.wildcard_memory)
 
     def _memory(self, value: Value) -> MemoryLocations:
@@ -215,7 +215,7 @@ class EffectAnalysis:
             found.include(self.effects_of(node))
 
     def _later_effects(self) -> NodeEffects:
-        """All that may still run beside the graph: it is done at the latest when somebody waits for it."""
+        """Return all that may still run beside the graph: it is done at the latest when somebody waits for it."""
         if self._later is None:
             self._later = NodeEffects()  # what is started may wait for what was started
             found = NodeEffects()

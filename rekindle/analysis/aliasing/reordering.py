@@ -24,7 +24,7 @@ class Reordering:
         self._effects_of = effects_of
 
     def can_swap(self, first: Node, second: Node) -> bool:
-        """Whether two nodes, neighbours in one block, may change places."""
+        """Return whether two nodes, neighbours in one block, may change places."""
         if not _stand_together(first, second):
             return False
         if second.is_before(first):
@@ -51,7 +51,7 @@ class Reordering:
         return True
 
     def plan_after(self, node: Node, place: Node) -> list[Node] | None:
-        """What has to move behind ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return what has to move behind ``place`` with ``node``, in order; None if ``node`` cannot go there."""
         if not _stand_together(node, place) or place.kind == "prim::Return":
             return None
         if node is place:
@@ -62,7 +62,7 @@ class Reordering:
         return self._gather(node, _from(node.next, place, forwards=True), _users, place)
 
     def plan_before(self, node: Node, place: Node) -> list[Node] | None:
-        """What has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return what has to move before ``place`` with ``node``, in order; None if ``node`` cannot go there."""
         if not _stand_together(node, place):
             return None
         if node is place:
@@ -102,14 +102,14 @@ def _stand_together(node: Node, place: Node) -> bool:
 
 
 def _from(node: Node, end: Node, *, forwards: bool) -> Iterator[Node]:
-    """The nodes from ``node`` to before ``end``."""
+    """Yield the nodes from ``node`` to before ``end``."""
     while node is not end:
         yield node
         node = node.next if forwards else node.prev
 
 
 def _users(node: Node) -> set[Node]:
-    """The nodes of the same block that use an output of ``node``, themselves or in their blocks."""
+    """Return the nodes of the same block that use an output of ``node``, themselves or in their blocks."""
     block = node.owning_block
     assert block is not None
     found = {block.ancestor_of(use.user) for output in node.outputs for use in output.uses}
@@ -117,5 +117,5 @@ def _users(node: Node) -> set[Node]:
 
 
 def _makers(node: Node) -> set[Node]:
-    """The nodes of the same block whose outputs ``node`` uses, itself or in its blocks."""
+    """Return the nodes of the same block whose outputs ``node`` uses, itself or in its blocks."""
     return {value.node for value in node.used_values() if value.node.owning_block is node.owning_block}

@@ -21,7 +21,7 @@ class EntryPoint:
     owner: tuple[Any, ...] = ()
 
     def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Sequence[Any]:
-        """The arguments in the order of the graph's inputs, with the owner in front.
+        """Return the arguments in the order of the graph's inputs, with the owner in front.
 
         Raises:
             ArgumentError: they do not fit.
@@ -30,7 +30,7 @@ class EntryPoint:
 
 
 def entry_point_of(f: Any) -> EntryPoint:
-    """The function that a call of ``f`` runs: ``forward`` of a module. What is not compiled is, by
+    """Return the function that a call of ``f`` runs: ``forward`` of a module. What is not compiled is, by
     :func:`rekindle.script`.
 
     Raises:

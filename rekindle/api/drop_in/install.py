@@ -63,7 +63,7 @@ class _Taken:
             vars(module)[self.name] = value
 
     def _value(self, module: ModuleType) -> Any:
-        """What the module has under the name. At first, that is the original."""
+        """Return what the module has under the name. At first, that is the original."""
         found = vars(module).get(self.name, _ABSENT)
         if self.original is _UNSEEN:
             self.original = found

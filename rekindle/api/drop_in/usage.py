@@ -23,7 +23,7 @@ class Usage:
             self.programs[kind, name] += 1
 
     def count(self, kind: str | None = None) -> int:
-        """How many programs there were: of one kind, or of all."""
+        """Return how many programs there were: of one kind, or of all."""
         return sum(number for (of_kind, _), number in self.programs.items() if kind in (None, of_kind))
 
     def __repr__(self) -> str:

@@ -220,7 +220,8 @@ class Report:
         return {origin: found.count(origin) for origin in _ORIGINS}
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON has it, with the text of kernels and graphs, and without LLVM's and the processor's."""
+        """Return all of it as JSON has it, with the text of kernels and graphs, and without LLVM's and the
+        processor's."""
         plain = _plain(self)
         assert isinstance(plain, dict)
         return plain

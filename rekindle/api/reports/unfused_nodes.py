@@ -42,7 +42,7 @@ NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 
 def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
-    """What runs by itself in ``graph``, in its order."""
+    """Yield what runs by itself in ``graph``, in its order."""
     default = "the pass that fuses was told to stop" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
     for blocker in blockers_of(graph):
@@ -61,7 +61,7 @@ def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
 
 
 def computes_tensors(node: Node) -> bool:
-    """Whether it makes a tensor, or writes to one, by itself."""
+    """Return whether it makes a tensor, or writes to one, by itself."""
     if node.has_trait(Trait.LIBRARY) or node.kind in _CALLS:
         return True
     if node.kind.startswith("prim::"):

@@ -24,7 +24,8 @@ _WITH_TABLE: Final = "FORMAT_WITH_STRING_TABLE"
 
 
 def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) -> bytes:
-    """The pickle for ``text``, of which ``ranges`` tells from which offset (in characters) on it stands for what."""
+    """Return the pickle for ``text``, of which ``ranges`` tells from which offset (in characters) on it stands for
+    what."""
     table = _Table()
     pieces = _Pieces()
     ranges = [(offset, pieces.around(range.original)) for offset, range in ranges]
@@ -119,8 +120,8 @@ def _write_source(out: Encoder, source: tuple[list[int], int, int]) -> None:
 
 
 def _written_offset(source: Source, offset: int) -> int:
-    """An offset in the text of a source as one in the text that is written: in bytes, with the columns that were cut
-    off its lines."""
+    """Return an offset in the text of a source as one in the text that is written: in bytes, with the columns that were
+    cut off its lines."""
     indents = (source.line_index(offset) + 1) * source.dedent
     return indents + (offset if source.text.isascii() else len(source.text[:offset].encode("utf-8", "replace")))
 
@@ -158,7 +159,8 @@ class DebugRecords:
         self._ranges: list[SourceRange] = []
 
     def origin(self, offset: int) -> SourceRange | None:
-        """The place in the author's source of what stands at ``offset`` (in characters); None where there is none."""
+        """Return the place in the author's source of what stands at ``offset`` (in characters); None where there is
+        none."""
         if self._read is not None:
             read, self._read = self._read, None
             try:
@@ -203,7 +205,7 @@ def _exactly(value: object, kind: type[T]) -> T:
 
 
 def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
-    """The first ``count`` items of a tuple that has them, and no more than ``most``."""
+    """Return the first ``count`` items of a tuple that has them, and no more than ``most``."""
     found = _exactly(value, tuple)
     if not count <= len(found) <= most:
         raise _Unreadable
@@ -211,7 +213,7 @@ def _parts(value: object, count: int, most: int) -> tuple[object, ...]:
 
 
 def _source(facts: tuple[object, ...], table: tuple[object, ...] | None) -> Source | None:
-    """The source ``(text, file name, first line)``; None for the empty one."""
+    """Return the source ``(text, file name, first line)``; None for the empty one."""
     if len(facts) != 3:
         raise _Unreadable
     text, name, first_line = facts
@@ -250,7 +252,7 @@ class _Read:
         self._before = [0, *accumulate(self._characters(at, at + _BLOCK) for at in blocks)]
 
     def character(self, offset: int) -> int:
-        """The place in characters of a place in bytes."""
+        """Return the place in characters of a place in bytes."""
         if not self._encoded:
             return offset
         offset = min(offset, len(self._encoded))

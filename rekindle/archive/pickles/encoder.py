@@ -17,7 +17,7 @@ class Encoder:
         self._globals: dict[tuple[str, str], int] = {}
 
     def finish(self) -> bytes:
-        """The pickle of the one value that was written."""
+        """Return the pickle of the one value that was written."""
         return bytes(self._out) + b"."
 
     def raw(self, instruction: bytes) -> None:

@@ -75,7 +75,7 @@ def _numbers(value: object, problem: str) -> tuple[int, ...]:
 
 
 def storage_of(reference: object) -> StorageRecord:
-    """The storage that a persistent id names: ``("storage", torch.FloatStorage, key, location, count)``."""
+    """Return the storage that a persistent id names: ``("storage", torch.FloatStorage, key, location, count)``."""
     facts = expect(reference, tuple, "a persistent id that is no storage")
     check(len(facts) == 5 or (len(facts) == 6 and facts[5] is None), "a storage that needs five facts")
     check(facts[0] == "storage", "a persistent id that is no storage")
@@ -320,8 +320,8 @@ ROOT: Final = "__torch__"
 
 
 def object_named(module: str, name: str) -> object:
-    """What ``module.name`` stands for in a pickle: a value, a function that makes a record, a :class:`ClassName`; None
-    if it may not be mentioned."""
+    """Return what ``module.name`` stands for in a pickle: a value, a function that makes a record, a
+    :class:`ClassName`; None if it may not be mentioned."""
     if module == ROOT or module.startswith(ROOT + "."):
         qualified = f"{module}.{name}"
         return ClassName(qualified) if all(part.isidentifier() for part in qualified.split(".")) else None

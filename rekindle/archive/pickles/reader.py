@@ -27,7 +27,7 @@ from rekindle.errors import ArchiveLimitError, CorruptArchiveError, UnsafeArchiv
 
 
 def read_pickle(data: bytes | memoryview, member: str, limits: ArchiveLimits = DEFAULT_LIMITS) -> Pickle:
-    """The value of a pickle. ``member`` is named in errors.
+    """Return the value of a pickle. ``member`` is named in errors.
 
     Raises:
         ArchiveError: it is broken, mentions what it may not, or asks for more than the limits allow.
@@ -109,7 +109,7 @@ class _Machine:
         return found.decode("utf-8")
 
     def pop(self) -> Any:
-        """The topmost value, which stands above the last mark."""
+        """Return the topmost value, which stands above the last mark."""
         check(len(self.stack) > (self.marks[-1] if self.marks else 0), "a value is missing")
         return self.stack.pop()
 

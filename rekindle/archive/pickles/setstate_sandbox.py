@@ -105,7 +105,7 @@ class SetStateSandbox:
         return results[0] if len(results) == 1 else tuple(results) if results else None
 
     def _block(self, block: Block, scope: ValueMap) -> list[Any]:
-        """The outputs of a block whose inputs are in ``scope``."""
+        """Return the outputs of a block whose inputs are in ``scope``."""
         for node in block.nodes:
             self._budget.step()
             match node.kind:
@@ -170,8 +170,9 @@ def _define(scope: ValueMap, values: Sequence[Value], results: Sequence[Any]) ->
 
 
 def _is_allowed(node: Node) -> bool:
-    """Whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust their callers
-    with the memory of the process; those that look at objects would call methods, out of sight of this interpreter."""
+    """Return whether the operator may run. PyTorch's internal ones, whose names begin with an underscore, trust their
+    callers with the memory of the process; those that look at objects would call methods, out of sight of this
+    interpreter."""
     kind = node.kind
     namespace, _, name = kind.partition("::")
     if kind in _REFUSED or namespace not in _ALLOWED_NAMESPACES:

@@ -113,7 +113,7 @@ class TensorLoader:
         return found
 
     def _place(self, record: StorageRecord) -> torch.UntypedStorage:
-        """The storage on the device where it is to be."""
+        """Return the storage on the device where it is to be."""
         if record.location == "meta":
             self._check_claim(record)
             return torch.UntypedStorage(record.nbytes, device="meta")
@@ -133,7 +133,7 @@ class TensorLoader:
             )
 
     def _wanted(self, storage: torch.UntypedStorage, record: StorageRecord) -> torch.device | torch.UntypedStorage:
-        """Where the caller wants it, or what his function has made of it."""
+        """Return where the caller wants it, or what his function has made of it."""
         wanted: Any = self._map_location
         if isinstance(wanted, Mapping):
             wanted = wanted.get(record.location)
@@ -187,7 +187,7 @@ class TensorLoader:
 
     @staticmethod
     def _swapped(data: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        """The bytes of each number in reverse order; a complex number is two."""
+        """Return the bytes of each number in reverse order; a complex number is two."""
         width = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
         return data if width == 1 else data.view(-1, width).flip(1).contiguous()
 

@@ -129,7 +129,7 @@ class ValueBuilder:
         return self._build_any(record, type)
 
     def _build_any(self, record: Any, type: Type) -> Any:
-        """A value that says itself of what type it is."""
+        """Return a value that says itself of what type it is."""
         if not isinstance(type, AnyType):
             raise _Misfit(record, type)
         if isinstance(record, (TensorRecord, SparseRecord)):
@@ -150,7 +150,7 @@ class ValueBuilder:
         raise _Misfit(record, type)
 
     def _build_shared(self, record: Any, type: Type) -> Any:
-        """What may stand in several places, or within itself."""
+        """Return what may stand in several places, or within itself."""
         key = (id(record), ANY if isinstance(record, PickledObject) else type)
         known = self._made.get(key)
         if known is None:
@@ -300,7 +300,8 @@ class ValueBuilder:
         return found
 
     def _type_of(self, record: object, value: Any) -> Type:
-        """The type of a value, of which the record may tell more than the value does: what an empty list is one of."""
+        """Return the type of a value, of which the record may tell more than the value does: what an empty list is one
+        of."""
         if isinstance(record, PickledTyped):
             return self._type_called(record.type)
         if isinstance(record, tuple):
@@ -348,7 +349,7 @@ def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
-    """``value`` as a parameter. It stays the same object, for it may stand elsewhere in the program too."""
+    """Return ``value`` as a parameter. It stays the same object, for it may stand elsewhere in the program too."""
     if value is not None and not isinstance(value, torch.nn.Parameter):
         value.__class__ = torch.nn.Parameter
     return value

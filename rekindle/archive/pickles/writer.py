@@ -349,7 +349,8 @@ class ValuePickler:
     # ----------------------------------------------------------------------------------------------------------- places
 
     def _where(self) -> str:
-        """The path to the value that is being written. It is told where writing stopped, so nobody puts it back."""
+        """Return the path to the value that is being written. It is told where writing stopped, so nobody puts it
+        back."""
         return "".join(f".{step}" if isinstance(step, str) else f"[{_key(step)}]" for step in self._path).lstrip(".")
 
     def _refusal(self, message: str, hint: str | None = None) -> SaveError:
@@ -357,7 +358,7 @@ class ValuePickler:
 
 
 def _key(step: object) -> str:
-    """A place or a key as it can stand in a path."""
+    """Return a place or a key as it can stand in a path."""
     key = step[0] if isinstance(step, tuple) else step
     return repr(key) if isinstance(key, (str, int)) else "…"
 
@@ -366,7 +367,7 @@ def _key(step: object) -> str:
 
 
 def _member(type: Type, test: Callable[[Type], bool]) -> Type | None:
-    """The first of the types that ``type`` admits for which ``test`` holds."""
+    """Return the first of the types that ``type`` admits for which ``test`` holds."""
     return next((part for part in union_members(type) if test(part)), None)
 
 
@@ -387,13 +388,13 @@ def _as_dict(type: Type, value: dict[Any, Any]) -> DictType:
 
 
 def _class_in(type: Type, value: object) -> ClassType | None:
-    """The class among those that ``type`` admits that the object is of."""
+    """Return the class among those that ``type`` admits that the object is of."""
     found = _member(type, lambda part: isinstance(part, ClassType) and value_matches(value, part))
     return found if isinstance(found, ClassType) else None
 
 
 def _split(name: str) -> tuple[str, str]:
-    """A qualified name as the module and the name in it."""
+    """Return a qualified name as the module and the name in it."""
     module, _, last = name.rpartition(".")
     return module, last
 

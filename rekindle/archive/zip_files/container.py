@@ -79,7 +79,7 @@ class ArchiveReader:
         return found
 
     def view(self, name: str) -> memoryview:
-        """The bytes of a member, not to be written to. Those of a stored member are the mapping itself.
+        """Return the bytes of a member, not to be written to. Those of a stored member are the mapping itself.
 
         Raises:
             ArchiveError: there is no such member, it is broken, or larger than the limits allow.
@@ -100,8 +100,9 @@ class ArchiveReader:
         return bytes(self.view(name))
 
     def writable(self, name: str, alignment: int) -> memoryview:
-        """The bytes of a member that may be written to, without any effect on the archive: a mapping copy-on-write
-        where the file is mapped and the member stands at a multiple of ``alignment`` in it, else a copy."""
+        """Return the bytes of a member that may be written to, without any effect on the archive: a mapping
+        copy-on-write where the file is mapped and the member stands at a multiple of ``alignment`` in it, else a
+        copy."""
         found = self.view(name)
         entry = self.entry(name)
         if self._copy is None or entry.method == DEFLATED or entry.start % alignment:
@@ -129,7 +130,7 @@ class ArchiveReader:
     # --------------------------------------------------------------------------------------- what every archive has
 
     def version(self) -> int:
-        """The version of the format.
+        """Return the version of the format.
 
         Raises:
             ArchiveError: the archive does not say, or says one that cannot be read.
@@ -156,7 +157,7 @@ class ArchiveReader:
         return version
 
     def byte_order(self) -> Literal["little", "big"]:
-        """The order of bytes in the tensors.
+        """Return the order of bytes in the tensors.
 
         Raises:
             CorruptArchiveError: it is neither of the two.
@@ -192,7 +193,8 @@ _NO_PROGRAM: Final = "torch.save wrote it, or torch.export: read it with torch.l
 
 
 def _bytes_of(f: FileLike, use_mmap: bool, limits: ArchiveLimits) -> tuple[memoryview, memoryview | None]:
-    """The bytes of the file; and, where it is mapped, a second mapping that can be written to without changing it.
+    """Return the bytes of the file; and, where it is mapped, a second mapping that can be written to without changing
+    it.
 
     Reading through the first is twice as fast: pages of a mapping that may be written to are mapped one by one.
     """
@@ -271,7 +273,7 @@ def _read_all(file: IO[bytes], limits: ArchiveLimits) -> bytes:
 
 
 def _mode_of(file: IO[bytes]) -> int | None:
-    """What kind of file a file object reads; None for an object that reads no file of the system."""
+    """Return what kind of file a file object reads; None for an object that reads no file of the system."""
     try:
         return os.fstat(file.fileno()).st_mode
     except (AttributeError, OSError, ValueError, TypeError):

@@ -59,7 +59,7 @@ class _Header:
 
 
 def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
-    """The members of the zip file ``data``, in the order of the directory; those for folders left out.
+    """Return the members of the zip file ``data``, in the order of the directory; those for folders left out.
 
     Raises:
         ArchiveError: it is no zip file, is cut off, contradicts itself, or has more members than the limits allow.
@@ -83,7 +83,7 @@ def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
 
 
 def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, int]:
-    """Where the directory begins, how many members it has, and where it ends."""
+    """Return where the directory begins, how many members it has, and where it ends."""
     at = bytes(data[-0xFFFF - _END.size :]).rfind(b"PK\x05\x06")
     if at < 0:
         raise _no_archive(data)
@@ -193,8 +193,8 @@ def _long_values(name: str, extra: bytes, short: tuple[int, ...]) -> tuple[int, 
 
 
 def _locate(data: memoryview, header: _Header, previous: int, directory: int) -> Entry:
-    """The member, once its local header was found to say the same. It may not begin before ``previous``, where the
-    member before it ends, nor reach into the directory."""
+    """Return the member, once its local header was found to say the same. It may not begin before ``previous``, where
+    the member before it ends, nor reach into the directory."""
     name = printable(header.name)
     _check_kind(header, name)
     at = header.offset

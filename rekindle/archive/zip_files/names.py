@@ -68,13 +68,13 @@ def check_distinct(names: list[str]) -> None:
 
 
 def printable(name: str) -> str:
-    """``name`` as it can stand in a message."""
+    """Return ``name`` as it can stand in a message."""
     short = name if len(name) <= 200 else name[:200] + "…"
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
 
 
 def top_folder(names: list[str]) -> str:
-    """The one folder that holds all members, whatever it is called; with the slash.
+    """Return the one folder that holds all members, whatever it is called; with the slash.
 
     Raises:
         CorruptArchiveError: there is more than one, or members stand outside.

@@ -71,11 +71,11 @@ class _Memory:
         self.outside = self.aliases.wildcard_memory & self._known
 
     def of(self, value: Value) -> int:
-        """The memory that ``value`` may be."""
+        """Return the memory that ``value`` may be."""
         return self.aliases.memory(value) & self._known
 
     def reachable(self, value: Value) -> int:
-        """The memory that ``value`` may be, or hold."""
+        """Return the memory that ``value`` may be, or hold."""
         return self.aliases.reachable(value) & self._known
 
 
@@ -115,7 +115,7 @@ class _ViewBases:
         return written is not None or any(self.memory.reachable(output) & memory for output in node.outputs)
 
     def is_unaliased(self, whole: Value, node: Node) -> bool:
-        """Whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
+        """Return whether ``whole`` is new, and nothing else knows of it when ``node`` runs."""
         return _is_new(whole) and not any(_comes_before(other, node, whole) for other in self.escapes.get(whole, ()))
 
 
@@ -150,7 +150,7 @@ def _runs_before(first: Node, second: Node) -> bool:
 
 
 def _comes_before(other: Node, node: Node, whole: Value) -> bool:
-    """Whether ``other`` may run between the making of ``whole`` and ``node``."""
+    """Return whether ``other`` may run between the making of ``whole`` and ``node``."""
     if other.kind == "prim::Return":
         ends = other.owning_block
         assert ends is not None
@@ -204,7 +204,7 @@ class _Functional:
                 self.wholes.append(value)
 
     def _now(self, value: Value, user: Node) -> Value:
-        """What ``value`` is where ``user`` uses it."""
+        """Return what ``value`` is where ``user`` uses it."""
         found = self.replaced.get(value)
         if found is not None:
             return found
@@ -336,7 +336,7 @@ class _Functional:
         self.state.now = {**before.now, **known}
 
     def _written_in(self, node: Node) -> dict[Value, None]:
-        """The wholes made outside of ``node`` that its blocks write to."""
+        """Return the wholes made outside of ``node`` that its blocks write to."""
         found: dict[Value, None] = {}
         pending = list(node.blocks)
         while pending:
@@ -350,7 +350,7 @@ class _Functional:
 
 
 def _plain(whole: Value) -> Type:
-    """The type of ``whole`` without what it says of dtypes and sizes."""
+    """Return the type of ``whole`` without what it says of dtypes and sizes."""
     return TENSOR if isinstance(whole.type, TensorType) else whole.type
 
 

@@ -42,7 +42,7 @@ def segment_length(limit: int, trip_count: int, saved: int, carried: int) -> int
 
 @implements("autodiff::is_kept(int limit, int trip_count, int saved, int carried, int at_once, int segment) -> bool")
 def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once: int, segment: int) -> bool:
-    """Whether there is room to keep this segment, of ``at_once`` iterations; see :func:`segment_length`."""
+    """Return whether there is room to keep this segment, of ``at_once`` iterations; see :func:`segment_length`."""
     size = at_once * saved
     if trip_count >= _UNKNOWN:
         return (segment + 1) * size <= limit // 2
@@ -54,7 +54,7 @@ def saves_segment(limit: int, trip_count: int, saved: int, carried: int, at_once
 
 @implements("autodiff::storage_bytes(...) -> int")
 def storage_bytes(*values: Any) -> int:
-    """The bytes of memory behind all tensors in ``values``, which may be containers."""
+    """Return the bytes of memory behind all tensors in ``values``, which may be containers."""
     sizes: dict[int, int] = {}
     for tensor in _tensors(values):
         storage = tensor.untyped_storage()
@@ -64,8 +64,8 @@ def storage_bytes(*values: Any) -> int:
 
 @implements("autodiff::bytes_per_iteration(...) -> int")
 def bytes_per_iteration(*saved: list[Any]) -> int:
-    """The bytes that one more iteration saves, if ``saved`` is what the first two saved, or the first alone: what one
-    takes over from the one before is there already."""
+    """Return the bytes that one more iteration saves, if ``saved`` is what the first two saved, or the first alone:
+    what one takes over from the one before is there already."""
     first = storage_bytes([items[:1] for items in saved])
     both = storage_bytes(saved)
     return both - first if any(len(items) > 1 for items in saved) else first
@@ -84,7 +84,8 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 @implements("autodiff::generator_state() -> Tensor[]", side_effects=True, nondeterministic=True)
 def generator_state() -> list[Tensor]:
-    """Where PyTorch's generators of random numbers stand: the CPU's, and those of GPUs if there are any in use."""
+    """Return where PyTorch's generators of random numbers stand: the CPU's, and those of GPUs if there are any in
+    use."""
     states = [torch.get_rng_state()]
     if torch.cuda.is_initialized():
         states += torch.cuda.get_rng_state_all()

@@ -129,7 +129,7 @@ def _uses(node: Node, values: Collection[Value]) -> bool:
 
 
 def _reached_from(wanted: Collection[Value]) -> set[Value]:
-    """What may depend on ``wanted``."""
+    """Return what may depend on ``wanted``."""
     found = set(wanted)
     pending = list(found)
     while pending:

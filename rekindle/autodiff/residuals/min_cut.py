@@ -28,8 +28,8 @@ _INFINITE_CAPACITY: Final = 10**9
 def min_cut_saved_values(
     read: Iterable[Value], may_run_again: Callable[[Node], bool], cost: Callable[[Value], int | None]
 ) -> set[Value]:
-    """The tensors, and lists of them, to keep so that all that are ``read`` can be made again from them, by nodes that
-    ``may_run_again``. ``cost`` is a positive number; None for what cannot be kept."""
+    """Return the tensors, and lists of them, to keep so that all that are ``read`` can be made again from them, by
+    nodes that ``may_run_again``. ``cost`` is a positive number; None for what cannot be kept."""
     network = _FlowNetwork()
     pending = [value for value in read if may_contain_tensor(value.type)]
     for value in pending:
@@ -68,7 +68,7 @@ class _FlowNetwork:
         self.capacity.setdefault(target, {}).setdefault(source, 0)
 
     def source_side_of_min_cut(self) -> set[_FlowNode]:
-        """The places that more could flow to from the start, once as much as possible flows to the end."""
+        """Return the places that more could flow to from the start, once as much as possible flows to the end."""
         while True:
             before = self._search()
             if _END not in before:

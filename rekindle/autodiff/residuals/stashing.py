@@ -70,7 +70,7 @@ class _ResidualStasher:
             self._forget(value)
 
     def _reading(self, value: Value) -> Value:
-        """The input that stands for ``value``."""
+        """Return the input that stands for ``value``."""
         read = self.backward.read
         first = len(self.graph.inputs) - len(read)
         if value in read:
@@ -86,7 +86,7 @@ class _ResidualStasher:
         del read[index]
 
     def _outside(self, value: Value, scope: BlockBackward) -> Value:
-        """What ``value`` is in the block of ``scope``, by way of what is handed out."""
+        """Return what ``value`` is in the block of ``scope``, by way of what is handed out."""
         node = scope.forward.owning_node
         assert node is not None
         if node.kind == "prim::If":
@@ -156,7 +156,7 @@ class _ResidualStasher:
             handed.add_output(self._reading(value))
 
     def _known(self, value: Value) -> Value:
-        """What a value of the forward graph is on the way back."""
+        """Return what a value of the forward graph is on the way back."""
         if value.node.kind != "prim::Constant":
             return self._reading(value)
         clone = self.graph.create_clone(value.node, self._known)

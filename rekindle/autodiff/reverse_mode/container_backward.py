@@ -103,7 +103,7 @@ def _entries(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | 
 
 
 def _item(scope: BlockBackward, node: Node, gradient: Value) -> list[Value | None]:
-    """A list or a dict of which one element is taken: no other has a gradient by that."""
+    """Return a list or a dict of which one element is taken: no other has a gradient by that."""
     whole, key = node.inputs
     if isinstance(whole.type, ListType):
         inputs = [gradient, scope.graph.insert("aten::len", [scope.residual(whole)]), scope.residual(key)]
@@ -118,7 +118,7 @@ def _holds_tensors(type: Type) -> bool:
 
 
 def _values(scope: BlockBackward, node: Node) -> Value:
-    """The gradients of a dict from those of its values, or of its keys and values."""
+    """Return the gradients of a dict from those of its values, or of its keys and values."""
     gradient = scope.places.fitting(scope.as_value(scope.gradients[node.output]), gradient_type(node.output.type))
     if node.kind == "aten::items":
         gradient = scope.insert("autodiff::second_of", [gradient], ListType(optional(TENSOR)))
@@ -217,7 +217,7 @@ _RULES: Final[dict[str, Callable[[BlockBackward, Node, Value], list[Value | None
 
 
 def elements_of(scope: BlockBackward, gradient: GradientTree, count: int) -> list[GradientTree | None]:
-    """The gradients of the elements of a list."""
+    """Return the gradients of the elements of a list."""
     if isinstance(gradient, list):
         return gradient
     type = gradient.type

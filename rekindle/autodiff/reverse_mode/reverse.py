@@ -89,13 +89,13 @@ class BlockBackward:
         return self.way.graph
 
     def inner(self, forward: Block, block: Block) -> BlockBackward:
-        """The scope of a block within this one."""
+        """Return the scope of a block within this one."""
         return BlockBackward(self.way, forward, block)
 
     # --------------------------------------------------------------------------------------------- the forward's values
 
     def residual(self, value: Value) -> Value:
-        """What stands for a value of the forward graph: a copy of a constant, else an input."""
+        """Return what stands for a value of the forward graph: a copy of a constant, else an input."""
         way = self.way
         found = way.residuals.get(value)
         if found is None:
@@ -109,8 +109,8 @@ class BlockBackward:
         return found
 
     def control_values(self, value: Value) -> Value:
-        """What stands for a value of the forward graph that decides which blocks run, and how often: an input, even if
-        it is a constant, so that no pass takes a block away before what is read there has been handed out."""
+        """Return what stands for a value of the forward graph that decides which blocks run, and how often: an input,
+        even if it is a constant, so that no pass takes a block away before what is read there has been handed out."""
         way = self.way
         found = way.control_values.get(value)
         if found is None:
@@ -143,7 +143,7 @@ class BlockBackward:
         return self.gradients.get(value)
 
     def as_value(self, gradient: GradientTree) -> Value:
-        """``gradient`` as one value, where the step at hand goes."""
+        """Return ``gradient`` as one value, where the step at hand goes."""
         return self.places.value(gradient, self.place)
 
     # ------------------------------------------------------------------------------------------------------------ steps
@@ -178,14 +178,14 @@ class BlockBackward:
                 self.gradients[output] = self._converted(output, self.gradients[output], self.place)
 
     def _converted(self, value: Value, gradient: GradientTree, place: GradientRegion) -> GradientTree:
-        """``gradient``, if it is there, in the dtype of ``value``."""
+        """Return ``gradient``, if it is there, in the dtype of ``value``."""
         if not isinstance(gradient, Value) or not isinstance(gradient.type, TensorType):
             return gradient
         with self.graph.inserting_at_end(place.block):
             return container_backward.in_dtype_of(self, gradient, self.places.unwrapped(self.residual(value)))
 
     def result(self, value: Value) -> GradientTree | None:
-        """The gradient of ``value``, an input of the graph."""
+        """Return the gradient of ``value``, an input of the graph."""
         gradient = self.gradients.get(value)
         if value not in self.way.converted or not isinstance(gradient, Value):
             return gradient
@@ -220,7 +220,7 @@ class BlockBackward:
                 self.add(value, self.places.unwrapped(gradient))
 
     def _argument(self, step: TapeEntry, formula: Formula, name: str) -> Value:
-        """What a parameter of a backward means at ``step``."""
+        """Return what a parameter of a backward means at ``step``."""
         if name in step.values:
             return self.residual(step.values[name])
         if name.startswith("needs_"):
@@ -298,7 +298,7 @@ class BlockBackward:
 
 
 def _is_plain(type: Type) -> bool:
-    """Whether PyTorch's autograd can be asked for the gradient of a value of this type."""
+    """Return whether PyTorch's autograd can be asked for the gradient of a value of this type."""
     if isinstance(type, (OptionalType, ListType)):
         return isinstance(type.element, TensorType) or _is_plain(type.element)
     return isinstance(type, TensorType)
@@ -314,7 +314,8 @@ def build_backward(
     may_be_missing: bool = False,
     one_dtype: bool = True,
 ) -> LinkedBackward:
-    """The backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of ``active``.
+    """Return the backward graph of ``forward``: from gradients of ``roots`` to those of ``wanted``, by way of
+    ``active``.
 
     Where gradients of roots ``may_be_missing``, they may be None. With ``one_dtype`` all floats that the graph takes
     are of one dtype.

@@ -552,7 +552,7 @@ def list_of_strides(tensor: Tensor) -> List:
 
 @native
 def join_parts(context: Context, parts: List, dim: int, stacks: bool) -> Tensor | None:
-    """``cat`` or ``stack`` of tensors of one dtype."""
+    """Return ``cat`` or ``stack`` of tensors of one dtype."""
     if parts.length == 0:
         fail(context, ErrorCode.RUNTIME_ERROR, c("expected a non-empty list of Tensors"))
         return None

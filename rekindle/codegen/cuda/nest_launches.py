@@ -74,7 +74,7 @@ class NestLaunch:
         return self._value(f"udiv i64 {self._value(f'add i64 {count}, {less}')}, {of}")
 
     def _is_aligned(self) -> str:
-        """Whether vectors of all rows lie at multiples of their size, and there is nothing left of a row."""
+        """Return whether vectors of all rows lie at multiples of their size, and there is nothing left of a row."""
         f, nest = self.f, self.nest
         loop = nest.vector_loop
         rest = self._value(f"and i64 {self.sizes[loop]}, {self.lanes - 1}")
@@ -108,7 +108,7 @@ class NestLaunch:
         return self._value(f"select i1 {condition}, i64 {own}, i64 {others}")
 
     def _choice(self) -> tuple[str, str, str]:
-        """Whether vectors can be used, the function, and the number of lanes."""
+        """Return whether vectors can be used, the function, and the number of lanes."""
         if self.lanes == 1:
             return "true", str(self.launcher.numbers[f"nest{self.number}_scalar"]), "1"
         aligned = self._is_aligned()

@@ -42,7 +42,7 @@ class Expressions:
     """Writes what stands at an index; takes the operands too."""
 
     def write(self, expression: Expression) -> str:
-        """The operand that holds ``expression``."""
+        """Return the operand that holds ``expression``."""
         found = self.written.get(expression)
         if found is None:
             found = self.written[expression] = self._write(expression)

@@ -76,7 +76,7 @@ class _Writer:
         return self.call("llvm.fma", a, b, c)
 
     def choose(self, order: str, a: str, b: str, then: str, other: str) -> str:
-        """``then`` where ``a`` and ``b`` are in this order."""
+        """Return ``then`` where ``a`` and ``b`` are in this order."""
         truth = self.f.emit_value(f"fcmp {order} {self.type} {a}, {b}")
         return self.f.emit_value(f"select {vector('i1', self.lanes)} {truth}, {self.type} {then}, {self.type} {other}")
 

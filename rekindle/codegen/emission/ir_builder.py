@@ -38,7 +38,7 @@ class FunctionBuilder:
     _count: int = 0
 
     def name(self) -> str:
-        """A name that nothing has."""
+        """Return a name that nothing has."""
         self._count += 1
         return f"v{self._count}"
 
@@ -46,7 +46,7 @@ class FunctionBuilder:
         self.lines.append(f"  {line}")
 
     def emit_value(self, what: str) -> str:
-        """A line that makes a value; returns the value."""
+        """Return a line that makes a value; returns the value."""
         name = f"%{self.name()}"
         self.lines.append(f"  {name} = {what}")
         return name

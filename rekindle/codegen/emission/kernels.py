@@ -58,7 +58,7 @@ _REPORT_INDEX = """define internal void @report_index(ptr %status) alwaysinline 
 
 
 def kernel_module(kernel: Kernel, target: Target) -> str:
-    """The module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
+    """Return the module that defines ``kernel``; but for the functions of :mod:`~rekindle.codegen.emission.matmul`.
 
     Raises:
         Unsupported: ``target`` lacks what it needs.
@@ -148,8 +148,8 @@ _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
-    """The pointers of all buffers: those that are given, and those of memory that is got for the time of the call; from
-    parameter ``first`` on stands how large each is."""
+    """Return the pointers of all buffers: those that are given, and those of memory that is got for the time of the
+    call; from parameter ``first`` on stands how large each is."""
     if not kernel.temporaries and not kernel.has_gathers:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)
@@ -179,7 +179,7 @@ def _slot(f: FunctionBuilder, slot: int) -> str:
 
 
 def _product(f: FunctionBuilder, first: int, count: int) -> str:
-    """The number of iterations of some loops."""
+    """Return the number of iterations of some loops."""
     total = "1"
     for index in range(first, first + count):
         place = f.emit_value(f"getelementptr i64, ptr %parameters, i64 {index}")
@@ -255,8 +255,8 @@ def _shared(
 
 
 def _share(module: ModuleBuilder, name: str, lanes: int, slots: int | None = None) -> str:
-    """The function that one thread runs: its share of the iterations, in whole vectors. Where something is folded, it
-    leaves ``slots`` results."""
+    """Return the function that one thread runs: its share of the iterations, in whole vectors. Where something is
+    folded, it leaves ``slots`` results."""
     f = FunctionBuilder(module)
     f.label("entry")
     given = [f.emit_value(f"load ptr, ptr {_slot(f, slot)}, align 8") for slot in range(3)]

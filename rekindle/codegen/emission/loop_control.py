@@ -26,13 +26,13 @@ class LoopControl:
     """The lines that make places for values that change."""
 
     def variable(self, type: str) -> str:
-        """A place for a value that changes."""
+        """Return a place for a value that changes."""
         name = f"%{self.f.name()}"
         self.variables.append(f"  {name} = alloca {type}")
         return name
 
     def product(self, loops: Sequence[int]) -> str:
-        """How many iterations some loops have together."""
+        """Return how many iterations some loops have together."""
         total = "1"
         for loop in loops:
             total = self.sizes[loop] if total == "1" else self.f.emit_value(f"mul i64 {total}, {self.sizes[loop]}")
@@ -154,13 +154,13 @@ class LoopControl:
     # ------------------------------------------------------------------------------------------------------- the parts
 
     def counter(self, begin: str) -> str:
-        """A place for a number that is counted on."""
+        """Return a place for a number that is counted on."""
         at = self.variable("i64")
         self.f.emit(f"store i64 {begin}, ptr {at}")
         return at
 
     def test(self, at: str, end: str, tag: str) -> str:
-        """The head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
+        """Return the head of a loop that runs while what ``at`` holds is below ``end``; returns what that is."""
         f = self.f
         f.emit(f"br label %test.{tag}")
         f.label(f"test.{tag}")
@@ -183,7 +183,7 @@ class LoopControl:
         return indices
 
     def moved(self, bases: Bases, loops: Sequence[int], indices: Sequence[str]) -> Bases:
-        """``bases``, where ``loops`` stand at ``indices``."""
+        """Return ``bases``, where ``loops`` stand at ``indices``."""
         f, moved = self.f, []
         values = [f.emit_value(f"load i64, ptr {index}") for index in indices]
         for base, strides, access in zip(bases, self.strides, self.nest.accesses, strict=True):

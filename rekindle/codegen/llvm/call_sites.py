@@ -72,7 +72,7 @@ class CachedLaunch:
 
 
 def is_available() -> bool:
-    """Whether this build of torch and Python is known well enough; else ``fallback`` is called each time."""
+    """Return whether this build of torch and Python is known well enough; else ``fallback`` is called each time."""
     return tensor_objects() is not None
 
 
@@ -187,7 +187,7 @@ def _code() -> NativeCode:
 
 
 def _fill(launch: CachedLaunch) -> tuple[_Launch, list[object]]:
-    """The structure that native code reads, and what it points to."""
+    """Return the structure that native code reads, and what it points to."""
     numbers = list(launch.parameters)
     for _, sizes, strides in launch.outputs:
         numbers += (*sizes, *strides)

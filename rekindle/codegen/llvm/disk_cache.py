@@ -59,7 +59,7 @@ class DiskCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def load(self, key: bytes) -> bytes | None:
-        """What was stored under ``key``; None if that is nothing, or not to be trusted."""
+        """Return what was stored under ``key``; None if that is nothing, or not to be trusted."""
         path = self._path(key)
         if not self._is_trusted():
             return None
@@ -101,7 +101,7 @@ class DiskCache:
         return self.directory / f"{hashlib.sha256(key).hexdigest()}{_SUFFIX}"
 
     def _is_trusted(self, *, create: bool = False) -> bool:
-        """Whether the folder is there, belongs to the user, and nobody else can write to it."""
+        """Return whether the folder is there, belongs to the user, and nobody else can write to it."""
         try:
             if create:
                 self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -160,7 +160,7 @@ class DiskCache:
 
 
 def cache_directory(environment: Mapping[str, str]) -> Path | None:
-    """Where compiled objects are kept: see :data:`DIRECTORY` and :data:`SWITCH`. None: nowhere."""
+    """Return where compiled objects are kept: see :data:`DIRECTORY` and :data:`SWITCH`. None: nowhere."""
     if environment.get(SWITCH, "").lower() in ("0", "off", "no", "false"):
         return None
     chosen = environment.get(DIRECTORY)
@@ -188,7 +188,7 @@ def _head(key: bytes, payload: bytes) -> bytes:
 
 
 def _read(path: Path) -> bytes | None:
-    """A file's content, if it belongs to the user, is no link, and nobody else can write to it."""
+    """Return a file's content, if it belongs to the user, is no link, and nobody else can write to it."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -227,8 +227,8 @@ def _remove(path: Path) -> None:
 
 
 def _belongs_to_user(status: os.stat_result) -> bool:
-    """Whether a file or folder is the user's, and nobody else's to write to. Windows keeps caches within the user's
-    own folder, and tells nothing here."""
+    """Return whether a file or folder is the user's, and nobody else's to write to. Windows keeps caches within the
+    user's own folder, and tells nothing here."""
     if not hasattr(os, "geteuid"):
         return True
     return status.st_uid == os.geteuid() and not status.st_mode & _WRITABLE_BY_OTHERS

@@ -106,7 +106,7 @@ class NativeCode:
         return self._source.write()
 
     def address(self, name: str) -> int:
-        """Where the function ``name``, which the text defines, is."""
+        """Return where the function ``name``, which the text defines, is."""
         return self.addresses[name]
 
     @property
@@ -121,7 +121,7 @@ class NativeCode:
             return str(_optimized(text, machine))
 
     def assembly(self) -> str:
-        """What the processor runs, as text."""
+        """Return what the processor runs, as text."""
         text = self.text
         with LOCK, _machine_for(self.target, text) as machine:
             return str(machine.emit_assembly(_optimized(text, machine)))
@@ -174,8 +174,8 @@ def compile_module(
 
 @cache
 def generator_state() -> str:
-    """What changes when the code generator does: PyTorch's version, and the sizes and times of the files here, by
-    which Python too tells whether it has to compile them again."""
+    """Return what changes when the code generator does: PyTorch's version, and the sizes and times of the files here,
+    by which Python too tells whether it has to compile them again."""
     folder = Path(__file__).parents[1]
     state = hashlib.sha256(torch.__version__.encode())
     for path in sorted(folder.rglob("*.py")):
@@ -185,7 +185,7 @@ def generator_state() -> str:
 
 
 def disk_cache() -> DiskCache | None:
-    """The cache of the process, as the environment has it now; None where it is turned off."""
+    """Return the cache of the process, as the environment has it now; None where it is turned off."""
     directory = cache_directory(os.environ)
     if directory is None:
         return None
@@ -244,7 +244,7 @@ def _machine_for(target: Target, text: str) -> Iterator[Any]:
 
 
 def _optimized(text: str, machine: Any) -> Any:
-    """The module that ``text`` is, after LLVM's passes."""
+    """Return the module that ``text`` is, after LLVM's passes."""
     binding = llvm()
     try:
         module = binding.parse_assembly(text, binding.create_context())

@@ -25,7 +25,7 @@ FIXED: Final = -1
 
 
 def dtype_and_device(dtype: torch.dtype, device: torch.device) -> int:
-    """The word for a dtype on the CPU or on a GPU."""
+    """Return the word for a dtype on the CPU or on a GPU."""
     number = DTYPE_NUMBERS[dtype]
     return number if device.type == "cpu" else number + DEVICE_UNIT * ((device.index or 0) + 1)
 

@@ -22,7 +22,7 @@ from rekindle.codegen.loop_ir.nodes import Expression, Kernel, LoopNest, MatmulN
 
 
 def kernel_text(kernel: Kernel) -> str:
-    """The text of ``kernel``; equal for equal kernels alone."""
+    """Return the text of ``kernel``; equal for equal kernels alone."""
     inputs = ", ".join(f"in{n}: {scalar}" for n, scalar in enumerate(kernel.inputs))
     if kernel.arguments:
         inputs += "; " + ", ".join(f"a{n}: {scalar}" for n, scalar in enumerate(kernel.arguments))
@@ -37,7 +37,7 @@ def kernel_text(kernel: Kernel) -> str:
 
 
 def _names(kernel: Kernel) -> list[str]:
-    """What its buffers are called."""
+    """Return what its buffers are called."""
     names = [f"in{number}" for number in range(len(kernel.inputs))]
     names += [f"out{number}" for number in range(len(kernel.outputs))]
     return names + [f"temp{number}" for number in range(len(kernel.temporaries))]
@@ -107,7 +107,7 @@ class _NestText:
         yield f"{indent}r{result.payload} : {result.scalar} = {reduction.kind} of {value}"
 
     def _expression(self, expression: Expression, indent: str) -> Iterator[str]:
-        """The lines that compute ``expression`` and were not written yet."""
+        """Yield the lines that compute ``expression`` and were not written yet."""
         if expression in self.names:
             return
         for operand in expression.operands:

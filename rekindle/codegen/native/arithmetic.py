@@ -40,17 +40,17 @@ def _instruction(text: str) -> Emitter:
 
 
 def to_double(w: RegionWriter, a: str) -> str:
-    """An int as the nearest float."""
+    """Return an int as the nearest float."""
     return w.emit(f"sitofp i64 {a} to double")
 
 
 def is_exact(w: RegionWriter, a: str) -> str:
-    """Whether an int is as small as those that are all floats, too."""
+    """Return whether an int is as small as those that are all floats, too."""
     return w.emit(f"icmp ule i64 {w.emit(f'add i64 {a}, {_EXACT}')}, {2 * _EXACT}")
 
 
 def exactly_double(w: RegionWriter, a: str) -> str:
-    """An int as a float; leaves the region where that would round it."""
+    """Return an int as a float; leaves the region where that would round it."""
     w.leave_unless_exact(is_exact(w, a))
     return to_double(w, a)
 
@@ -91,7 +91,7 @@ def absolute(w: RegionWriter, a: str) -> str:
 
 
 def _power_of_two(b: str) -> int | None:
-    """The exponent, if ``b`` is a constant power of two."""
+    """Return the exponent, if ``b`` is a constant power of two."""
     if not b.isdecimal() or int(b).bit_count() != 1:
         return None
     return int(b).bit_length() - 1
@@ -130,7 +130,8 @@ def modulo(w: RegionWriter, a: str, b: str) -> str:
 
 
 def _is_below(w: RegionWriter, rest: str, b: str) -> str:
-    """Whether C's remainder is one of a quotient above Python's: not zero, and of another sign than the divisor."""
+    """Return whether C's remainder is one of a quotient above Python's: not zero, and of another sign than the
+    divisor."""
     differs = w.emit(f"icmp slt i64 {w.emit(f'xor i64 {rest}, {b}')}, 0")
     return w.emit(f"and i1 {differs}, {w.emit(f'icmp ne i64 {rest}, 0')}")
 
@@ -228,7 +229,7 @@ def floor_divide_floats(w: RegionWriter, a: str, b: str) -> str:
 
 
 def _mixed(emitter: Emitter, overload: str) -> Emitter:
-    """An operator of floats for an int and a float, or the other way round."""
+    """Return an operator of floats for an int and a float, or the other way round."""
     if overload == "int_float":
         return lambda w, a, b: emitter(w, to_double(w, a), b)
     return lambda w, a, b: emitter(w, a, to_double(w, b))
@@ -288,7 +289,8 @@ for _name, _of_ints, _of_reals in (
 
 
 def _extremum(type: str, is_better: str) -> Emitter:
-    """The second argument where it is better than the first: what Python's ``min`` and ``max`` do, NaN or not."""
+    """Return the second argument where it is better than the first: what Python's ``min`` and ``max`` do, NaN or
+    not."""
     return lambda w, a, b: w.emit(
         f"select i1 {w.emit(f'{is_better} {type} {b}, {a}')}, {type} {b}, {type} {a}",
     )
@@ -310,7 +312,7 @@ EMITTERS["aten::Bool.float"] = _instruction("fcmp une double {}, 0.0")
 
 @emits("aten::Int.float")
 def int_of_float(w: RegionWriter, a: str) -> str:
-    """The whole part; NaN, infinities and what needs more than 64 bits leave the region."""
+    """Return the whole part; NaN, infinities and what needs more than 64 bits leave the region."""
     limit = hexadecimal(2.0**63)
     size = absolute_float(w, a)
     w.leave_unless(w.emit(f"fcmp olt double {size}, {limit}"))

@@ -437,6 +437,6 @@ no:
 
 
 def objects_text(class_offset: int) -> str:
-    """The functions above, for a module with :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is where
-    objects of Python have their class, in bytes."""
+    """Return the functions above, for a module with :mod:`rekindle.codegen.native.list_runtime_ir`. ``class_offset`` is
+    where objects of Python have their class, in bytes."""
     return _DECLARATIONS + _TEXT.format(class_offset=class_offset, most=2**62, golden=_GOLDEN)

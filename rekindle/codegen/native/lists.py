@@ -61,7 +61,7 @@ class NativeWriter(RegionWriter):
         self.leave_unless(self.emit(f"call i1 @list_append(ptr %arena, ptr {list}, i64 {word})"))
 
     def taken(self, call: str) -> str:
-        """The word that a call answers, with whether it could."""
+        """Return the word that a call answers, with whether it could."""
         pair = self.emit(f"call {{ i64, i1 }} {call}")
         self.leave_unless(self.emit(f"extractvalue {{ i64, i1 }} {pair}, 1"))
         return self.emit(f"extractvalue {{ i64, i1 }} {pair}, 0")
@@ -79,7 +79,7 @@ def qualified_name(node: Node) -> str:
 
 
 def is_native(node: Node) -> bool:
-    """Whether there is machine code for a node that holds no blocks, with values of these types."""
+    """Return whether there is machine code for a node that holds no blocks, with values of these types."""
     kinds = [native_type_of(value.type) for value in (*node.inputs, *node.outputs)]
     if None in kinds:
         return False

@@ -21,7 +21,8 @@ _STACK: Final = 4096
 
 
 def entry_text(region: str, inputs: Sequence[NativeType], outputs: Sequence[NativeType]) -> str:
-    """The function ``@entry``, which calls ``@{region}``; its ``self`` is a capsule of the function of Python."""
+    """Return the function ``@entry``, which calls ``@{region}``; its ``self`` is a capsule of the function of
+    Python."""
     lines = [
         "start:",
         "  %arena = alloca %Arena",
@@ -117,7 +118,7 @@ def _take(index: int, kind: NativeType) -> list[str]:
 
 
 def _answer(outputs: Sequence[NativeType]) -> list[str]:
-    """The output, or a tuple of several, or None for none."""
+    """Return the output, or a tuple of several, or None for none."""
     lines = []
     place = 0
     for index, kind in enumerate(outputs):

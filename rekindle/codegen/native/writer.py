@@ -64,7 +64,7 @@ class RegionWriter:
         return f"{stem}{self._count}"
 
     def emit(self, expression: str) -> str:
-        """The name of a new value."""
+        """Return the name of a new value."""
         name = f"%{self.fresh()}"
         self.lines.append(f"  {name} = {expression}")
         return name
@@ -239,7 +239,7 @@ class RegionWriter:
         raise NotImplementedError
 
     def function(self, graph: Graph, name: str) -> str:
-        """The function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
+        """Return the function ``@name``: its parameters are an arena, the inputs, and where the outputs go."""
         parameters = ["ptr %arena"]
         for index, value in enumerate(graph.inputs):
             self.bind(value, argument_names(index, known_kind(value)))
@@ -271,7 +271,7 @@ class RegionWriter:
         return [word, self.as_word(number.is_float, NativeType.BOOL)]
 
     def as_word(self, name: str, kind: NativeType) -> str:
-        """A value as a word of 64 bits; lists are where they stand."""
+        """Return a value as a word of 64 bits; lists are where they stand."""
         match kind:
             case NativeType.INT:
                 return name
@@ -295,12 +295,12 @@ class RegionWriter:
 
 
 def raises(block: Block) -> bool:
-    """Whether a block ends with an error, which is the plan's to raise."""
+    """Return whether a block ends with an error, which is the plan's to raise."""
     return any(node.kind == "prim::RaiseException" for node in block.nodes)
 
 
 def known_kind(value: Value) -> NativeType:
-    """The kind of a value of a region."""
+    """Return the kind of a value of a region."""
     kind = native_type_of(value.type)
     if kind is None:
         raise InternalError(f"native code was to work on {value.name}, which is of type {value.type}")
@@ -318,7 +318,7 @@ def arguments_text(index: int, kind: NativeType) -> str:
 
 
 def literal(value: object) -> str:
-    """A constant as LLVM writes it."""
+    """Return a constant as LLVM writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

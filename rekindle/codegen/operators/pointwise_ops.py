@@ -70,7 +70,7 @@ RULES: Final[dict[str, PointwiseOp]] = {}
 
 
 def names(text: str) -> frozenset[str]:
-    """The words of ``text``."""
+    """Return the words of ``text``."""
     return frozenset(text.split())
 
 

@@ -26,7 +26,7 @@ class Row(Protocol):
         """Fold ``value`` along the row; see :class:`~rekindle.codegen.loop_ir.nodes.Reduction`."""
 
     def scan(self, kind: str, value: E) -> E:
-        """The ``sum`` or ``product`` of a row up to each element."""
+        """Return the ``sum`` or ``product`` of a row up to each element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +73,15 @@ def floats(value: E) -> None:
 
 
 def total(b: Builder, row: Row, value: E) -> E:
-    """The sum of a row, of the type of ``value``. Floats are summed up as such in many partial sums, so long as those
-    have few terms, else as doubles."""
+    """Return the sum of a row, of the type of ``value``. Floats are summed up as such in many partial sums, so long as
+    those have few terms, else as doubles."""
     if value.scalar is F32 and row.is_long:
         return b.cast(row.reduce("sum", b.cast(value, b.accumulator(F32))), F32)
     return row.reduce("sum", value)
 
 
 def length(b: Builder, other: E) -> E:
-    """How many elements a row has, as a number of the type of ``other``."""
+    """Return how many elements a row has, as a number of the type of ``other``."""
     return b.cast(b.length(), other.scalar)
 
 
@@ -103,10 +103,10 @@ def log_softmax(b: Builder, row: Row, self: E, dim: E, dtype: object) -> E:
 
 
 def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """The mean of a row and the sum of the squared distances from it, for normalisation, of the type of accumulators.
-    Floats that are accumulated as doubles take one walk: a double holds all bits of their squares. What cancels where
-    the distances are a few units in the last place of the mean is lost, as it is in PyTorch's own normalisations, which
-    accumulate floats."""
+    """Return the mean of a row and the sum of the squared distances from it, for normalisation, of the type of
+    accumulators. Floats that are accumulated as doubles take one walk: a double holds all bits of their squares. What
+    cancels where the distances are a few units in the last place of the mean is lost, as it is in PyTorch's own
+    normalisations, which accumulate floats."""
     if value.scalar is not F32 or b.accumulator(F32) is not F64:
         return exact_moments(b, row, value)
     wide = b.cast(value, F64)
@@ -172,7 +172,7 @@ def group_norm(
 
 
 def normalized(b: Builder, row: Row, input: E, weight: E | None, bias: E | None, eps: E) -> E:
-    """A row with mean 0 and variance 1."""
+    """Return a row with mean 0 and variance 1."""
     floats(input)
     mean, squares = moments(b, row, input)
     variance = b.div(squares, length(b, squares))

@@ -37,7 +37,7 @@ def _view(*operators: str) -> Callable[[ViewRule], ViewRule]:
 
 
 def identity(rank: int) -> AffineMap:
-    """A value as it is."""
+    """Return a value as it is."""
     return tuple((0, _unit(rank, dim)) for dim in range(rank))
 
 
@@ -52,7 +52,7 @@ def _wrapped(dim: int, rank: int) -> int:
 
 
 def compose(places: AffineMap, through: AffineMap, loops: int) -> AffineMap:
-    """Where ``loops`` loops stand in the base, if ``through`` says where they stand in the view."""
+    """Return where ``loops`` loops stand in the base, if ``through`` says where they stand in the view."""
     found = []
     for offset, steps in places:
         total = [0] * loops
@@ -92,7 +92,7 @@ def slice_(sizes: Ints, dim: int, start: int | None, end: int | None, step: int)
 
 
 def _bound(index: int, size: int) -> int:
-    """Where a slice of ``size`` elements starts or ends."""
+    """Return where a slice of ``size`` elements starts or ends."""
     return max(index + size, 0) if index < 0 else min(index, size)
 
 
@@ -188,7 +188,7 @@ def expand(sizes: Ints, size: Sequence[int], implicit: bool) -> Sequence[View]:
 
 
 def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
-    """A value of ``sizes`` as one of the sizes ``wanted``, to which it broadcasts."""
+    """Return a value of ``sizes`` as one of the sizes ``wanted``, to which it broadcasts."""
     missing, rank = len(wanted) - len(sizes), len(wanted)
     return tuple(
         (0, (0,) * rank if size == 1 and wanted[at] != 1 else _unit(rank, at)) for at, size in enumerate(sizes, missing)
@@ -196,14 +196,15 @@ def broadcast(sizes: Ints, wanted: Ints) -> AffineMap:
 
 
 def grouping(rank: int, inner: int) -> AffineMap:
-    """A value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in one."""
+    """Return a value of ``rank`` dimensions, of which dimension 1 becomes two: groups of ``inner``, and what is in
+    one."""
     places = [(0, _unit(rank + 1, dim + (dim > 1))) for dim in range(rank)]
     places[1] = (0, tuple(inner if dim == 1 else int(dim == 2) for dim in range(rank + 1)))
     return tuple(places)
 
 
 def along_channels(size: int, rank: int) -> View:
-    """A value of one dimension, as one that broadcasts along dimension 1 of ``rank``."""
+    """Return a value of one dimension, as one that broadcasts along dimension 1 of ``rank``."""
     return (size, *(1,) * (rank - 2)), ((0, _unit(rank - 1, 0)),)
 
 

@@ -113,8 +113,8 @@ end:
 
 
 def aten_handler_name(stack: int, doubles: int, result: str) -> str:
-    """The name of the handler that passes so many words on the stack and so many floating-point numbers; ``result`` is
-    ``i64`` or ``double``."""
+    """Return the name of the handler that passes so many words on the stack and so many floating-point numbers;
+    ``result`` is ``i64`` or ``double``."""
     return f"aten_{stack}_{doubles}_{result}"
 
 

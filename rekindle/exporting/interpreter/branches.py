@@ -160,7 +160,7 @@ def _combine(machine: SymbolicInterpreter, frame: Frame, node: Node, condition: 
 
 
 def _may_be_unbacked(value: Value) -> bool:
-    """Whether a number that only the run tells does as well for all that use ``value``."""
+    """Return whether a number that only the run tells does as well for all that use ``value``."""
     return all(use.user.kind in _UNBACKED_USES for use in value.uses)
 
 
@@ -243,7 +243,7 @@ def _cond(
     rehearsals: Sequence[DryRun],
     surviving: Sequence[Any],
 ) -> list[Any]:
-    """The values that go on, from a ``torch.cond`` of both ways."""
+    """Return the values that go on, from a ``torch.cond`` of both ways."""
     operands = Operands.of(template, rehearsals)
     if operands.shared_memory() is not None:
         raise machine.problem(

@@ -68,7 +68,7 @@ _PYTHON: Final = (
 
 
 def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
-    """The example.
+    """Return the example.
 
     Raises:
         NeedsExample: it is not known yet.
@@ -79,7 +79,7 @@ def example_of(machine: SymbolicInterpreter, problem: ExportProblem) -> Example:
 
 
 def decided(machine: SymbolicInterpreter, frame: Frame, node: Node) -> ExportProblem | None:
-    """Why a branch or a loop goes as in the example, if it does."""
+    """Return why a branch or a loop goes as in the example, if it does."""
     moment = execution_point(frame, node)
     return None if moment is None else machine.session.forced_by_example.get(moment)
 
@@ -191,7 +191,7 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
 
 
 def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, numbers: list[str]) -> Any:
-    """``value`` with the example's number in place of each that only the run tells."""
+    """Return ``value`` with the example's number in place of each that only the run tells."""
     if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
         items = [_as_in_example(machine, node, x, y, numbers) for x, y in zip(value, known, strict=True)]
         return with_items(value, items) if isinstance(value, tuple) else items
@@ -206,14 +206,14 @@ def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: 
 
 
 def _placeholder_like(value: Any) -> Any:
-    """A value like one of the example."""
+    """Return a value like one of the example."""
     if isinstance(value, TensorMeta):
         return torch.empty(value.shape, dtype=value.dtype, device=value.device)
     return map_items(_placeholder_like, value)
 
 
 def described(value: Any) -> Any:
-    """A value of the example, with a :class:`TensorMeta` for each tensor."""
+    """Return a value of the example, with a :class:`TensorMeta` for each tensor."""
     if isinstance(value, Tensor):
         return TensorMeta(tuple(value.shape), value.dtype, value.device)
     return map_items(described, value)

@@ -154,7 +154,7 @@ def _peel(
 
 
 def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
-    """Whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
+    """Return whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
     case."""
     if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
@@ -246,8 +246,8 @@ def while_loop(
 
 
 def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
-    """How many iterations there are at most, which is how many elements they append to a list; None where nobody knows
-    before the loop, and where they append none."""
+    """Return how many iterations there are at most, which is how many elements they append to a list; None where nobody
+    knows before the loop, and where they append none."""
     body = node.blocks[0]
     if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
         return None
@@ -268,7 +268,7 @@ def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Seq
 
 
 def _terms(condition: Value) -> Iterator[Value]:
-    """What has to hold, each of it, for ``condition`` to do so."""
+    """Yield what has to hold, each of it, for ``condition`` to do so."""
     node = condition.node
     if node.kind == "aten::__and__":
         for part in node.inputs:
@@ -302,8 +302,8 @@ def _dry_run_iteration(
     limit: Any,
     surviving: Sequence[Any],
 ) -> tuple[AbstractState, DryRun]:
-    """The world before an iteration, of which nothing is known that ``template`` has a slot for, and the rehearsal of
-    the iteration."""
+    """Return the world before an iteration, of which nothing is known that ``template`` has a slot for, and the
+    rehearsal of the iteration."""
     with without_recording(machine):
         counter = UnbackedScalar(
             "int", surrogate(number_as_tensor(iteration)), -1 if not isinstance(limit, (int, SymInt)) else limit
@@ -325,14 +325,14 @@ def _dry_run_iteration(
 
 
 def _initial_value(info: PhiInfo, tensor: Tensor, is_counter: bool) -> Any:
-    """What an iteration begins with in a slot."""
+    """Return what an iteration begins with in a slot."""
     if info.kind == "rows":
         return UnbackedScalar("rows", tensor, GROWING)
     return UnbackedScalar("int", tensor, -1) if is_counter else value_of(info.kind, tensor)
 
 
 def _counters(node: Node, template: JoinedState, start: Frame) -> set[int]:
-    """The slots of ints that begin at 0 or above and only grow."""
+    """Return the slots of ints that begin at 0 or above and only grow."""
     body = node.blocks[0]
     found: set[int] = set()
     for value, given, made in zip(template.values[1:], body.inputs[1:], body.outputs[1:], strict=True):
@@ -386,7 +386,7 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
 
 
 def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
-    """The condition and the carried values behind the loop."""
+    """Return the condition and the carried values behind the loop."""
     template, session = loop.template, machine.session
     if session.dry_run_depth:
         results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
@@ -422,7 +422,7 @@ def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration:
 
 
 def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
-    """The rows that iterations have written, of a loop that may have been left before its last one."""
+    """Return the rows that iterations have written, of a loop that may have been left before its last one."""
     count = passed.number - iteration
     torch._check(count >= 0)
     torch._check(count <= rows.shape[0])
@@ -450,7 +450,7 @@ class _Functions:
         return isinstance(leaf, SymInt) and bool(leaf.node.expr.free_symbols) and leaf.node.expr.free_symbols <= known
 
     def _sizes_of(self, tensors: Mapping[LeafKey, Any], like: Mapping[LeafKey, Any] | None = None) -> Iterator[SymInt]:
-        """The sizes of ``tensors`` that are symbols in those of ``like``."""
+        """Yield the sizes of ``tensors`` that are symbols in those of ``like``."""
         for key, tensor in (tensors if like is None else like).items():
             if isinstance(tensor, Tensor):
                 for index, size in enumerate(tensor.shape):
@@ -458,13 +458,14 @@ class _Functions:
                         yield tensors[key].shape[index]
 
     def _computed(self, replacements: Mapping[LeafKey, Any]) -> dict[LeafKey, Any]:
-        """What stands for the numbers that are computed from sizes, where ``replacements`` stand for the tensors."""
+        """Return what stands for the numbers that are computed from sizes, where ``replacements`` stand for the
+        tensors."""
         symbols = [size.node.expr for size in self._sizes_of(self.read)]
         known = dict(zip(symbols, self._sizes_of(replacements, self.read), strict=True))
         return {key: sympy_interp(PythonReferenceAnalysis, known, leaf.node.expr) for key, leaf in self.sizes.items()}
 
     def first(self) -> tuple[Tensor, ...]:
-        """What is carried into the first iteration."""
+        """Return what is carried into the first iteration."""
         tensors = []
         for info, value in zip(self.loop.template.slots, self.loop.first, strict=True):
             tensor = self._no_rows(info) if info.kind == "rows" else tensor_for(info, value)
@@ -479,7 +480,7 @@ class _Functions:
         return made
 
     def additional(self) -> list[Any]:
-        """What every iteration gets as it is; the limit stands last, where only the run tells it."""
+        """Return what every iteration gets as it is; the limit stands last, where only the run tells it."""
         given = dealias([as_operand(leaf) for leaf in self.read.values()])
         if isinstance(self.loop.limit, (UnbackedScalar, SymInt)):
             limit = self.loop.limit
@@ -487,7 +488,7 @@ class _Functions:
         return given
 
     def goes_on(self, counter: Tensor, *rest: Any) -> Tensor:
-        """Whether there is another iteration."""
+        """Return whether there is another iteration."""
         limit, condition = self.loop.limit, self.loop.condition
         result: Any = True
         if isinstance(limit, (UnbackedScalar, SymInt)):

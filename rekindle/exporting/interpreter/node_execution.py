@@ -119,7 +119,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.session.note(problem)
 
     def to_export_problem(self, frame: Frame, node: Node, error: Exception) -> ExportProblem:
-        """What comes out of a node as a reason against the export."""
+        """Return what comes out of a node as a reason against the export."""
         if isinstance(error, ExportProblem):
             return error
         if isinstance(error, GuardOnDataDependentSymNode):
@@ -157,7 +157,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> Any:
-        """A constant; a new one each time where the program can write to it."""
+        """Return a constant; a new one each time where the program can write to it."""
         value = node.output.to_python()
         if isinstance(value, Tensor):
             return self.constants.get(id(value), value)
@@ -207,7 +207,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step_of(record, manager, node))
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """The outputs of any other node."""
+        """Return the outputs of any other node."""
         kind = node.kind
         if kind == "prim::GetAttr":
             return (self.attribute(frame, node, args[0]),)
@@ -240,7 +240,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return self.call_operator(frame, node, operator, args)
 
     def call_operator(self, frame: Frame, node: Node, operator: Operator, args: list[Any]) -> Any:
-        """The outputs of a node that calls a registered operator."""
+        """Return the outputs of a node that calls a registered operator."""
         self.note_reads(args)
         if node.kind in guards.ASKS_DTYPE:
             self.session.asks_dtype = True
@@ -275,7 +275,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return result if node.outputs else ()
 
     def of_rows(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """The outputs of a node that has to do with a list of which only the run tells the length."""
+        """Return the outputs of a node that has to do with a list of which only the run tells the length."""
         handler = appended_lists.OF_ROWS.get(node.kind)
         if handler is None or (node.kind != "aten::append" and any(appended_lists.is_growing(value) for value in args)):
             name = node.kind.rpartition("::")[2]
@@ -370,7 +370,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
 
 def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
-    """A call of ``record`` as it stands in stack traces."""
+    """Return a call of ``record`` as it stands in stack traces."""
     called_from = None if node is None else node.range
     if isinstance(owner, SymbolicObject) and owner.path is not None:
         return CallFrame(record.basename, record.name, called_from, owner.path, class_name_of(owner))
@@ -378,7 +378,7 @@ def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
 
 
 def class_name_of(module: SymbolicObject) -> str:
-    """The qualified name of the Python class of a module; that of its type where the class is not known."""
+    """Return the qualified name of the Python class of a module; that of its type where the class is not known."""
     python_class = module.python_class
     if python_class is not None:
         return f"{python_class.__module__}.{python_class.__qualname__}"

@@ -88,7 +88,7 @@ def _tensor_of(args: Sequence[Any]) -> Any:
 
 
 def made_of_numbers(tensor: Tensor) -> Tensor:
-    """A tensor of known elements, computed by operators: graphs within graphs cannot hold constants."""
+    """Return a tensor of known elements, computed by operators: graphs within graphs cannot hold constants."""
     if tensor.dim() == 0 or tensor.numel() == 0:
         value = tensor.item() if tensor.dim() == 0 else 0
         shape = list(tensor.shape)
@@ -109,7 +109,7 @@ def _stacked(data: Any) -> Tensor:
 
 
 def numbers_as_tensor(value: Any) -> Tensor:
-    """An int, a float or a complex, known or not, as a tensor without dimensions."""
+    """Return an int, a float or a complex, known or not, as a tensor without dimensions."""
     if isinstance(value, complex):
         return full(value)
     if isinstance(value, UnbackedScalar):
@@ -133,7 +133,7 @@ def _set_grad_mode(args: Sequence[Any]) -> None:
 
 
 def _module_at(args: Sequence[Any]) -> Any:
-    """A part of a container of modules, by its number or its name."""
+    """Return a part of a container of modules, by its number or its name."""
     container, which = args
     slots = container.type.attributes
     names = [name for name, slot in slots.items() if isinstance(slot.type, ClassType) and slot.type.is_module]
@@ -167,7 +167,7 @@ def _may_be_negative(index: Any) -> bool:
 
 
 def _range_length(args: Sequence[Any]) -> Any:
-    """How many numbers a range has. Its step is known."""
+    """Return how many numbers a range has. Its step is known."""
     low, high, step = (with_symbols(value) for value in args)
     if not any(isinstance(value, SymInt) for value in (low, high, step)):
         return len(range(low, high, step))
@@ -285,7 +285,7 @@ _OVERLOADS: Final[dict[str, Any]] = {}
 
 
 def overload_of(operator: Operator) -> Any:
-    """The dispatcher's operator; None for one of the package's own."""
+    """Return the dispatcher's operator; None for one of the package's own."""
     name = operator.schema.qualified_name
     if name not in _OVERLOADS:
         namespace, _, rest = operator.schema.name.partition("::")
@@ -321,7 +321,8 @@ _AS_WRITTEN: Final = {
 
 
 def as_written(operator: Operator) -> Any:
-    """The overload that a program of ``torch.export`` has for ``operator``; None for one of the package's own."""
+    """Return the overload that a program of ``torch.export`` has for ``operator``; None for one of the package's
+    own."""
     name, overload = _AS_WRITTEN.get(operator.schema.qualified_name, ("", ""))
     return getattr(getattr(torch.ops.aten, name), overload) if name else overload_of(operator)
 
@@ -361,7 +362,7 @@ def _is_same(default: Any, value: Any) -> bool:
 
 
 def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
-    """The tensors among ``args`` that the operator writes to."""
+    """Return the tensors among ``args`` that the operator writes to."""
     found: list[Tensor] = []
     for argument, value in zip(operator.schema.arguments, args, strict=False):
         alias = argument.alias
@@ -379,7 +380,7 @@ def written_arguments(operator: Operator, args: Sequence[Any]) -> list[Tensor]:
 
 
 def written_containers(operator: Operator, args: Sequence[Any]) -> list[Any]:
-    """The lists and dicts among ``args`` whose elements the operator changes."""
+    """Return the lists and dicts among ``args`` whose elements the operator changes."""
     return [
         value
         for argument, value in zip(operator.schema.arguments, args, strict=False)

@@ -103,7 +103,7 @@ def _write(made: torch.fx.Node, steps: tuple[CallFrame, ...], node: Node) -> Non
 
 
 def stack_trace(steps: tuple[CallFrame, ...], range: SourceRange) -> str:
-    """The lines of the author's source that led to a place, as Python's tracebacks tell them."""
+    """Return the lines of the author's source that led to a place, as Python's tracebacks tell them."""
     lines: list[str] = []
     ranges = [*(step.called_from for step in steps[1:]), range]
     for step, place in zip(steps, ranges, strict=True):
@@ -128,7 +128,7 @@ def _module_stack(steps: tuple[CallFrame, ...]) -> dict[str, tuple[str, str]]:
 
 
 def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: Node) -> list[tuple[str, Any]]:
-    """The functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
+    """Return the functions of torch and the modules of ``torch.nn`` that the program called on the way to a node, the
     outermost first; the operator itself where there are none."""
     found: list[tuple[str, Any]] = []
     for step in steps:
@@ -147,7 +147,7 @@ def _source_functions(steps: tuple[CallFrame, ...], made: torch.fx.Node, node: N
 
 
 def _named(qualified_name: str) -> Any:
-    """The class or function of torch of that name; None where there is none."""
+    """Return the class or function of torch of that name; None where there is none."""
     module_name, _, name = qualified_name.rpartition(".")
     try:
         return getattr(importlib.import_module(module_name), name, None)

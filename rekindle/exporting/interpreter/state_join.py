@@ -49,11 +49,11 @@ class AbstractState:
     origins: dict[LeafKey, Any] = field(default_factory=dict)
 
     def original(self, container: Any) -> Any:
-        """The container of before that ``container`` is; None where it is a new one."""
+        """Return the container of before that ``container`` is; None where it is a new one."""
         return self.copier.originals.get(id(container))
 
     def origin(self, value: Any) -> Any:
-        """The leaf of before that ``value`` is; None where it is none."""
+        """Return the leaf of before that ``value`` is; None where it is none."""
         key = leaf_key(value)
         return None if key is None else self.origins.get(key)
 
@@ -137,7 +137,7 @@ class JoinedState:
         return ([_text(v) for v in self.values], [(id(c), _text(m)) for c, m in self.heap])
 
     def leaves_of(self, world: AbstractState) -> list[Any]:
-        """What a world has in the slots: tensors, numbers and UNSET."""
+        """Return what a world has in the slots: tensors, numbers and UNSET."""
         found: list[Any] = [UNSET] * len(self.slots)
 
         def walk(node: Any, value: Any) -> None:
@@ -159,8 +159,8 @@ class JoinedState:
         return found
 
     def built(self, leaves: Sequence[Any], copier: StateCopier | None = None) -> list[Any]:
-        """The values, with ``leaves`` in the slots. The containers of before are changed to what they hold now: those
-        of the world before, or the copies that ``copier`` has made of them."""
+        """Return the values, with ``leaves`` in the slots. The containers of before are changed to what they hold now:
+        those of the world before, or the copies that ``copier`` has made of them."""
         made_before: dict[int, Any] = {}
         inside: Callable[[Any], Any] = (lambda value: value) if copier is None else copier.copy
 
@@ -195,7 +195,8 @@ def _text(node: Any) -> object:
 
 
 def _filled(like: Any, nodes: list[Any], build: Callable[[Any], Any], note: Callable[[Any], None]) -> Any:
-    """A new container like ``like``; ``note`` learns of it before its parts are built, where it may hold itself."""
+    """Return a new container like ``like``; ``note`` learns of it before its parts are built, where it may hold
+    itself."""
     if isinstance(like, (list, dict, SymbolicObject)):
         new: Any = (
             SymbolicObject(like.type, {}, like.path, like.python_class)
@@ -222,7 +223,7 @@ def _refill(container: Any, items: list[Any], like: Any) -> None:
 
 
 def _parts(value: Any) -> list[Any]:
-    """What a container holds. An unbacked scalar is a leaf here."""
+    """Return what a container holds. An unbacked scalar is a leaf here."""
     return [] if isinstance(value, UnbackedScalar) else parts(value)
 
 
@@ -238,9 +239,9 @@ def join_states(
     may_be_late: Sequence[bool] | None = None,
     capacity: Any = None,
 ) -> JoinedState:
-    """What two worlds that began as copies of the same one have in common. ``surviving`` are the containers of before
-    that somebody may still look at. For a loop of at most ``capacity`` iterations a list may have one more element
-    in the second.
+    """Return what two worlds that began as copies of the same one have in common. ``surviving`` are the containers of
+    before that somebody may still look at. For a loop of at most ``capacity`` iterations a list may have one more
+    element in the second.
 
     With ``is_strict`` numbers that are known but differ have no slot, other than those of the values that
     ``may_be_late`` marks: better to know them, on two ways, than not to know them on one.
@@ -307,7 +308,7 @@ class _StateJoiner:
         return False
 
     def node(self, a: Any, b: Any) -> Any:
-        """What stands for ``a`` in the first and ``b`` in the second world."""
+        """Return what stands for ``a`` in the first and ``b`` in the second world."""
         origin, other = self.first.origin(a), self.second.origin(b)
         if origin is not None and other is not None and _same_leaf(origin, other):
             return Unchanged(origin)
@@ -380,7 +381,7 @@ class _StateJoiner:
         return BackReference(known) if known is not None else self.made(a, b)
 
     def grown(self, a: list[Any], b: list[Any]) -> NewContainer:
-        """A list that gets one more tensor in each iteration: those become the rows of one tensor."""
+        """Return a list that gets one more tensor in each iteration: those become the rows of one tensor."""
         known = a[:-1] if a and is_rows(a[-1]) else a
         made = NewContainer(a)
         self.pairs[id(a), id(b)] = made
@@ -428,7 +429,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def describe(value: Any) -> str:
-    """A value in a few words."""
+    """Return a value in a few words."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return repr(value)
     if isinstance(value, Tensor):
@@ -441,7 +442,7 @@ def describe(value: Any) -> str:
 
 
 def tensor_for(info: PhiInfo, value: Any) -> Tensor:
-    """What goes into a slot: a tensor as it is, a number as one; zeros for UNSET."""
+    """Return what goes into a slot: a tensor as it is, a number as one; zeros for UNSET."""
     if value is UNSET:
         example = info.example
         dtype = example.dtype if info.kind == "tensor" else DTYPE_OF_KIND[info.kind]
@@ -451,5 +452,5 @@ def tensor_for(info: PhiInfo, value: Any) -> Tensor:
 
 
 def value_of(kind: str, tensor: Tensor) -> Any:
-    """What a slot's tensor stands for."""
+    """Return what a slot's tensor stands for."""
     return tensor if kind == "tensor" else UnbackedScalar(kind, tensor)  # type: ignore[arg-type]

@@ -170,7 +170,7 @@ class SymbolicInterpreter:
         steps: tuple[CallFrame, ...],
         constants: dict[int, Tensor],
     ) -> SymbolicInterpreter:
-        """One that is to run ``graph`` from its start."""
+        """Return one that is to run ``graph`` from its start."""
         env = dict(zip(graph.inputs, arguments, strict=True))
         frame = Frame(Activation(env, steps), graph.block, graph.return_node.next, None)
         return cls(session, [frame], constants, list(arguments))
@@ -195,7 +195,7 @@ class SymbolicInterpreter:
         raise NotImplementedError
 
     def operation(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """The outputs of a node that is neither a constant nor changes which node comes next."""
+        """Return the outputs of a node that is neither a constant nor changes which node comes next."""
         raise NotImplementedError
 
     def _leave(self, frame: Frame) -> None:
@@ -285,7 +285,7 @@ class SymbolicInterpreter:
         ]
 
     def leaves_of(self, frames: Sequence[Frame]) -> dict[LeafKey, Any]:
-        """All tensors and symbols that ``frames`` may still come to, by what tells them apart."""
+        """Return all tensors and symbols that ``frames`` may still come to, by what tells them apart."""
         found: dict[LeafKey, Any] = {}
         seen: set[int] = set()
         for tensor in self.constants.values():
@@ -299,7 +299,7 @@ class SymbolicInterpreter:
         return found
 
     def surviving(self, frames: Sequence[Frame]) -> list[Any]:
-        """The containers that ``frames``, or who looks at what the machine keeps, may still come to."""
+        """Return the containers that ``frames``, or who looks at what the machine keeps, may still come to."""
         found: dict[int, Any] = {}
         for value in self.kept:
             _collect(value, found)
@@ -311,13 +311,13 @@ class SymbolicInterpreter:
     # --------------------------------------------------------------------------------------------------------- places
 
     def problem(self, frame: Frame, node: Node, message: str, hint: str) -> ExportProblem:
-        """A reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
+        """Return a reason why the program cannot be exported, with the place of ``node`` and what to write instead."""
         range: SourceRange = node.range
         return ExportProblem(message, range, hint=hint, callers=callers_of(frame))
 
 
 def callers_of(frame: Frame) -> list[tuple[str, SourceRange]]:
-    """The functions that led to a frame, and where each was called."""
+    """Return the functions that led to a frame, and where each was called."""
     return [(step.name, step.called_from) for step in frame.activation.steps if step.called_from]
 
 
@@ -325,7 +325,7 @@ _USED: dict[int, tuple[Node, frozenset[Value]]] = {}
 
 
 def _used_by(node: Node) -> frozenset[Value]:
-    """All values that a node and the nodes in its blocks use."""
+    """Return all values that a node and the nodes in its blocks use."""
     known = _USED.get(id(node))
     if known is not None and known[0] is node:
         return known[1]
@@ -340,7 +340,7 @@ def _used_by(node: Node) -> frozenset[Value]:
 
 
 def _needed(frame: Frame) -> list[Value]:
-    """What the rest of a frame's block uses, and the whole of the block where it runs again."""
+    """Return what the rest of a frame's block uses, and the whole of the block where it runs again."""
     found: set[Value] = set(frame.block.outputs)
     owner = frame.owner
     node = frame.node

@@ -53,7 +53,7 @@ class GenericFunction:
         kwargs: Keywords,
         defaults: Mapping[str, SugaredValue],
     ) -> dict[str, SugaredValue]:
-        """What each parameter means in a call, converted to what it is annotated with."""
+        """Return what each parameter means in a call, converted to what it is annotated with."""
         params = self.definition.params
         bound = bind_arguments(self.name, params, range, args, kwargs, defaults)
         for param in params:
@@ -64,8 +64,8 @@ class GenericFunction:
         return bound
 
     def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
-        """The type that the parameter declares. An annotation that is no type says nothing where what is given is no
-        value either: ``f: Callable[[int], int]``."""
+        """Return the type that the parameter declares. An annotation that is no type says nothing where what is given
+        is no value either: ``f: Callable[[int], int]``."""
         if param.annotation is None:
             return None
         declared = self.declared_types.get(param.name.name)
@@ -109,7 +109,7 @@ class GenericFunction:
         return SimpleValue(value)
 
     def declared_result(self) -> Type | None:
-        """The type that the function declares to return."""
+        """Return the type that the function declares to return."""
         if isinstance(self.result, CompileError):
             raise self.result
         if self.result is not None or self.definition.return_type is None:
@@ -139,7 +139,7 @@ class GenericFunction:
 
 
 def inherits(type: Type, base: Type) -> bool:
-    """Whether objects of one class are of another, from which their own is derived."""
+    """Return whether objects of one class are of another, from which their own is derived."""
     if not isinstance(type, ClassType) or not isinstance(base, ClassType) or type == base:
         return False
     own, wanted = type.python_class, base.python_class
@@ -162,7 +162,7 @@ def bind_arguments(
     kwargs: Keywords,
     defaults: Mapping[str, SugaredValue],
 ) -> dict[str, SugaredValue]:
-    """What each parameter of the function ``name`` means in a call, ``defaults`` where no argument is given.
+    """Return what each parameter of the function ``name`` means in a call, ``defaults`` where no argument is given.
 
     Raises:
         TypeMismatchError: Python would refuse the call.

@@ -80,7 +80,7 @@ def emit_special_form(emitter: Emitter, form: SpecialForm, call: Apply, hint: Ty
 
 
 def expect_arguments(emitter: Emitter, call: Apply, low: int, high: int) -> list[Expr]:
-    """The arguments of ``call``, of which there must be ``low`` to ``high``."""
+    """Return the arguments of ``call``, of which there must be ``low`` to ``high``."""
     count = len(call.inputs)
     if not low <= count <= high:
         wanted = str(low) if low == high else f"{low} to {high}"
@@ -258,7 +258,7 @@ def _torchs_awaitable(emitter: Emitter, call: Apply, hint: Type | None) -> Sugar
 
 
 def _deferred(emitter: Emitter, call: Apply, form: str, type: Callable[[Type], Type]) -> SugaredValue:
-    """The call stands in a block, which becomes a graph of its own later."""
+    """Return the call stands in a block, which becomes a graph of its own later."""
     if not call.inputs:
         raise TypeMismatchError(f"{form} takes a function and its arguments", call.range)
     function, *arguments = call.inputs

@@ -45,7 +45,7 @@ _MADE: Final[dict[str, Type]] = {
 
 
 def most_elements(type: Type) -> int | None:
-    """How many elements a deque of the type holds at most; None where there is no limit."""
+    """Return how many elements a deque of the type holds at most; None where there is no limit."""
     most = type.python.partition(":")[2] if isinstance(type, ListType) else ""
     return int(most) if most else None
 
@@ -145,7 +145,7 @@ def _defaultdict(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredVal
 
 
 def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
-    """The type of what the factory of a defaultdict makes, where that is its zero; None for other factories."""
+    """Return the type of what the factory of a defaultdict makes, where that is its zero; None for other factories."""
     if isinstance(factory, MagicMethod):
         factory = factory.base
     if isinstance(factory, Cast) and has_empty(factory.type):
@@ -154,7 +154,7 @@ def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
 
 
 def _factory(emitter: Emitter, factory: SugaredValue, expr: Expr) -> tuple[str, Type]:
-    """What tells a defaultdict with a factory of the program from others, and the type of its values.
+    """Return what tells a defaultdict with a factory of the program from others, and the type of its values.
 
     Raises:
         UnsupportedError: the factory reads variables around it, which others who read the dict do not know.
@@ -242,7 +242,7 @@ def attribute_of_collection(emitter: Emitter, base: SugaredValue, expr: Select, 
 
 
 def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) -> SugaredValue | None:
-    """A method of a deque that holds so many elements at most; None where that does not matter."""
+    """Return a method of a deque that holds so many elements at most; None where that does not matter."""
     most = most_elements(deque.type)
     if name == "maxlen":
         return SimpleValue(emitter.graph.insert_constant(most, range=expr.range))

@@ -102,7 +102,7 @@ def _of_tuples(emitter: Emitter, operator: str, lhs: Value, rhs: Value, expr: Bi
 
 
 def _beside(emitter: Emitter, value: Value, other: ListType, range: SourceRange) -> Value | None:
-    """One side of an operator as a list beside a tuple of the type ``other``; None where that is no tuple."""
+    """Return one side of an operator as a list beside a tuple of the type ``other``; None where that is no tuple."""
     if is_open_tuple(value.type):
         return value
     if not isinstance(value.type, TupleType) or value.type.fields is not None:
@@ -132,12 +132,12 @@ FORMS: Final[dict[str, FormHandler]] = {
 
 
 def is_open_tuple(type: Type) -> bool:
-    """Whether Python has a tuple in place of the list that values of the type are."""
+    """Return whether Python has a tuple in place of the list that values of the type are."""
     return isinstance(type, ListType) and type.is_tuple
 
 
 def as_tuple_type(made: Value, python: str = "tuple") -> Value:
-    """A fresh list, of which the type tells from now on that it is a tuple in Python."""
+    """Return a fresh list, of which the type tells from now on that it is a tuple in Python."""
     assert isinstance(made.type, ListType)
     return made.set_type(ListType(made.type.element, python))
 

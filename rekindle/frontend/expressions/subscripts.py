@@ -176,7 +176,7 @@ def _item_of(
 
 
 def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
-    """The index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
+    """Return the index of a container, or the key of a dict of ints. A bool is the int 0 or 1, as in Python."""
     if index.type != BOOL or (isinstance(base, DictType) and base.key != INT) or isinstance(base, ClassType):
         return index
     known = constant_bool(index)
@@ -186,8 +186,8 @@ def as_position(emitter: Emitter, index: Value, base: Type | None) -> Value:
 
 
 def indices_of(emitter: Emitter, subscript: Subscript, base: Value | None = None) -> list[Expr]:
-    """The indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of a
-    dict are one key, which is a tuple."""
+    """Return the indices, with ``slice(start, stop)`` written as ``start:stop``; torch.fx generates the first. Those of
+    a dict are one key, which is a tuple."""
     indices = subscript.indices
     if base is not None and isinstance(without_none(base.type), DictType) and len(indices) > 1:
         return [TupleLiteral.create(subscript.range, indices)]
@@ -342,7 +342,7 @@ def slice_and_select(emitter: Emitter, range: SourceRange, value: Value, indices
 
 
 def _chosen_row(emitter: Emitter, keep: Value, value: Value, range: SourceRange) -> Value:
-    """The indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
+    """Return the indices that ``x[keep]`` takes of a new dimension of size 1: that of its row, or none."""
     count = emitter.insert_node(
         "prim::ListConstruct", range, [as_position(emitter, keep, None)], [ListType(INT)]
     ).output
@@ -467,7 +467,7 @@ def _assign_tensor(emitter: Emitter, range: SourceRange, target: Subscript, base
 
 
 def _scalar_like(emitter: Emitter, value: Value, tensor: Value, range: SourceRange) -> Value:
-    """A number as a tensor of the dtype and device of ``tensor``."""
+    """Return a number as a tensor of the dtype and device of ``tensor``."""
     dtype = emitter.insert("prim::dtype", range, tensor)
     device = emitter.insert("prim::device", range, tensor)
     if is_open_number(value.type):
@@ -495,7 +495,7 @@ def check_items_can_change(base: Value, range: SourceRange) -> None:
 
 
 def _needs_dim(index: _Index) -> bool:
-    """Whether an operator is called with the dimension as an argument."""
+    """Return whether an operator is called with the dimension as an argument."""
     return index.value is None or isinstance(index.value.type, NoneType) or index.value.type in (INT, BOOL)
 
 

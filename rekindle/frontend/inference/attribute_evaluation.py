@@ -32,7 +32,7 @@ _COMPUTED: Final[dict[str, Callable[..., Any]]] = {
 
 
 def evaluate_on_current_attributes(value: Value) -> object:
-    """What a value is as long as nobody assigns to attributes of modules; MISSING where that is not known.
+    """Return what a value is as long as nobody assigns to attributes of modules; MISSING where that is not known.
 
     ``self.kind == "a"`` is True where the module that is compiled holds an "a".
     """

@@ -65,7 +65,8 @@ def recover(
 
 
 def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = None) -> T | None:
-    """What ``emit`` gives; None where it fails, which is noted. It emits ``tree`` and nothing more, where given."""
+    """Return what ``emit`` gives; None where it fails, which is noted. It emits ``tree`` and nothing more, where
+    given."""
     place = emitter.place
     try:
         return emit()
@@ -122,7 +123,7 @@ def _is_assumed(emitter: Emitter, name: str) -> bool:
 
 
 def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]) -> bool:
-    """Whether what failed compiles if the variables are of these types."""
+    """Return whether what failed compiles if the variables are of these types."""
     with _trying(emitter):
         for name, type in types.items():
             frame = emitter.environment.frame.find(name)
@@ -184,12 +185,13 @@ def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], t
 
 
 def _asks_for_types(tree: Tree) -> bool:
-    """Whether other types would decide what is looked at, so that what is wrong may not be seen."""
+    """Return whether other types would decide what is looked at, so that what is wrong may not be seen."""
     return asks_compiler(Expr(tree)) or any(each.kind in ("is", "is_not") for each in tree.walk())
 
 
 def _may_be_explained(error: CompileError) -> bool:
-    """Whether ``error`` is one of the function that is being compiled, and of a kind that types may lie behind."""
+    """Return whether ``error`` is one of the function that is being compiled, and of a kind that types may lie
+    behind."""
     return (
         error.cause in _EXPLAINED
         and error.errors == (error,)

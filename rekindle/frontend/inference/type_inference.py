@@ -126,7 +126,7 @@ class TypeEvidence:
     is to count when emission begins again."""
 
     def rewrite(self, statement: Stmt, rewrite: Callable[[], Stmt]) -> Stmt:
-        """What ``rewrite`` makes of the statement, the same each time."""
+        """Return what ``rewrite`` makes of the statement, the same each time."""
         key = id(statement.tree)
         if key not in self.rewritten:
             self.rewritten[key] = (statement.tree, rewrite())
@@ -173,7 +173,7 @@ class TypeEvidence:
             raise RestartEmission
 
     def type_of(self, origin: FirstAssignment) -> Type | None:
-        """The type that the variable is to have; None where nothing has shown one."""
+        """Return the type that the variable is to have; None where nothing has shown one."""
         type = self._type_of(origin)
         return optional(type) if type is not None and origin.is_optional else type
 
@@ -276,7 +276,7 @@ _EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
 
 
 def kind_of_origin(value: Expr) -> str | None:
-    """What kind of assignment it is that gives a variable this value; None for one that tells the type."""
+    """Return what kind of assignment it is that gives a variable this value; None for one that tells the type."""
     kind = value.tree.kind
     if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
         return LIST
@@ -407,7 +407,8 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
 
 
 def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
-    """How a statement begins a variable with the value, where that does not tell what it is to hold; else None."""
+    """Return how a statement begins a variable with the value, where that does not tell what it is to hold; else
+    None."""
     kind = kind_of_origin(value)
     if value.tree.kind != TernaryIf.KIND or kind is not None:
         return (
@@ -470,7 +471,7 @@ def learn_from_branches(
 
 
 def with_inference(diagnostics: Diagnostics, emit: Callable[[TypeEvidence], T]) -> T:
-    """What ``emit`` gives, which begins again as long as its uses of variables show types."""
+    """Return what ``emit`` gives, which begins again as long as its uses of variables show types."""
     evidence = TypeEvidence()
     reported = list(diagnostics.problems)
     while True:

@@ -26,8 +26,8 @@ def is_constant(node: Node) -> bool:
 
 
 def inlined_nodes(block: Block) -> set[Node]:
-    """The nodes in ``block`` and in the blocks within it that are part of their user's expression, all constants that
-    are used among them."""
+    """Return the nodes in ``block`` and in the blocks within it that are part of their user's expression, all constants
+    that are used among them."""
     scan = _Scan()
     scan.block(block)
     return scan.inlined
@@ -79,7 +79,7 @@ class _Scan:
 
 
 def node_before(node: Node) -> Node:
-    """The node that runs just before ``node``; constants run nowhere in particular."""
+    """Return the node that runs just before ``node``; constants run nowhere in particular."""
     before = node.prev
     while is_constant(before):
         before = before.prev

@@ -50,7 +50,7 @@ def write_expression(out: TaggedText, node: Node, printer: FunctionPrinter) -> N
 
 
 def _differs_from_library(node: Node) -> bool:
-    """Whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
+    """Return whether ``torch.name`` of an archive means something else than this operator of ``aten``."""
     return "math" in node.attributes or (node.operator is not None and differs_in_archives(node.operator))
 
 
@@ -99,7 +99,7 @@ def _write_unknown(out: TaggedText, node: Node, printer: FunctionPrinter) -> Non
 
 
 def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """The arguments of an operator of which nothing is known but the call that was read."""
+    """Return the arguments of an operator of which nothing is known but the call that was read."""
     names = node.attributes.get(KEYWORDS, [])
     assert isinstance(names, list)
     uses = printer.uses(node.inputs)
@@ -110,7 +110,7 @@ def _as_written(node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
 
 
 def operator_arguments(schema: FunctionSchema, node: Node, printer: FunctionPrinter) -> list[str | TaggedText]:
-    """The arguments of the call, without defaults at the end: a later release may have more of them."""
+    """Return the arguments of the call, without defaults at the end: a later release may have more of them."""
     arguments = schema.arguments
     count = len(arguments)
     outs = 0
@@ -207,7 +207,7 @@ def _tuple(out: TaggedText, node: Node, printer: FunctionPrinter) -> None:
 
 
 def _typed_none(value: Value, printer: FunctionPrinter) -> str | None:
-    """A None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
+    """Return a None that is of a wider type, where a reader is to know it: the type of a tuple is that of its items."""
     is_none = value.node.kind == "prim::Constant" and "value" not in value.node.attributes
     if not printer.importable or not is_none or value.type == NONE or isinstance(value.type, FunctionType):
         return None

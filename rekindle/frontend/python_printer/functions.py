@@ -51,7 +51,7 @@ class FunctionPrinter:
     # ------------------------------------------------------------------------------------------------------- values
 
     def use(self, value: Value) -> str | TaggedText:
-        """What ``value`` is called where it is used."""
+        """Return what ``value`` is called where it is used."""
         return self._written[value]
 
     def uses(self, values: Sequence[Value]) -> list[str | TaggedText]:
@@ -336,14 +336,14 @@ def _is_cast(target: Value, value: Value) -> bool:
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
-    """Whether the types of what an ``if`` assigns have to be told: whoever reads it finds out by himself what is
+    """Return whether the types of what an ``if`` assigns have to be told: whoever reads it finds out by himself what is
     Optional, as long as it stands with others."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
 
 
 def _constants(block: Block) -> dict[Node, None]:
-    """The constants that the function uses, in the order of their first uses."""
+    """Return the constants that the function uses, in the order of their first uses."""
     found: dict[Node, None] = {}
 
     def collect(block: Block) -> None:
@@ -357,7 +357,7 @@ def _constants(block: Block) -> dict[Node, None]:
 
 
 def _is_for(node: Node) -> bool:
-    """Whether a loop counts (``for``) or asks a condition (``while``).
+    """Return whether a loop counts (``for``) or asks a condition (``while``).
 
     Raises:
         UnsupportedError: it does both: no statement does.

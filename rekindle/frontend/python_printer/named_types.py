@@ -71,8 +71,8 @@ def _compiles(method: GraphFunction) -> bool:
 
 
 def _named_hooks(owner: ClassType) -> dict[GraphFunction, str]:
-    """The hooks of a class, each once, with names of their own: ``hook``, ``hook_1``. Python tells hooks apart by the
-    functions, and their names may be equal."""
+    """Return the hooks of a class, each once, with names of their own: ``hook``, ``hook_1``. Python tells hooks apart
+    by the functions, and their names may be equal."""
     found: dict[GraphFunction, str] = {}
     taken = set(owner.methods)
     for hook in (*owner.pre_hooks, *owner.hooks):

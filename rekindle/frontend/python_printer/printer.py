@@ -82,7 +82,7 @@ class PythonPrinter:
             self._dependencies.setdefault(named)
 
     def spell(self, type: Type) -> str:
-        """``type`` as this text writes it."""
+        """Return ``type`` as this text writes it."""
         self.mention(type)
         return spell(type, self._name_of)
 
@@ -164,9 +164,9 @@ class PythonPrinter:
         self._out.range = UNKNOWN_RANGE
 
     def _needed_behind_defaults(self, record: GraphFunction) -> int:
-        """How many parameters come before the last that must be given, if one before it need not be: no reader knows
-        parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called from
-        outside of it."""
+        """Return how many parameters come before the last that must be given, if one before it need not be: no reader
+        knows parameters that are passed by keyword only. Calls in the text pass all; only those of modules are called
+        from outside of it."""
         arguments = record.schema.arguments
         needed = max((index for index, argument in enumerate(arguments) if not argument.has_default), default=0)
         if not any(argument.has_default for argument in arguments[:needed]):
@@ -187,8 +187,8 @@ class PythonPrinter:
 
 
 def _as_declared(value: object, type: Type, size: int | None = None) -> object:
-    """A default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a float is
-    declared, ``[0, 0]`` where one number stands for a list of two, the number of a layout."""
+    """Return a default as the type of its parameter has it, which is how readers of archives take it: ``0.`` where a
+    float is declared, ``[0, 0]`` where one number stands for a list of two, the number of a layout."""
     type = without_none(type)
     if value is None:
         return None
@@ -205,8 +205,8 @@ def _as_declared(value: object, type: Type, size: int | None = None) -> object:
 
 
 def without_builtin_calls(graph: Graph) -> Graph:
-    """``graph``, or a copy in which calls of functions that come with this package have given way to what they do: no
-    reader has these functions."""
+    """Return ``graph``, or a copy in which calls of functions that come with this package have given way to what they
+    do: no reader has these functions."""
     if not any(_calls_builtin(node) for node in graph.all_nodes()):
         return graph
     copy = graph.copy()

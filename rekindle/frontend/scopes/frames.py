@@ -59,7 +59,7 @@ class EnvironmentFrame:
     """Names that are other variables within than outside, and what those are called: the targets of comprehensions."""
 
     def find(self, name: str) -> EnvironmentFrame | None:
-        """The innermost frame that knows ``name``; None where it may not have been assigned."""
+        """Return the innermost frame that knows ``name``; None where it may not have been assigned."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -70,7 +70,7 @@ class EnvironmentFrame:
         return None
 
     def find_partial(self, name: str) -> Partial | None:
-        """What is known of a variable that may not have been assigned; None for others."""
+        """Return what is known of a variable that may not have been assigned; None for others."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.types or name in frame.sugared:
@@ -91,17 +91,17 @@ class EnvironmentFrame:
         self.partial[name] = partial
 
     def find_type(self, name: str) -> Type | None:
-        """The type of the variable ``name``, if it is one that holds a value of the graph."""
+        """Return the type of the variable ``name``, if it is one that holds a value of the graph."""
         frame = self.find(name)
         return None if frame is None else frame.types.get(name)
 
     def has_given_up(self, name: str) -> bool:
-        """Whether the statement that gave ``name`` its meaning here could not be compiled."""
+        """Return whether the statement that gave ``name`` its meaning here could not be compiled."""
         frame = self.find(name)
         return frame is not None and frame.sugared.get(name) is ERROR_VALUE
 
     def knows_none(self, name: str) -> bool:
-        """Whether the variable ``name`` is known to be None."""
+        """Return whether the variable ``name`` is known to be None."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.known_none:
@@ -137,7 +137,7 @@ class EnvironmentFrame:
         return None
 
     def variable(self, name: str) -> str:
-        """The variable that ``name`` means here: itself, unless a comprehension has one of its own."""
+        """Return the variable that ``name`` means here: itself, unless a comprehension has one of its own."""
         frame: EnvironmentFrame | None = self
         while frame is not None:
             if name in frame.hidden:

@@ -37,7 +37,7 @@ _TRANSPARENT: Final = frozenset({"if", "while", "expression_statement", "assert"
 
 
 def private_names(definition: Def) -> frozenset[str]:
-    """The variables of the function that alone hold the containers that they hold."""
+    """Return the variables of the function that alone hold the containers that they hold."""
     assigned: set[str] = set()
     shared = {param.name.name for param in definition.params}
     for statement in definition.body:
@@ -87,7 +87,7 @@ def _is_new(value: Expr) -> bool:
 
 
 def _looked_at(tree: Tree) -> list[Tree]:
-    """The parts of ``tree`` that it does not pass on."""
+    """Return the parts of ``tree`` that it does not pass on."""
     match tree.kind:
         case Select.KIND:
             return [Select(tree).value.tree]

@@ -31,7 +31,7 @@ class RefinementSet:
 
 
 def _either(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
-    """What is true of a variable if one of two facts holds and it is not known which."""
+    """Return what is true of a variable if one of two facts holds and it is not known which."""
     both = [name for name in a if name in b and (a[name] == KNOWN_NONE) == (b[name] == KNOWN_NONE)]
     return {name: unify(a[name], b[name]) or union((a[name], b[name])) for name in both}
 

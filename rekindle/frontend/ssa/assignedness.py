@@ -48,7 +48,7 @@ class Partial:
 
 
 def join(a: Type, b: Type) -> Type:
-    """The type of a variable that holds the one or the other."""
+    """Return the type of a variable that holds the one or the other."""
     found = unify(a, b, default_to_union=True)
     if found is None:
         raise InternalError(f"{a} and {b} have no type in common")
@@ -56,8 +56,8 @@ def join(a: Type, b: Type) -> Type:
 
 
 def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
-    """The text and the class of the error that Python raises where ``name`` is read and has no value. ``is_free``: a
-    function within the one that assigns it reads it."""
+    """Return the text and the class of the error that Python raises where ``name`` is read and has no value.
+    ``is_free``: a function within the one that assigns it reads it."""
     if is_free:
         text = f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
         if sys.version_info < (3, 11):
@@ -70,7 +70,7 @@ def unassigned_text(name: str, *, is_free: bool) -> tuple[str, str]:
 
 
 def stored_types(block: Block) -> dict[str, Type]:
-    """What the variables are that ``block`` assigns, the blocks within it included."""
+    """Return what the variables are that ``block`` assigns, the blocks within it included."""
     found: dict[str, Type] = {}
     for node in block.all_nodes():
         if node.kind == "prim::Store":
@@ -109,7 +109,7 @@ def settle_guards(graph: Graph, guarded: set[str]) -> None:
 
 
 def _is_guard(load: Node) -> bool:
-    """Whether a flag is read to guard a read of the variable, and not to be kept."""
+    """Return whether a flag is read to guard a read of the variable, and not to be kept."""
     uses = load.output.uses
     return len(uses) == 1 and uses[0].user.kind == "prim::If"
 

@@ -61,7 +61,7 @@ class _Scope:
     leaves: bool = False
 
     def in_order(self, names: Iterable[str]) -> list[str]:
-        """Each of ``names`` once, by name as in TorchScript: a graph is to look the same each time."""
+        """Return each of ``names`` once, by name as in TorchScript: a graph is to look the same each time."""
         found = dict.fromkeys(names)
         return list(found) if self.as_printed else sorted(found)
 
@@ -136,7 +136,7 @@ def _visit_if(node: Node, scope: _Scope) -> None:
 
 
 def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) -> Value:
-    """What a variable is at the end of a branch of ``node``, which no one may get to.
+    """Return what a variable is at the end of a branch of ``node``, which no one may get to.
 
     Under ``forget`` the value does not count, though the branch may know one.
     """
@@ -150,7 +150,7 @@ def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) 
 
 
 def _joined_type(name: str, branches: list[_Scope], *, is_partial: bool) -> Type | None:
-    """The type that a variable has behind an ``if``; None where it is not defined there.
+    """Return the type that a variable has behind an ``if``; None where it is not defined there.
 
     A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must
     know that a variable of its own was assigned before the jump.
@@ -210,8 +210,8 @@ def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
 
 
 def _widened(body: Block, scope: _Scope) -> dict[str, Type]:
-    """The variables of ``scope`` that are of a wider type in the loop's body than before the loop: whatever is assigned
-    at any place of it may be there when the body runs again, or behind the loop, by way of ``break``."""
+    """Return the variables of ``scope`` that are of a wider type in the loop's body than before the loop: whatever is
+    assigned at any place of it may be there when the body runs again, or behind the loop, by way of ``break``."""
     found: dict[str, Type] = {}
     _widen(body, scope, found)
     return found
@@ -235,7 +235,8 @@ def _joined(one: Type, other: Type) -> Type | None:
 
 
 def is_meaningful_name(name: str) -> bool:
-    """Whether values are named after the variable: not for the emitter's own (``$x``) nor for ``_`` and ``_1``."""
+    """Return whether values are named after the variable: not for the emitter's own (``$x``) nor for ``_`` and
+    ``_1``."""
     if not name or name.startswith("$"):
         return False
     return not (name.startswith("_") and (len(name) == 1 or name[1:].isdigit()))

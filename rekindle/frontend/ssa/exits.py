@@ -206,7 +206,7 @@ class _ExitTransform:
         return self._join(node, then_exit, self.transform_block(else_block))
 
     def _join(self, node: Node, then_exit: _Exit, else_exit: _Exit) -> _Exit:
-        """How control leaves an ``if`` by the exits of its branches, told by new outputs."""
+        """Return how control leaves an ``if`` by the exits of its branches, told by new outputs."""
         status = _joined_status(then_exit.status, else_exit.status)
         if status is _Status.THROWS:
             return _Exit(status, self.thrown, [])
@@ -264,7 +264,7 @@ class _ExitTransform:
 
 
 def _visible_values(block: Block) -> Iterator[Value]:
-    """The values of ``block``, and of the ``with`` bodies in it."""
+    """Yield the values of ``block``, and of the ``with`` bodies in it."""
     for node in block.nodes:
         yield from node.outputs
         if node.kind == "prim::With":
@@ -273,7 +273,7 @@ def _visible_values(block: Block) -> Iterator[Value]:
 
 
 def _joined_status(then: _Status, otherwise: _Status) -> _Status:
-    """The status of an ``if``. A branch that throws does as the other one does: no one sees the difference."""
+    """Return the status of an ``if``. A branch that throws does as the other one does: no one sees the difference."""
     if then is _Status.THROWS:
         return otherwise
     if otherwise is _Status.THROWS or then is otherwise:

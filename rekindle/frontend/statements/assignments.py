@@ -139,7 +139,7 @@ def _assign_to_each(emitter: Emitter, targets: Sequence[Expr], value: Expr) -> N
 
 
 def _declared(emitter: Emitter, annotation: Expr) -> Type | None:
-    """The type that the annotation of a variable means; None where it means what only Python has."""
+    """Return the type that the annotation of a variable means; None where it means what only Python has."""
     try:
         return parse_type_expression(annotation, emitter.resolver)
     except UndefinedNameError:
@@ -176,8 +176,8 @@ def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequ
 
 
 def _first_type(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> Type | None:
-    """The type that a variable is to have of which this assignment does not tell all; None where nothing else has
-    told."""
+    """Return the type that a variable is to have of which this assignment does not tell all; None where nothing else
+    has told."""
     frame = emitter.environment.frame
     variable = frame.variable(Var(target.tree).name.name)
     around = None if frame.parent is None else frame.parent.find_type(variable)
@@ -283,7 +283,7 @@ def _assign_new(
 
 
 def _kept(emitter: Emitter, target: Expr, value: Expr) -> SugaredValue | None:
-    """The generator, or another iterator, that a variable is to hold; None for other values."""
+    """Return the generator, or another iterator, that a variable is to hold; None for other values."""
     if target.tree.kind != Var.KIND or not emitter.graph.follows_python:
         return None
     name = Var(target.tree).name.name
@@ -315,7 +315,7 @@ def _kept_call(emitter: Emitter, name: str, call: Apply) -> SugaredValue | None:
 
 
 def _evaluated_now(emitter: Emitter, expr: Expr) -> Expr:
-    """An argument of a call that is made later, evaluated now: the variable that holds it."""
+    """Return an argument of a call that is made later, evaluated now: the variable that holds it."""
     is_empty = expr.tree.kind == ListLiteral.KIND and not ListLiteral(expr.tree).items
     if is_empty or expr.tree.kind in _SAME_LATER:
         return expr
@@ -416,7 +416,7 @@ def _assign_rest(emitter: Emitter, starred: Starred, rest: Value, range: SourceR
 
 
 def _starred_list(emitter: Emitter, values: Sequence[Value], range: SourceRange) -> Value:
-    """What a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
+    """Return what a starred target holds: a list, as in Python; for TorchScript a tuple where the types differ."""
     if not values:
         return emitter.insert_node("prim::EmptyListLiteral", range, [], [ListType(TENSOR)]).output
     types = [unshaped(value.type) for value in values]
@@ -449,7 +449,7 @@ def emit_aug_assign(emitter: Emitter, statement: AugAssign) -> None:
 
 
 def _augment(emitter: Emitter, statement: AugAssign, current: Value) -> Value:
-    """The new value of the target: a tensor or a list changed in place, else a fresh value."""
+    """Return the new value of the target: a tensor or a list changed in place, else a fresh value."""
     rhs = emitter.emit_expression(statement.value, _wanted(current))
     return _apply(emitter, statement, current, rhs)
 
@@ -550,7 +550,7 @@ def _augment_slice(emitter: Emitter, statement: AugAssign, slice: SliceExpr, bas
 
 
 def _wanted(current: Value) -> Type | None:
-    """The type that a literal is to have where it is added to ``current``."""
+    """Return the type that a literal is to have where it is added to ``current``."""
     return current.type if isinstance(current.type, ListType) else None
 
 
@@ -576,7 +576,8 @@ def _is_new_container(found: SugaredValue) -> bool:
 
 
 def _is_emptied(origin: FirstAssignment, around: Type) -> bool:
-    """Whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it holds."""
+    """Return whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it
+    holds."""
     known = without_none(around)
     if isinstance(known, ListType):
         return origin.kind == (TUPLE if known.is_tuple else LIST)
@@ -592,7 +593,7 @@ def _items(target: Expr) -> list[Expr]:
 
 
 def _check_targets(targets: Sequence[Expr], range: SourceRange) -> int:
-    """The number of starred targets, at most one."""
+    """Return the number of starred targets, at most one."""
     starred = sum(target.tree.kind == Starred.KIND for target in targets)
     if starred > 1:
         raise UnsupportedError("only one target can be starred", range)

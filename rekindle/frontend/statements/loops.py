@@ -97,7 +97,7 @@ def emit_while(emitter: Emitter, statement: While) -> None:
 
 
 def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("filter",)) -> GeneratorExpr | None:
-    """The generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
+    """Return the generator expression that ``expr`` is, or that a call of one of the ``functions`` is: ``map``,
     ``filter``."""
     if not emitter.graph.follows_python:
         return None
@@ -108,7 +108,7 @@ def generator_of(emitter: Emitter, expr: Expr, functions: Collection[str] = ("fi
 
 
 def _generator_apart(emitter: Emitter, expr: Expr, names: set[str]) -> GeneratorExpr | None:
-    """A generator that a comprehension goes over whose targets are called ``names``; None where it reads other
+    """Return a generator that a comprehension goes over whose targets are called ``names``; None where it reads other
     variables that are called so."""
     generator = generator_of(emitter, expr)
     return None if generator is None or names & names_read_late(generator) else generator

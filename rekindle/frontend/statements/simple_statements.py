@@ -368,7 +368,7 @@ def emit_return(emitter: Emitter, statement: Return) -> None:
 
 
 def _differs_in_length(type: Type, declared: Type) -> bool:
-    """Whether a tuple is declared to have another number of elements than it has."""
+    """Return whether a tuple is declared to have another number of elements than it has."""
     if not isinstance(type, TupleType) or not isinstance(declared, TupleType):
         return False
     return len(type.elements) != len(declared.elements) and type.fields is None and declared.fields is None
@@ -391,7 +391,7 @@ def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> Non
 
 
 def _raises_as_python(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> bool:
-    """Whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
+    """Return whether ``statement`` reads a name that has no value, in a branch into which no attribute of the module
     leads; then it is emitted as what Python raises."""
     missing = error.missing if isinstance(error, UndefinedNameError) else None
     if not emitter.is_unexpected or missing is None or statement.tree.kind in _COMPOUND:
@@ -452,8 +452,8 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
 
 
 def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
-    """A condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one that
-    would not be compiled either."""
+    """Return a condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one
+    that would not be compiled either."""
     branches = [*statement.true_branch, *statement.false_branch]
     if _may_be_static(emitter, statement.condition):
         for name in assigned_names([statement.condition, *branches]):
@@ -465,7 +465,7 @@ def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
 
 
 def _may_be_static(emitter: Emitter, expr: Expr) -> bool:
-    """Whether a part of a condition that could not be compiled may decide it for the compiler."""
+    """Return whether a part of a condition that could not be compiled may decide it for the compiler."""
     if expr.tree.kind in ("and", "or", "not"):
         return any(_may_be_static(emitter, Expr(part)) for part in expr.tree.subtrees())
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()

@@ -54,7 +54,7 @@ _JUMPS: Final = {"break": 2, "continue": 3}
 
 
 def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
-    """The exception that ``raise`` alone raises again.
+    """Return the exception that ``raise`` alone raises again.
 
     Raises:
         UnsupportedError: none is being handled.
@@ -133,7 +133,7 @@ def emit_try(emitter: Emitter, statement: Try) -> None:
 
 
 def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
-    """What is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
+    """Return what is left to do of a ``try`` that begins with imports: the compiler makes them, and knows whether a
     handler runs. None where it begins otherwise."""
     imports = list(takewhile(lambda each: each.tree.kind == LocalImport.KIND, statement.body))
     if not imports:
@@ -153,7 +153,7 @@ def _without_imports(emitter: Emitter, statement: Try) -> list[Stmt] | None:
 
 
 def _handler_of(emitter: Emitter, error: BaseException | None, handlers: Sequence[Handler]) -> Handler | None:
-    """The handler that takes an import's error."""
+    """Return the handler that takes an import's error."""
     if not isinstance(error, ImportError):
         return None
     raised = {f"builtins.{cls.__name__}" for cls in type(error).__mro__}
@@ -263,7 +263,7 @@ def _lose_outer(emitter: Emitter, handler: Handler) -> None:
 
 
 def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
-    """What ``emit`` emits, tried: a part of the statement."""
+    """Return what ``emit`` emits, tried: a part of the statement."""
     environment, range = emitter.environment, statement.range
     node = emitter.insert_node("prim::Try", range, [], [INT, ANY])
     block = node.add_block()

@@ -60,7 +60,7 @@ class SugaredValue:
         return type(self).__name__
 
     def as_value(self, range: SourceRange, graph: Graph) -> Value:
-        """The value of the graph that this stands for."""
+        """Return the value of the graph that this stands for."""
         raise UnsupportedError(f"{self.description} cannot be used as a value", range)
 
     def attribute(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
@@ -71,7 +71,7 @@ class SugaredValue:
         raise UnsupportedError(f"hasattr cannot be asked of {self.description}", range)
 
     def ask_attribute(self, range: SourceRange, graph: Graph, name: str) -> Value | None:
-        """Whether this has an attribute, where only the program can tell; None where the compiler knows."""
+        """Return whether this has an attribute, where only the program can tell; None where the compiler knows."""
         return None
 
     def set_attribute(self, range: SourceRange, graph: Graph, name: str, value: Value) -> None:
@@ -79,7 +79,7 @@ class SugaredValue:
         raise UnsupportedError(f"an attribute of {self.description} cannot be assigned", range)
 
     def attribute_type(self, name: str) -> Type | None:
-        """The type of the slot ``name``, which types literals that are assigned to it."""
+        """Return the type of the slot ``name``, which types literals that are assigned to it."""
         return None
 
     def may_widen_attribute(self, name: str) -> bool:
@@ -90,11 +90,11 @@ class SugaredValue:
         """``self.name: type = …`` declares the slot, where it can be declared at all."""
 
     def as_type(self, range: SourceRange) -> Type | None:
-        """The type that this names, where it names one."""
+        """Return the type that this names, where it names one."""
         return None
 
     def python_class(self, range: SourceRange) -> type | None:
-        """The Python class that this names, where it names one."""
+        """Return the Python class that this names, where it names one."""
         return None
 
     @property
@@ -103,7 +103,7 @@ class SugaredValue:
         return False
 
     def emit_contains(self, key: Value, range: SourceRange, graph: Graph) -> Value | None:
-        """Whether such a table has a key that only the run knows; None where that cannot be asked."""
+        """Return whether such a table has a key that only the run knows; None where that cannot be asked."""
         return None
 
     def contains(self, key: object) -> bool:
@@ -138,11 +138,11 @@ class SugaredValue:
         return self.call(CallSite(range, graph, values, named, targets))
 
     def flatten(self, range: SourceRange, graph: Graph) -> FlattenedValue:
-        """What another function has to be given to know this."""
+        """Return what another function has to be given to know this."""
         raise UnsupportedError(f"{self.description} cannot be passed to a function", range)
 
     def as_tuple(self, range: SourceRange, graph: Graph, size_hint: int | None = None) -> list[SugaredValue]:
-        """The elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
+        """Return the elements, for unpacking to ``size_hint`` targets or for a loop that is unrolled."""
         raise UnsupportedError(f"{self.description} cannot be unpacked", range)
 
     @property
@@ -151,7 +151,7 @@ class SugaredValue:
         return []
 
     def iterator(self, range: SourceRange, graph: Graph) -> SugaredValue:
-        """What a loop over this goes over: something with a length and items, or with a static length."""
+        """Return what a loop over this goes over: something with a length and items, or with a static length."""
         raise UnsupportedError(f"{self.description} cannot be iterated over", range)
 
     @property
@@ -203,16 +203,16 @@ class Resolver(Protocol):
     archive."""
 
     def resolve_value(self, name: str, range: SourceRange, graph: Graph) -> SugaredValue | None:
-        """What ``name`` means, or None."""
+        """Return what ``name`` means, or None."""
 
     def resolve_type(self, name: str, range: SourceRange) -> Type | None:
-        """The type that ``name`` (it may be dotted) means, or None."""
+        """Return the type that ``name`` (it may be dotted) means, or None."""
 
     def import_object(self, statement: LocalImport, graph: Graph) -> SugaredValue | None:
-        """What an import within a function means; None where programs cannot import."""
+        """Return what an import within a function means; None where programs cannot import."""
 
     def define_class(self, statement: LocalClass, graph: Graph) -> SugaredValue | None:
-        """What a class within a function means; None where functions cannot define any."""
+        """Return what a class within a function means; None where functions cannot define any."""
 
 
 class EmptyResolver:

@@ -206,7 +206,7 @@ class ObjectInMaking(SugaredValue):
         self.type.attributes[name].note = self._note(name, value)
 
     def _note(self, name: str, value: Value) -> str | None:
-        """What to tell a person whom the type of the attribute surprises."""
+        """Return what to tell a person whom the type of the attribute surprises."""
         if value.node.kind == "prim::EmptyListLiteral":
             return f"an empty list without an annotation is a List[Tensor]; write self.{name}: List[…] = []"
         given = value.node.attributes.get("name") if value.node.kind == "prim::Load" else None

@@ -94,7 +94,7 @@ class FxImporter:
         return result
 
     def read_node(self, module: fx.GraphModule, node: fx.Node, env: Mapping[fx.Node, ImportedValue]) -> ImportedValue:
-        """The meaning of one node that is neither a placeholder nor the output."""
+        """Return the meaning of one node that is neither a placeholder nor the output."""
         self.range = place_of(node)
         if node.op == "get_attr":
             return self.attribute(self, module, str(node.target))
@@ -120,7 +120,7 @@ class FxImporter:
         return imported
 
     def call(self, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]) -> ImportedValue:
-        """The meaning of a call of the function that ``node`` names.
+        """Return the meaning of a call of the function that ``node`` names.
 
         Raises:
             CaptureError: it has no form in a program.
@@ -150,7 +150,7 @@ class FxImporter:
     # ------------------------------------------------------------------------------------------------- making nodes
 
     def value(self, imported: ImportedValue, type: Any = None) -> Value:
-        """The value that ``imported`` stands for; constants are inserted, lists and tuples made."""
+        """Return the value that ``imported`` stands for; constants are inserted, lists and tuples made."""
         if isinstance(imported, Value):
             return imported
         if isinstance(imported, (torch.SymInt, torch.SymBool, torch.SymFloat)):
@@ -168,12 +168,12 @@ class FxImporter:
 
 
 def as_list(result: ImportedValue) -> list[ImportedValue]:
-    """The results of a graph, of which one may stand for itself."""
+    """Return the results of a graph, of which one may stand for itself."""
     return list(result) if isinstance(result, (list, tuple)) else [result]
 
 
 def name_of(target: object) -> str:
-    """What an error calls the function that a node calls."""
+    """Return what an error calls the function that a node calls."""
     if isinstance(target, (OpOverload, OpOverloadPacket, HigherOrderOperator)):
         return f"torch.ops.{target}" if isinstance(target, OpOverload) else str(target)
     module = getattr(target, "__module__", None)
@@ -185,7 +185,7 @@ _FRAME: Final = re.compile(r'File "([^"]+)", line (\d+)')
 
 
 def place_of(node: fx.Node) -> SourceRange:
-    """The line that the innermost frame of its stack trace names; unknown where it has none."""
+    """Return the line that the innermost frame of its stack trace names; unknown where it has none."""
     trace = node.meta.get("stack_trace")
     if not isinstance(trace, str):
         return UNKNOWN_RANGE

@@ -52,7 +52,7 @@ def _constants(program: ExportedProgram) -> dict[str, torch.Tensor]:
 
 
 def _module_at(root: nn.Module, path: Path, classes: dict[Path, str]) -> nn.Module:
-    """The module at ``path``, made with those on the way to it where they are not there yet."""
+    """Return the module at ``path``, made with those on the way to it where they are not there yet."""
     module = root
     for index, name in enumerate(path):
         if name not in module._modules:
@@ -64,8 +64,8 @@ def _module_at(root: nn.Module, path: Path, classes: dict[Path, str]) -> nn.Modu
 
 
 def calls_of(node: fx.Node) -> list[tuple[Any, Path, str]]:
-    """The calls of modules that ``node`` stands in, the outermost first: what tells the call apart from others, the
-    path of the module, and the name of its class."""
+    """Return the calls of modules that ``node`` stands in, the outermost first: what tells the call apart from others,
+    the path of the module, and the name of its class."""
     stack = node.meta.get("nn_module_stack") or {}
     found = []
     for key, (path, owner) in stack.items():
@@ -76,7 +76,7 @@ def calls_of(node: fx.Node) -> list[tuple[Any, Path, str]]:
 
 
 def _classes(module: fx.GraphModule) -> dict[Path, str]:
-    """The names of the classes of modules, by their paths, as far as a node tells."""
+    """Return the names of the classes of modules, by their paths, as far as a node tells."""
     return {path: name for node in module.graph.nodes for _, path, name in calls_of(node)}
 
 
@@ -88,7 +88,7 @@ def add_modules(root: nn.Module, module: fx.GraphModule) -> None:
 
 
 def _made(name: str) -> nn.Module:
-    """A module of a class of that name, and of no module that Python could import."""
+    """Return a module of a class of that name, and of no module that Python could import."""
     plain = _NO_IDENTIFIER.sub("_", name)
     made: nn.Module = type(plain, (nn.Module,), {"__module__": "exported"})()
     return made

@@ -38,7 +38,7 @@ def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> N
 
 
 def pack_outputs(graph: Graph, node: Node, schema: FunctionSchema | None = None) -> Value:
-    """The one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
+    """Return the one output of ``node``, or a tuple of all (a NamedTuple where the schema names its results)."""
     if len(node.outputs) == 1:
         return node.outputs[0]
     types = tuple(output.type for output in node.outputs)

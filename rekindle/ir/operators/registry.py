@@ -28,7 +28,7 @@ _OWN_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "autodiff"})
 
 
 def is_foreign(kind: str) -> bool:
-    """Whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
+    """Return whether operators of the namespace of ``kind`` are brought by libraries, of which not all may be there."""
     return "::" in kind and kind.partition("::")[0] not in _OWN_NAMESPACES
 
 
@@ -101,20 +101,20 @@ class Operator:
         return self.schema.name
 
     def operation_of(self, node: Node) -> Operation:
-        """What runs ``node``."""
+        """Return what runs ``node``."""
         if self.operation is not None:
             return self.operation
         assert self.operation_for_node is not None, f"{self.schema.qualified_name} has no implementation"
         return self.operation_for_node(node)
 
     def invocation_of(self, node: Node) -> Invocation:
-        """How to run ``node`` from code that is written for it."""
+        """Return how to run ``node`` from code that is written for it."""
         if self.invocation_for_node is not None:
             return self.invocation_for_node(node)
         return Invocation(self.operation_of(node), tuple(range(len(node.inputs))))
 
     def matches(self, node: Node) -> bool:
-        """Whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""
+        """Return whether the inputs of ``node`` are of the types that the schema takes; nothing is converted."""
         arguments = self.schema.arguments
         inputs = node.inputs
         if len(inputs) != len(arguments) and not (self.schema.is_vararg and len(inputs) >= len(arguments)):
@@ -136,8 +136,8 @@ class Operator:
         return True
 
     def gives_outputs_of(self, node: Node) -> bool:
-        """Whether the outputs of ``node`` are of types that the schema returns, as far as it says: ``prim::EnumValue``
-        has overloads that only differ in this."""
+        """Return whether the outputs of ``node`` are of types that the schema returns, as far as it says:
+        ``prim::EnumValue`` has overloads that only differ in this."""
         returns = self.schema.returns
         if len(returns) != len(node.outputs):
             return self.schema.is_varret
@@ -160,7 +160,7 @@ Provider = Callable[[str], Iterable[Operator]]
 
 
 def _reads_as(actual: Type, formal: Type) -> bool:
-    """Whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
+    """Return whether who only reads a list may take one without None for one with: ``Tensor[]`` for ``Tensor?[]``."""
     return (
         isinstance(actual, ListType)
         and isinstance(formal, ListType)
@@ -199,7 +199,7 @@ class OperatorRegistry:
         self._resolved.clear()
 
     def overloads(self, kind: str) -> Sequence[Operator]:
-        """The operators of a kind; none for what is not known."""
+        """Return the operators of a kind; none for what is not known."""
         found = self._resolved.get(kind)
         if found is None:
             provided = [operator for provider in self._providers for operator in provider(kind)]
@@ -211,7 +211,7 @@ class OperatorRegistry:
         return found
 
     def find(self, qualified_name: str) -> Operator | None:
-        """The operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
+        """Return the operator called ``aten::add.Tensor``; without a dot, the one without an overload name."""
         name, _, overload = qualified_name.partition(".")
         for operator in self.overloads(name):
             if operator.schema.overload == overload:
@@ -219,8 +219,8 @@ class OperatorRegistry:
         return None
 
     def resolve(self, node: Node) -> Operator | None:
-        """The operator that ``node`` calls: the first of its kind that takes inputs of these types; where several do,
-        one that returns what ``node`` does."""
+        """Return the operator that ``node`` calls: the first of its kind that takes inputs of these types; where
+        several do, one that returns what ``node`` does."""
         first = None
         for operator in self.overloads(node.kind):
             if operator.matches(node):
@@ -230,11 +230,11 @@ class OperatorRegistry:
         return first
 
     def knows_namespace(self, namespace: str) -> bool:
-        """Whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
+        """Return whether an operator of this namespace (``aten``) was registered, or provided when it was looked up."""
         return namespace in self._namespaces
 
     def registered_kinds(self) -> list[str]:
-        """The kinds that were registered, without those that providers know."""
+        """Return the kinds that were registered, without those that providers know."""
         return list(self._registered)
 
 

@@ -62,7 +62,7 @@ class ConstantReader:
         self._depth = 0
 
     def constant(self, name: str, type: Type) -> AttributeValue:
-        """The attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``."""
+        """Return the attribute ``value`` of the ``prim::Constant`` that defines ``%name : type``."""
         lexer = self.lexer
         if name in self._by_name:
             token = lexer.cur
@@ -84,7 +84,7 @@ class ConstantReader:
         return ConstantObject(value)
 
     def attribute(self) -> AttributeValue:
-        """An attribute of any other node: numbers, strings, types, tensors, and lists of them."""
+        """Return an attribute of any other node: numbers, strings, types, tensors, and lists of them."""
         lexer = self.lexer
         token = lexer.cur
         if token.kind == "[" and not self._is_tensor_text():
@@ -101,7 +101,7 @@ class ConstantReader:
         return ConstantObject(value)
 
     def _is_tuple_type(self) -> bool:
-        """Whether the parentheses here hold types, told by the first thing in them."""
+        """Return whether the parentheses here hold types, told by the first thing in them."""
         ahead = 1
         while self.lexer.lookahead(ahead).kind == "(":
             ahead += 1
@@ -109,7 +109,7 @@ class ConstantReader:
         return first.kind == ")" or (first.kind == IDENT and first.text not in (*_WORDS, *_CALLS))
 
     def arguments(self) -> str:
-        """The text of constant arguments in parentheses."""
+        """Return the text of constant arguments in parentheses."""
         lexer = self.lexer
         start = lexer.expect("(").end
         depth = 0
@@ -152,7 +152,7 @@ class ConstantReader:
     # ----------------------------------------------------------------------------------------------------------- values
 
     def _value(self, type: Type) -> object:
-        """A constant of this type; ANY where it is not known."""
+        """Return a constant of this type; ANY where it is not known."""
         lexer = self.lexer
         while isinstance(type, OptionalType):
             type = type.element
@@ -290,7 +290,7 @@ class ConstantReader:
     # ---------------------------------------------------------------------------------------------------------- tensors
 
     def _is_tensor_text(self) -> bool:
-        """Whether a tensor is written out at the current token."""
+        """Return whether a tensor is written out at the current token."""
         kind = self.lexer.cur.kind
         return kind in (NUMBER, "-", "(", "[", "{", "<", IDENT) and is_tensor_text(self._peek_raw())
 
@@ -311,7 +311,7 @@ class ConstantReader:
         return OpaqueConstant(text) if given is None else given
 
     def _take(self, text: str, token: Token) -> object:
-        """The next of the tensors that were given in order."""
+        """Return the next of the tensors that were given in order."""
         if self._in_order is None:
             return None
         if self._taken == len(self._in_order):
@@ -359,7 +359,7 @@ _CALLS: Final = ("annotate", "torch", "object")
 
 
 def _scalar_tensor(text: str, type: Type) -> torch.Tensor | None:
-    """The tensor of one element that ``{text}`` shows; None where ``text`` is no number."""
+    """Return the tensor of one element that ``{text}`` shows; None where ``text`` is no number."""
     pair = _PAIR.match(text)
     try:
         value = complex(float(pair.group(1)), float(pair.group(2))) if pair is not None else _read_real(text)

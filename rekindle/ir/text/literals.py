@@ -72,7 +72,7 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def read_string(literal: str) -> str:
-    """What a quoted ``literal`` says: the inverse of :func:`format_string`.
+    """Return what a quoted ``literal`` says: the inverse of :func:`format_string`.
 
     Octal escapes in a row are the bytes of UTF-8, or of Latin-1 where they make no UTF-8. An escape without a meaning
     stays as it is.
@@ -100,7 +100,7 @@ def _unescape(found: re.Match[str]) -> str:
 
 
 def read_number(text: str) -> int | float | complex:
-    """The number that a NUMBER token spells."""
+    """Return the number that a NUMBER token spells."""
     try:
         return int(text, 0)
     except ValueError:

@@ -46,7 +46,7 @@ from rekindle.syntax.lexer import COMMENT, EOF, GRAPH, IDENT, VALUE, Lexer, Toke
 def parse_graph(
     text: str, *, tensors: GivenTensors | None = None, types: Resolver | None = None, structured: bool = True
 ) -> Graph:
-    """The graph that ``text`` spells. Printing it gives the text back.
+    """Return the graph that ``text`` spells. Printing it gives the text back.
 
     Args:
         tensors: the constants whose text does not tell them exactly: what
@@ -358,7 +358,7 @@ class _GraphReader:
         return text[start : lexer.end].strip()
 
     def _output_types(self, node: Node, declared: list[tuple[Token, Type | None]]) -> list[Type]:
-        """What the operator's schema says of the outputs, where the text leaves a type out."""
+        """Return what the operator's schema says of the outputs, where the text leaves a type out."""
         unknown: list[Type] = [TENSOR] * len(declared)
         if all(type is not None for _, type in declared):
             return unknown
@@ -405,7 +405,7 @@ class _GraphReader:
     # ------------------------------------------------------------------------------------------------------- sub-graphs
 
     def _kind_ahead(self) -> str:
-        """The kind behind ``with``."""
+        """Return the kind behind ``with``."""
         return "".join(self._lexer.lookahead(i).text for i in (1, 2, 3))
 
     def _is_mine(self, kind: str) -> bool:
@@ -439,7 +439,7 @@ def _is_number(name: str) -> bool:
 
 
 def _range_of(comment: str) -> SourceRange:
-    """A range that stands at the place which ``comment`` tells."""
+    """Return a range that stands at the place which ``comment`` tells."""
     found = _PLACE.match(comment)
     if found is None:
         return UNKNOWN_RANGE

@@ -102,7 +102,8 @@ _DICTS: Final = {"": "Dict", "defaultdict": "DefaultDict", "OrderedDict": "Order
 
 
 def _same_but_refinement(wide: Type, narrow: Type) -> bool:
-    """Whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than ``narrow``."""
+    """Return whether both are the same once refinements of tensors are forgotten and ``wide`` says no more than
+    ``narrow``."""
     if wide.kind == "TensorType":
         return narrow.is_subtype_of(wide)
     if wide.kind == "IntType":
@@ -312,7 +313,7 @@ class RRefType(Type):
 
 
 def optional(element: Type) -> Type:
-    """``element`` or None. What already admits None stays as it is."""
+    """Return ``element`` or None. What already admits None stays as it is."""
     if element.is_optional and not isinstance(element, NoneType):
         return element
     if isinstance(element, UnionType):
@@ -321,7 +322,7 @@ def optional(element: Type) -> Type:
 
 
 def union_members(type: Type) -> tuple[Type, ...]:
-    """The members of a Union; of an Optional its element and None; else the type alone."""
+    """Return the members of a Union; of an Optional its element and None; else the type alone."""
     if isinstance(type, UnionType):
         return type.members
     if isinstance(type, OptionalType):
@@ -336,7 +337,7 @@ def open_tuple_in(type: Type) -> ListType | None:
 
 
 def union(members: Iterable[Type]) -> Type:
-    """The union of ``members``: flattened, without members that another one covers, in TorchScript's order.
+    """Return the union of ``members``: flattened, without members that another one covers, in TorchScript's order.
 
     One member stays itself, one member and None become Optional; int, float and complex together are a Scalar.
     """
@@ -387,12 +388,12 @@ _ORDER = (
 
 
 def _rank(member: Type) -> tuple[int, str]:
-    """Where a member stands in its union: as in TorchScript, by its kind, then by its text."""
+    """Return where a member stands in its union: as in TorchScript, by its kind, then by its text."""
     return (_ORDER.index(member.kind) if member.kind in _ORDER else len(_ORDER), str(member))
 
 
 def without_none(type: Type) -> Type:
-    """``type`` once it is known that the value is not None."""
+    """Return ``type`` once it is known that the value is not None."""
     if isinstance(type, OptionalType):
         return type.element
     if isinstance(type, UnionType):

@@ -130,7 +130,7 @@ class ClassType(Type):
         return not isinstance(slot.type, (ClassType, InterfaceType))
 
     def find_method(self, name: str) -> GraphFunction | None:
-        """The method ``name``, called before or not."""
+        """Return the method ``name``, called before or not."""
         found = None if self.method_finder is None else self.method_finder(name)
         return found or self.methods.get(name)
 
@@ -159,7 +159,7 @@ class InterfaceType(Type):
         return not any(True for _ in self._lacks(other))
 
     def why_not(self, other: Type) -> str:
-        """What keeps ``other`` from standing for the interface: sentences without a full stop, one a line."""
+        """Return what keeps ``other`` from standing for the interface: sentences without a full stop, one a line."""
         if not isinstance(other, (ClassType, InterfaceType)):
             return ""
         return "\n".join(self._lacks(other))
@@ -189,7 +189,7 @@ _KEPT: Final = "__rekindle_type__"
 
 
 def kept_type(cls: type) -> Type | None:
-    """The type that was made of a Python class before."""
+    """Return the type that was made of a Python class before."""
     found = vars(cls).get(_KEPT)
     return found if isinstance(found, Type) else None
 

@@ -25,7 +25,7 @@ from rekindle.ir.types.tensor import TENSOR, TensorType
 
 
 def unshaped(type: Type) -> Type:
-    """``type`` with all that was known of its tensors forgotten."""
+    """Return ``type`` with all that was known of its tensors forgotten."""
     if isinstance(type, TensorType):
         return TENSOR
     if not type.contained:
@@ -34,7 +34,7 @@ def unshaped(type: Type) -> Type:
 
 
 def unify(a: Type, b: Type, *, default_to_union: bool = False, hint: Type | None = None) -> Type | None:
-    """The smallest type that both are subtypes of, or None where there is none that a user would expect.
+    """Return the smallest type that both are subtypes of, or None where there is none that a user would expect.
 
     ``default_to_union`` makes a Union where nothing smaller is found. ``hint`` is the type that was asked for.
     An int and a float have no common type: an operator could not be chosen.
@@ -260,7 +260,7 @@ Bindings = dict[str, Type]
 
 
 def substitute(type: Type, bindings: Bindings) -> Type | None:
-    """``type`` with its variables replaced; None where one is not bound."""
+    """Return ``type`` with its variables replaced; None where one is not bound."""
     if isinstance(type, VarType):
         return bindings.get(type.name)
     if not type.contained:

@@ -46,11 +46,11 @@ class Await(Generic[T]):
 
     @classmethod
     def of(cls, value: T) -> Await[T]:
-        """One whose result is there already."""
+        """Return one whose result is there already."""
         return cls(None, value)
 
     def is_nowait(self) -> bool:
-        """Whether the result is there."""
+        """Return whether the result is there."""
         return self._call is None
 
     def fn(self) -> Callable[..., T]:
@@ -62,7 +62,7 @@ class Await(Generic[T]):
         return (self._value,) if self._given is None else tuple(self._given.arguments)
 
     def wait(self) -> T:
-        """The result, computed now if it has not been. An error of the computation is raised each time."""
+        """Return the result, computed now if it has not been. An error of the computation is raised each time."""
         while self._call is not None:
             call = self.claim()
             if call is None:
@@ -79,8 +79,8 @@ class Await(Generic[T]):
     # ---------------------------------------------------------------------------------- for those who compute in parts
 
     def claim(self) -> Call[T] | None:
-        """What the caller is to compute now, and tell with :meth:`finish` or :meth:`give_up`; None if there is nothing
-        to compute, or another computes it: :meth:`done` tells which."""
+        """Return what the caller is to compute now, and tell with :meth:`finish` or :meth:`give_up`; None if there is
+        nothing to compute, or another computes it: :meth:`done` tells which."""
         with self._lock:
             if self._is_running:
                 return None
@@ -102,7 +102,7 @@ class Await(Generic[T]):
             callback(self)
 
     def done(self) -> bool:
-        """Whether nobody computes it at the moment, so that waiting takes no other thread."""
+        """Return whether nobody computes it at the moment, so that waiting takes no other thread."""
         return not self._is_running
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
@@ -166,7 +166,7 @@ for _name, _result in (
 
 @implements("aten::to_here(RRef(t) self, float timeout=60.) -> t(*)", side_effects=True, nondeterministic=True)
 def to_here(self: Any, timeout: float = 60.0) -> Any:
-    """A copy of the value that another process owns. ``timeout`` is in seconds; 0 waits for ever."""
+    """Return a copy of the value that another process owns. ``timeout`` is in seconds; 0 waits for ever."""
     return self.to_here(timeout)
 
 

@@ -46,8 +46,8 @@ def call_python(node: Node) -> Operation:
 
 
 def as_result(value: Any, type: Type) -> Any:
-    """What Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number, and so
-    within containers. What has no such conversion is given back as it is."""
+    """Return what Python returned as a value of ``type``: an int as a float, a tuple as a list, a dtype as its number,
+    and so within containers. What has no such conversion is given back as it is."""
     if value_matches(value, type):
         return value
     if isinstance(type, OptionalType):

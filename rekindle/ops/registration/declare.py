@@ -130,7 +130,7 @@ def implements_for_node(
 
 
 def int_attribute(node: Node, name: str, default: int | None = None) -> int:
-    """The attribute ``name`` of a node, an int.
+    """Return the attribute ``name`` of a node, an int.
 
     Raises:
         GraphError: it is something else, or missing without a default.
@@ -142,7 +142,7 @@ def int_attribute(node: Node, name: str, default: int | None = None) -> int:
 
 
 def declared_operators(kind: str) -> Sequence[Operator]:
-    """The declared operators of a kind, in the order in which overloads are tried."""
+    """Return the declared operators of a kind, in the order in which overloads are tried."""
     declarations = _DECLARED.get(kind)
     if declarations is None:
         return ()
@@ -154,11 +154,11 @@ def declared_operators(kind: str) -> Sequence[Operator]:
 
 
 def is_declared(kind: str) -> bool:
-    """Whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has, is not
-    asked."""
+    """Return whether operators of this kind were declared; PyTorch's dispatcher, which would look through all it has,
+    is not asked."""
     return kind in _DECLARED
 
 
 def declared_kinds() -> Iterator[str]:
-    """Every kind that was declared."""
+    """Return every kind that was declared."""
     return iter(_DECLARED)

@@ -28,7 +28,7 @@ recorders: Final[WeakKeyDictionary[Graph, ProfileCallback]] = WeakKeyDictionary(
 
 
 def profile(node: Node) -> Operation:
-    """The value itself, once whoever runs the graph to learn of it has seen it."""
+    """Return the value itself, once whoever runs the graph to learn of it has seen it."""
     recorder = recorders.get(node.graph)
     if recorder is None:
         return _itself
@@ -46,7 +46,7 @@ def _itself(value: Any) -> Any:
 
 
 def guard(node: Node) -> Operation:
-    """The value itself, if it is as the type of the output says.
+    """Return the value itself, if it is as the type of the output says.
 
     Raises:
         RuntimeError: it is not. A program that goes on nevertheless has a ``prim::BailOut`` in its place.
@@ -71,8 +71,8 @@ Condition = tuple[str, object]
 
 
 def conditions(type: Type) -> list[Condition]:
-    """What makes a value one of ``type``: Python expressions that all have to be true, in the order to ask them. What
-    the type does not tell is not asked for."""
+    """Return what makes a value one of ``type``: Python expressions that all have to be true, in the order to ask them.
+    What the type does not tell is not asked for."""
     if isinstance(type, NoneType):
         return [("{x} is None", None)]
     assert isinstance(type, TensorType), f"nobody guards {type}"
@@ -100,7 +100,7 @@ def _size_conditions(sizes: tuple[int | None, ...]) -> list[Condition]:
 
 @lru_cache(maxsize=1024)
 def guard_test(type: Type) -> Callable[[object], bool]:
-    """Whether a value is as ``type`` says."""
+    """Return whether a value is as ``type`` says."""
     names: dict[str, object] = {}
     parts = []
     for number, (text, constant) in enumerate(conditions(type)):

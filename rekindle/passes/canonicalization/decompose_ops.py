@@ -68,7 +68,8 @@ def _take_affine_part_off(at: RewriteSite) -> bool:
 
 
 def _as_column(at: RewriteSite, value: Value, rank: int) -> Value:
-    """The numbers for each channel, the second of ``rank`` dimensions, with a dimension for each of those behind it."""
+    """Return the numbers for each channel, the second of ``rank`` dimensions, with a dimension for each of those behind
+    it."""
     if rank <= 2:
         return value
     sizes = [at.constant(-1), *[at.constant(1)] * (rank - 2)]
@@ -91,7 +92,7 @@ def _sizes(value: Value) -> tuple[int | None, ...]:
 
 
 def _fits(node: Node, part: Value) -> bool:
-    """Whether a weight or a bias is known to have the sizes that ``node`` wants."""
+    """Return whether a weight or a bias is known to have the sizes that ``node`` wants."""
     sizes = _sizes(part)
     if node.kind == "aten::batch_norm":
         return len(sizes) == 1 and sizes[0] is not None and sizes == _sizes(node.named_input("input"))[1:2]

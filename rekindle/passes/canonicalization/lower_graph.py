@@ -72,7 +72,7 @@ def _is_module(value: Value) -> bool:
 
 
 def _reads_of(module: Value) -> dict[str, list[Node]] | None:
-    """The nodes that read attributes which are no modules, by their paths; None if anything else is done."""
+    """Return the nodes that read attributes which are no modules, by their paths; None if anything else is done."""
     found: dict[str, list[Node]] = {}
     pending = [(module, "")]
     while pending:

@@ -66,8 +66,8 @@ def _path(value: Value) -> str:
 
 
 def can_be_constant(value: Any) -> bool:
-    """Whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and lists,
-    dicts and tuples of such."""
+    """Return whether a program may hold ``value`` as a constant: a tensor, a number, a string, None, and the like, and
+    lists, dicts and tuples of such."""
     if isinstance(value, (list, tuple)):
         return all(can_be_constant(item) for item in value)
     if isinstance(value, dict):
@@ -77,7 +77,8 @@ def can_be_constant(value: Any) -> bool:
 
 
 def constant_type(value: Any, declared: Type) -> Type:
-    """The type of a constant that takes the place of what was declared to be ``declared``: all that ``value`` tells."""
+    """Return the type of a constant that takes the place of what was declared to be ``declared``: all that ``value``
+    tells."""
     if value is None:
         return NONE
     type = without_none(declared)

@@ -130,7 +130,7 @@ def _has_fixed_weights(node: Node, aliases: AliasDb, rank: int) -> bool:
 
 
 def _ints(value: Value) -> list[int] | None:
-    """A pair of ints that is known; None where it is not."""
+    """Return a pair of ints that is known; None where it is not."""
     if value.node.kind == "prim::ListConstruct":
         found = [constant_int(item) for item in value.node.inputs]
     else:
@@ -180,7 +180,7 @@ def _with_activation(node: Node) -> tuple[Node, str]:
 
 
 def _only_user(node: Node) -> Node | None:
-    """The node of the same block that alone uses the result of ``node``, once."""
+    """Return the node of the same block that alone uses the result of ``node``, once."""
     uses = node.output.uses
     return uses[0].user if len(uses) == 1 and uses[0].user.owning_block is node.owning_block else None
 
@@ -220,7 +220,8 @@ def _take_addition(node: Node, graph: Graph) -> None:
 
 
 def _is_read_last_by(value: Value, add: Node, convolution: Node) -> bool:
-    """Whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions before."""
+    """Return whether ``add`` is the last to read ``value``, which a convolution made for it and for convolutions
+    before."""
     if value.node.kind not in (CONVOLUTION, ADDING) or value.node.owning_block is not add.owning_block:
         return False
     others = [use.user for use in value.uses if use.user is not add]

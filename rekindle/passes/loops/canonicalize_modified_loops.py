@@ -51,7 +51,7 @@ class CanonicalizeModifiedLoops:
 
 
 def _is_modified(loop: Node) -> bool:
-    """Whether the loop counts and has a condition."""
+    """Return whether the loop counts and has a condition."""
     view = LoopView(loop)
     always = constant_bool(view.condition) is True and constant_bool(view.next_condition) is True
     return view.counts and not always

@@ -87,7 +87,7 @@ class LoopUnrolling:
 
 
 def size_of(block: Block) -> int:
-    """The number of nodes in a block and those within it, constants not counted."""
+    """Return the number of nodes in a block and those within it, constants not counted."""
     return sum(node.kind != "prim::Constant" for node in block.all_nodes())
 
 

@@ -90,7 +90,7 @@ class _Trees:
                 self.modes[node] = modes
 
     def _is_sum(self, node: Node, modes: int) -> bool:
-        """Whether ``node`` adds two products or sums of them, which nobody else uses."""
+        """Return whether ``node`` adds two products or sums of them, which nobody else uses."""
         if len(node.inputs) != 3 or self.aliases.has_writers(node):
             return False
         left, right, alpha = node.inputs
@@ -109,7 +109,7 @@ class _Trees:
 
     @staticmethod
     def _parts(root: Node) -> tuple[list[Node], list[Node]]:
-        """The products below ``root`` from left to right, and the sums, each behind the one that uses it."""
+        """Return the products below ``root`` from left to right, and the sums, each behind the one that uses it."""
         leaves: list[Node] = []
         sums: list[Node] = []
         pending = [root]
@@ -189,7 +189,7 @@ class _Sides:
         return bool(self.aliases.reachable(value) & self.known_later) or self.aliases.escapes(value)
 
     def _movable(self, products: list[Node]) -> list[Node]:
-        """The first of ``products``, and those that can be computed where it stands."""
+        """Return the first of ``products``, and those that can be computed where it stands."""
         first, last = products[0], products[-1]
         wanted = set(products)
         group = [first]

@@ -140,7 +140,7 @@ class _Parallelization:
 
     @staticmethod
     def _place(part: _Part, join: Node) -> Node | None:
-        """The last node in the block that ``part`` needs something of; None for the start of the block."""
+        """Return the last node in the block that ``part`` needs something of; None for the start of the block."""
         inner = set(part)
         makers = {value.node for node in part for value in node.inputs} - inner
         outer = [maker for maker in makers if maker.in_block and maker.owning_block is join.owning_block]
@@ -173,7 +173,7 @@ class _Parallelization:
 
 
 def _start(join: Node) -> Node:
-    """What a node that is first in the block of ``join`` is inserted behind."""
+    """Return what a node that is first in the block of ``join`` is inserted behind."""
     assert join.owning_block is not None
     return join.owning_block.return_node
 
@@ -182,12 +182,12 @@ def _start(join: Node) -> Node:
 
 
 def _work(nodes: Sequence[Node]) -> int:
-    """How many multiplications and additions ``nodes`` take at least."""
+    """Return how many multiplications and additions ``nodes`` take at least."""
     return sum(_WORK[node.kind](node) for node in nodes if node.kind in _WORK)
 
 
 def _sizes(value: Value) -> list[int]:
-    """The sizes of a tensor, 1 for those that are not known."""
+    """Return the sizes of a tensor, 1 for those that are not known."""
     sizes = value.type.sizes if isinstance(value.type, TensorType) else None
     return [1 if size is None else size for size in sizes or ()]
 

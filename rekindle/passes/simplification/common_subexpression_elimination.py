@@ -131,8 +131,8 @@ class _Elimination:
         return node.kind, tuple(node.inputs), attributes, types, modes
 
     def _may_be_one(self, known: Node, node: Node) -> bool:
-        """Whether nobody can tell that the results of the two are the same objects, and, unless they are views of one
-        tensor as it is, the same memory."""
+        """Return whether nobody can tell that the results of the two are the same objects, and, unless they are views
+        of one tensor as it is, the same memory."""
         schema = node.schema
         for index, (mine, theirs) in enumerate(zip(known.outputs, node.outputs, strict=True)):
             if is_immutable(mine.type) or node.kind == "prim::GetAttr":
@@ -156,7 +156,7 @@ class _Elimination:
 
 
 def _sets_modes_within(node: Node) -> bool:
-    """Whether the node, its blocks and its subgraph counted, may change a mode."""
+    """Return whether the node, its blocks and its subgraph counted, may change a mode."""
     if writes_modes(node) or any(_sets_modes_within(inner) for block in node.blocks for inner in block.nodes):
         return True
     subgraph = node.attributes.get("Subgraph")
@@ -164,15 +164,15 @@ def _sets_modes_within(node: Node) -> bool:
 
 
 def _has_key(node: Node) -> bool:
-    """Whether the node, as far as it can be told from itself, may be one with another that looks like it."""
+    """Return whether the node, as far as it can be told from itself, may be one with another that looks like it."""
     if not node.outputs or node.kind in _NOT_ELIMINATED or is_nondeterministic(node):
         return False
     return not any(isinstance(value, (torch.Tensor, Graph)) for value in node.attributes.values())
 
 
 def _may_leave(value: Value) -> bool:
-    """Whether ``value`` itself, not just its memory, may come to where it can be told from another that is equal: to
-    the caller, into a container, to a test of identity."""
+    """Return whether ``value`` itself, not just its memory, may come to where it can be told from another that is
+    equal: to the caller, into a container, to a test of identity."""
     return any(_may_leave_by(use.user) for use in value.uses)
 
 

@@ -207,8 +207,8 @@ _LONGEST_TEXT = 1000
 
 
 def _may_be_huge(node: Node, values: list[Any]) -> bool:
-    """Whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 << 10**9``,
-    ``"".ljust(10**9)``. The program may never come here."""
+    """Return whether the result may be so large that computing it would hold up the compiler: ``9 ** 9 ** 9``, ``1 <<
+    10**9``, ``"".ljust(10**9)``. The program may never come here."""
     if any(isinstance(value, str) for value in values):
         return node.kind in _GROWING or any(
             len(value) > _LONGEST_TEXT if isinstance(value, str) else isinstance(value, int) and value > _LONGEST_TEXT
@@ -326,7 +326,8 @@ def _no_inputs(value: Value) -> Value:
 
 
 def _common_value(then: Value, otherwise: Value) -> Value | None:
-    """What both branches return, if that is one value from outside, or equal constants that cannot be written to."""
+    """Return what both branches return, if that is one value from outside, or equal constants that cannot be written
+    to."""
     if then is otherwise:
         return then
     if then.node.kind != "prim::Constant" or otherwise.node.kind != "prim::Constant":

@@ -237,15 +237,15 @@ class _Callees:
 
 
 def _known_of(value: Value, parameter: Value) -> Hashable:
-    """What a callee is specialized to, of one of its arguments."""
+    """Return what a callee is specialized to, of one of its arguments."""
     if _is_known_constant(value):
         return constant_key(value.node)
     return value.type if _is_narrower(value, parameter) else None
 
 
 def _is_narrower(value: Value, parameter: Value) -> bool:
-    """Whether an argument is known to be a tensor of some dtype, rank or device, or not to be None, where the callee
-    takes any."""
+    """Return whether an argument is known to be a tensor of some dtype, rank or device, or not to be None, where the
+    callee takes any."""
     declared = parameter.type.element if isinstance(parameter.type, OptionalType) else parameter.type
     if isinstance(value.type, TensorType) and isinstance(declared, TensorType):
         return value.type != parameter.type and not declared.is_refined
@@ -269,7 +269,7 @@ _TRANSFER: Final = TransferFunctions(any_modes=True)
 
 
 def _fact_of(value: Value) -> Fact:
-    """What is known of an input of a node, for the transfer functions."""
+    """Return what is known of an input of a node, for the transfer functions."""
     if is_constant(value):
         return fact_of_input(value)
     if value.node.kind == "prim::ListConstruct":
@@ -300,7 +300,7 @@ def _may_be_written(value: Value) -> bool:
 
 
 def _only_reads(node: Node) -> bool:
-    """Whether a node neither writes to a list among its inputs, nor passes it on."""
+    """Return whether a node neither writes to a list among its inputs, nor passes it on."""
     if node.operator is None or node.blocks or may_write(node):
         return False
     return all(isinstance(output.type, TensorType) or is_immutable(output.type) for output in node.outputs)
@@ -429,7 +429,7 @@ class _Walk:
         return known
 
     def _read_of(self, node: Node) -> tuple[AttributeRead, ClassAttribute] | None:
-        """Which attribute of a module that is known a ``prim::GetAttr`` reads."""
+        """Return which attribute of a module that is known a ``prim::GetAttr`` reads."""
         module = self.modules.get(node.input)
         owner = node.input.type
         name = node.get_string("name")

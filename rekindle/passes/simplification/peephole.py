@@ -128,7 +128,7 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 
 def _is_none(at: RewriteSite) -> bool:
-    """Whether something is itself, and whether it is None, where its type tells."""
+    """Return whether something is itself, and whether it is None, where its type tells."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -165,7 +165,7 @@ def _cast_of_cast(at: RewriteSite) -> bool:
 
 
 def _type_test(at: RewriteSite) -> bool:
-    """Whether a value is a Tensor or a number, where the type that it was made with determines it."""
+    """Return whether a value is a Tensor or a number, where the type that it was made with determines it."""
     node = at.node
     types, type = node["types"], _before_casts(node.input).type
     if not isinstance(types, list) or any(wanted not in (TENSOR, INT, FLOAT, COMPLEX, BOOL) for wanted in types):

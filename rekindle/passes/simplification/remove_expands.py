@@ -68,7 +68,7 @@ class RemoveExpands:
 
 
 def _is_for_broadcasting(node: Node) -> bool:
-    """Whether an expansion is implicit, and used by operators that broadcast it against another tensor."""
+    """Return whether an expansion is implicit, and used by operators that broadcast it against another tensor."""
     return (
         constant_bool(node.named_input("implicit")) is True
         and node.output.has_uses

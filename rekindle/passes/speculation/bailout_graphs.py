@@ -26,7 +26,7 @@ from rekindle.passes.speculation.insert_bailouts import BAILOUT, is_captured
 
 
 def bailout_graph(template: Graph, index: int) -> Graph:
-    """The rest of ``template`` from its bailout ``index`` on.
+    """Return the rest of ``template`` from its bailout ``index`` on.
 
     Raises:
         GraphError: there is no such bailout.
@@ -69,7 +69,7 @@ class _BailoutGraphBuilder:
         return self.graph
 
     def of(self, value: Value) -> Value:
-        """What stands for ``value`` here. Constants of the template are made anew, at the start."""
+        """Return what stands for ``value`` here. Constants of the template are made anew, at the start."""
         found = self.values.get(value)
         if found is None:
             if is_captured(value):

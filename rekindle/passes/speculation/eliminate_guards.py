@@ -101,8 +101,8 @@ def _move_to_definitions(graph: Graph) -> bool:
 
 
 def _place_of(guard: Node) -> Node:
-    """What the guard, and others like it, is to stand behind: the definition of its value, or the return node of a
-    block for its start."""
+    """Return what the guard, and others like it, is to stand behind: the definition of its value, or the return node of
+    a block for its start."""
     home = guard.input.node
     block = guard.owning_block
     assert block is not None
@@ -116,7 +116,8 @@ def _place_of(guard: Node) -> Node:
 
 
 def _settle(place: Node, settled: set[Node]) -> Node:
-    """The last of the guards right behind ``place`` that belong there, or that itself; all of them are ``settled``."""
+    """Return the last of the guards right behind ``place`` that belong there, or that itself; all of them are
+    ``settled``."""
     at = place
     while at.next.kind == GUARD and _place_of(at.next) is place:
         at = at.next
@@ -152,14 +153,14 @@ def _coalesce(graph: Graph) -> bool:
 
 
 def _is_after(guard: Node, user: Node) -> bool:
-    """Whether ``user`` runs only where ``guard`` has run before."""
+    """Return whether ``user`` runs only where ``guard`` has run before."""
     block = guard.owning_block
     at = None if block is None else block.ancestor_of(user)
     return at is not None and guard.is_before(at)
 
 
 def _meet(first: Type, second: Type) -> Type:
-    """What both tell. Where they contradict each other, neither held each time: that is left out."""
+    """Return what both tell. Where they contradict each other, neither held each time: that is left out."""
     if not isinstance(first, TensorType) or not isinstance(second, TensorType):
         return first
     sizes = first.sizes or second.sizes
@@ -246,7 +247,7 @@ def _loops_around(node: Node) -> int:
 
 
 def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
-    """The guards that what the program asks about tensors may depend on."""
+    """Return the guards that what the program asks about tensors may depend on."""
     needed: set[Node] = set()
     seen: set[Value] = set()
     pending: list[Value] = []
@@ -266,6 +267,6 @@ def _queried_guards(graph: Graph, and_after: bool) -> set[Node]:
 
 
 def _sources(value: Value) -> list[Value]:
-    """What the type of ``value`` may follow from."""
+    """Return what the type of ``value`` may follow from."""
     incoming = incoming_values(value)
     return list(value.node.inputs) if incoming is None else incoming

@@ -82,13 +82,14 @@ class InsertBailOuts:
 
 
 def template_of(bailout: Node) -> Graph:
-    """What a ``prim::BailOut`` goes on in the rest of."""
+    """Return what a ``prim::BailOut`` goes on in the rest of."""
     _, template, *_ = bailout.inputs
     return template.node.get_graph("Subgraph")
 
 
 def is_rest_of(block: Block) -> bool:
-    """Whether what remains to run, once control is within ``block``, can be told: it is in branches and loops only."""
+    """Return whether what remains to run, once control is within ``block``, can be told: it is in branches and loops
+    only."""
     owner = block.owning_node
     while owner is not None:
         if owner.kind not in ("prim::If", "prim::Loop") or len(owner.outputs) != _result_count(owner):
@@ -103,7 +104,7 @@ def _result_count(owner: Node) -> int:
 
 
 def _within_with(block: Block, depth: int) -> list[Node]:
-    """The guards that cannot become bailouts."""
+    """Return the guards that cannot become bailouts."""
     found: list[Node] = []
     is_open = not is_rest_of(block)
     for node in block.nodes:
@@ -133,7 +134,7 @@ class _Captures:
                 self.found[node] = sorted(wanted, key=lambda value: value.unique)
 
     def _walk(self, block: Block, behind: Iterable[Value]) -> set[Value]:
-        """What is read from the start of ``block`` on, given what is read behind it."""
+        """Return what is read from the start of ``block`` on, given what is read behind it."""
         live = set(behind)
         live.update(block.outputs)
         for node in block.nodes_reversed:
@@ -150,7 +151,7 @@ class _Captures:
         return live.difference(block.inputs)
 
     def _next_iteration(self, loop: Node) -> set[Value]:
-        """What leaving a turn of a loop in its middle takes: what the next reads, and how many there are."""
+        """Return what leaving a turn of a loop in its middle takes: what the next reads, and how many there are."""
         view = LoopView(loop)
         found = self._read_from_outside(view.body)
         return found | {view.trip_count, view.iteration} if view.counts else found
@@ -170,8 +171,8 @@ class _Captures:
 
 
 def is_captured(value: Value) -> bool:
-    """Whether the rest of a program gets ``value`` handed over: it makes constants itself, but those that the program
-    may have written to."""
+    """Return whether the rest of a program gets ``value`` handed over: it makes constants itself, but those that the
+    program may have written to."""
     node = value.node
     if node.kind != "prim::Constant":
         return node.kind != TEMPLATE
@@ -208,7 +209,7 @@ def _insert(graph: Graph, captured: dict[Node, list[Value]]) -> None:
 
 
 def _is_at_entry(graph: Graph, guard: Node) -> bool:
-    """Whether nothing has run before it that cannot run again."""
+    """Return whether nothing has run before it that cannot run again."""
     at = guard
     while guard.owning_block is graph.block and at.kind in _PURE_READS:
         at = at.prev

@@ -67,7 +67,7 @@ class InsertProfiling:
 
 
 def may_be_profiled(type: Type) -> bool:
-    """Whether a value of this type is a tensor, or a tensor or None."""
+    """Return whether a value of this type is a tensor, or a tensor or None."""
     return isinstance(type.element if isinstance(type, OptionalType) else type, TensorType)
 
 

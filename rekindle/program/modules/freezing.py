@@ -41,9 +41,9 @@ _Key: TypeAlias = tuple[int, str]
 def frozen(
     module: ScriptModule, preserved: Sequence[str] = (), *, numerics: bool = True, evaluating: bool = False
 ) -> ScriptModule:
-    """A copy of ``module`` with its values fixed. ``preserved`` names attributes, parts and methods that are kept;
-    ``a.b`` is the attribute ``b`` of the part ``a``. Without ``numerics`` its answers are the same to the last bit;
-    ``evaluating`` says that the copy is to be in evaluation mode.
+    """Return a copy of ``module`` with its values fixed. ``preserved`` names attributes, parts and methods that are
+    kept; ``a.b`` is the attribute ``b`` of the part ``a``. Without ``numerics`` its answers are the same to the last
+    bit; ``evaluating`` says that the copy is to be in evaluation mode.
 
     Raises:
         NotScriptableError: there is nothing of one of these names, or no method at all.
@@ -61,7 +61,7 @@ def frozen(
 
 
 def for_inference(module: ScriptModule, preserved: Sequence[str] = ()) -> ScriptModule:
-    """A copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
+    """Return a copy of ``module`` in evaluation mode, frozen, with programs for this machine: see :func:`frozen`."""
     result = frozen(module, preserved, evaluating=True)
     return InferenceModule.of(result, MACHINE_SPECIFIC) if isinstance(result, FrozenModule) else result
 
@@ -183,7 +183,7 @@ class _Freezer:
     # ----------------------------------------------------------------------------------------- what becomes a constant
 
     def _fixed_values(self, graphs: Sequence[Graph]) -> dict[AttributeKey, Any]:
-        """The attributes that the graphs read and nothing writes to, with their values."""
+        """Return the attributes that the graphs read and nothing writes to, with their values."""
         read = {
             slot_of(node)
             for graph in graphs
@@ -201,8 +201,8 @@ class _Freezer:
         return {slot: as_constant(value, constants) for slot, value in found.items()}
 
     def _written(self, graphs: Sequence[Graph]) -> set[AttributeKey]:
-        """The attributes that graphs may write to, and those that share something with one of them, or with what the
-        user keeps."""
+        """Return the attributes that graphs may write to, and those that share something with one of them, or with what
+        the user keeps."""
         found = written_attributes(graphs)
         held: dict[AttributeKey, set[int]] = {
             (type, name): objects_in(getattr(part, name))
@@ -305,7 +305,7 @@ def _fill(made: dict[int, FrozenModule], part: ScriptModule, names: set[str]) ->
 
 
 def methods_named(type: ClassType, name: str) -> list[GraphFunction]:
-    """The method of a class, or the overloads of it."""
+    """Return the method of a class, or the overloads of it."""
     found = type.find_method(name)
     if found is not None:
         return [found]

@@ -50,7 +50,8 @@ class InferenceModule(FrozenModule):
 
     @classmethod
     def of(cls, module: FrozenModule, passes: Sequence[Pass]) -> InferenceModule:
-        """The same module with ``passes`` run on its methods; it shares its attributes and parts with ``module``."""
+        """Return the same module with ``passes`` run on its methods; it shares its attributes and parts with
+        ``module``."""
         made = cls.__new__(cls)
         made.__dict__.update(copy.copy(module).__dict__)
         made.__dict__["_rekindle_passes"] = tuple(passes)

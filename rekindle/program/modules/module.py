@@ -144,7 +144,7 @@ class ScriptModule(torch.nn.Module, Savable):
     def _of_type(
         cls, type: ClassType, *, binding: SelfBinding | None = None, python_class: type | None = None
     ) -> ScriptModule:
-        """A module of this type whose attributes are still to be set."""
+        """Return a module of this type whose attributes are still to be set."""
         self = cls.__new__(cls)
         torch.nn.Module.__init__(self)
         self._take_type(type, binding or ObjectBinding(type), python_class)
@@ -163,7 +163,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return "_rekindle_type" in self.__dict__
 
     def _slot(self, name: str) -> ClassAttribute | None:
-        """The typed attribute of this name."""
+        """Return the typed attribute of this name."""
         return self._rekindle_type.attributes.get(name) if self._is_compiled else None
 
     def _register_hooks(self) -> None:
@@ -192,7 +192,7 @@ class ScriptModule(torch.nn.Module, Savable):
         return handle
 
     def _as_saved(self) -> ScriptModule:
-        """The module that stands for this one in archives."""
+        """Return the module that stands for this one in archives."""
         return self
 
     def _take_hooks(self, other: ScriptModule) -> None:
@@ -245,7 +245,7 @@ class ScriptModule(torch.nn.Module, Savable):
         self.forward.compile(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """``forward``, with the hooks that Python has registered."""
+        """Return ``forward``, with the hooks that Python has registered."""
         own = self.__dict__
         if late_hooks:
             check_parts(self)
@@ -315,7 +315,8 @@ class ScriptModule(torch.nn.Module, Savable):
     # ------------------------------------------------------------------------------------------------------- attributes
 
     def __getattr__(self, name: str) -> Any:
-        """What is not in the module's own dict: parameters, buffers, sub-modules; methods, properties, constants."""
+        """Return what is not in the module's own dict: parameters, buffers, sub-modules; methods, properties,
+        constants."""
         own = self.__dict__
         for table in ("_parameters", "_buffers", "_modules"):
             held = own.get(table)
@@ -348,13 +349,14 @@ class ScriptModule(torch.nn.Module, Savable):
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:
-        """The overloads of a method: they are compiled as ``name__0``, ``name__1`` …, and archives tell no more."""
+        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …, and archives tell no
+        more."""
         methods = self._rekindle_type.methods
         found = [methods[f"{name}__{index}"] for index in _consecutive(name, methods)]
         return Overloaded(found, self) if found else None
 
     def _python_attribute(self, name: str) -> Any:
-        """What the module's Python class leaves to Python, bound to this module."""
+        """Return what the module's Python class leaves to Python, bound to this module."""
         python_class = self._rekindle_python_class
         return None if python_class is None else python_attribute.get()(self, python_class, name)
 
@@ -451,7 +453,7 @@ class ScriptModule(torch.nn.Module, Savable):
             self.__dict__[name] = fit_value(value, slot.type, where)
 
     def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> ScriptModule:
-        """What ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
+        """Return what ``to()``, ``half()`` and the like are made of: it may replace tensors without assigning them."""
         before = [(table, dict(table)) for table in (self._parameters, self._buffers)]
         super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
         self._replace_in_containers([(old[name], table.get(name)) for table, old in before for name in old])
@@ -668,7 +670,8 @@ def _consecutive(name: str, methods: Mapping[str, object]) -> Iterator[int]:
 
 
 def _replaced(value: Any, changed: dict[int, Any]) -> Any:
-    """``value`` with every object in it that is a key of ``changed``, by its id, replaced; lists and dicts in place."""
+    """Return ``value`` with every object in it that is a key of ``changed``, by its id, replaced; lists and dicts in
+    place."""
     kind = type(value)
     if kind is list:
         value[:] = [_replaced(item, changed) for item in value]

@@ -88,7 +88,7 @@ class ModuleValues:
             self._keep(self.known[value])
 
     def _is_call_of_interface(self, node: Node) -> bool:
-        """Whether it is a call that gives way to what it calls once :meth:`narrow` has told."""
+        """Return whether it is a call that gives way to what it calls once :meth:`narrow` has told."""
         if node.kind != "prim::CallMethod":
             return False
         receiver, *_ = node.inputs
@@ -96,5 +96,5 @@ class ModuleValues:
 
 
 def is_class(type: Type) -> bool:
-    """Whether values of this type are modules, or objects of another class."""
+    """Return whether values of this type are modules, or objects of another class."""
     return isinstance(type, (ClassType, InterfaceType))

@@ -18,7 +18,7 @@ from rekindle.syntax.views import Assign, ClassDef, Def, Expr, Import, ListLiter
 
 
 def definitions_in(source: Source) -> dict[str, ClassDef | Def]:
-    """The classes and functions of a text, by name.
+    """Return the classes and functions of a text, by name.
 
     Raises:
         ParseError: there is anything else in it, or a name is defined twice.
@@ -63,7 +63,7 @@ class ClassText:
 
 
 def read_class(definition: ClassDef) -> ClassText:
-    """What the body of a class says.
+    """Return what the body of a class says.
 
     Raises:
         ParseError: there is something in it that classes of archives do not have; a name stands for two things, or is

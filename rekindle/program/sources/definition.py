@@ -126,7 +126,7 @@ def _is_mutable(default: object) -> bool:
 
 
 def _type_of_state(record: GraphFunction, definition: Def, self_binding: SelfBinding | None) -> dict[str, TypeOrError]:
-    """What ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
+    """Return what ``__setstate__`` takes, where it does not say: what ``__getstate__`` gives."""
     if record.basename != "__setstate__" or self_binding is None or len(definition.params) != 2:
         return {}
     state = definition.params[1]
@@ -165,7 +165,7 @@ def _blame_assumption(error: TypeMismatchError, argument: Argument, param: Param
 
 
 def _misfit(argument: Argument) -> str | None:
-    """Why the default of a parameter does not fit its type; None where it does."""
+    """Return why the default of a parameter does not fit its type; None where it does."""
     if not argument.has_default:
         return None
     if argument.size is not None and not isinstance(argument.default, (list, tuple)):

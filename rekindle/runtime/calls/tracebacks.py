@@ -43,7 +43,7 @@ class _Left(Exception):
 
 
 def foreign_frames(traceback: TracebackType | None) -> TracebackType | None:
-    """What remains of a traceback without the frames of this package and of torch's dispatcher.
+    """Return what remains of a traceback without the frames of this package and of torch's dispatcher.
 
     What remains are Python functions that the program called: those that compilation ignored, and operators that
     users registered.
@@ -71,7 +71,7 @@ def _is_internal(filename: str) -> bool:
 
 
 def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None = None) -> TracebackType | None:
-    """A traceback with one entry for each of ``places``, the outermost first, and ``tail`` behind them.
+    """Return a traceback with one entry for each of ``places``, the outermost first, and ``tail`` behind them.
 
     Functions of the package's own texts have no entry, as those of Python that are written in C have none.
     """
@@ -88,7 +88,7 @@ def traceback_through(places: Sequence[SourceFrame], tail: TracebackType | None 
 
 
 def _frame_at(place: SourceFrame) -> tuple[FrameType, int, int]:
-    """A frame of a function of that name at that place, with the instruction and the line that it stands at."""
+    """Return a frame of a function of that name at that place, with the instruction and the line that it stands at."""
     code = _code_at(place)
     try:
         exec(code, {"__builtins__": {}, "__name__": place.function, "left": _Left})  # noqa: S102 (made right above)
@@ -121,7 +121,7 @@ def _code_at(place: SourceFrame) -> CodeType:
 
 
 def _bytes(source: Source, line: int, offset: int) -> int:
-    """The column of ``offset`` on ``line`` of the file, counted in bytes of UTF-8, as Python counts them."""
+    """Return the column of ``offset`` on ``line`` of the file, counted in bytes of UTF-8, as Python counts them."""
     text = source.line(line)[: offset - source.line_starts[line]]
     return source.dedent + len(text.encode("utf-8", "surrogatepass"))
 

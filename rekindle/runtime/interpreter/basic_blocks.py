@@ -92,7 +92,7 @@ def _go_to(segment: BasicBlock, registers: Registers) -> BasicBlock:
 
 
 def _jump(instruction: Instruction, target: BasicBlock, following: BasicBlock | None) -> Jump:
-    """What runs a jump. A conditional one is never the last instruction."""
+    """Return what runs a jump. A conditional one is never the last instruction."""
     if instruction.opcode is Opcode.JUMP:
         return partial(_go_to, target)
     assert following is not None
@@ -131,7 +131,7 @@ def _loop_next(counter: int, limit: int, body: BasicBlock, behind: BasicBlock) -
 
 
 def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Registers], None] | None]) -> Jump:
-    """A jump back to the start of a loop, which compiles the loop when it has been taken often."""
+    """Return a jump back to the start of a loop, which compiles the loop when it has been taken often."""
     taken = 0
     is_tried = False
     loop: Callable[[Registers], None] | None = None
@@ -157,7 +157,7 @@ def _warming(jump: Jump, behind: BasicBlock, compile: Callable[[], Callable[[Reg
 
 
 def step_of(instruction: Instruction) -> BoundInstruction:
-    """What runs an instruction of a body."""
+    """Return what runs an instruction of a body."""
     if instruction.opcode is Opcode.CONSTANT:
         (register,) = instruction.outputs
         return partial(_write_copy, register, instruction.constant)
@@ -176,7 +176,8 @@ def _write_copy(register: int | None, value: object, registers: Registers) -> No
 
 @cache
 def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) -> Callable[..., BoundInstruction]:
-    """What makes the steps of one shape: from the operation and the registers of inputs, to clear, and of outputs.
+    """Return what makes the steps of one shape: from the operation and the registers of inputs, to clear, and of
+    outputs.
 
     For two inputs, one to clear and one output::
 

@@ -88,12 +88,12 @@ class Code:
         return sorted(found)
 
     def entered_at(self, index: int) -> list[int]:
-        """The registers of the context managers that are entered while instruction ``index`` runs, the innermost
+        """Return the registers of the context managers that are entered while instruction ``index`` runs, the innermost
         last."""
         return [register for enter, exit, register in self._with_statements if enter < index < exit]
 
     def listing(self) -> tuple[list[str], list[int]]:
-        """The lines of ``str(code)``, and for each instruction the number of its line, counted from 1."""
+        """Return the lines of ``str(code)``, and for each instruction the number of its line, counted from 1."""
         registers = ", ".join(map(str, range(self.argument_count)))
         lines = [f"{registers} = Load".strip()]
         lines += [f"{register} = Constant {describe_constant(self.template[register])}" for register in self.constants]

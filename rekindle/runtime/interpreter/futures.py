@@ -50,11 +50,11 @@ class Future(Generic[T]):
         self._callbacks: list[Callable[[Future[T]], object]] = []
 
     def done(self) -> bool:
-        """Whether there is a value or an error."""
+        """Return whether there is a value or an error."""
         return self._done
 
     def value(self) -> T:
-        """The value of a future that is done.
+        """Return the value of a future that is done.
 
         Raises:
             RekindleError: it is not done.
@@ -68,8 +68,8 @@ class Future(Generic[T]):
         return result
 
     def _error_to_raise(self) -> BaseException:
-        """The error with the frames of the task. It goes on to gather those of whoever waits, so that everyone but
-        the first gets a copy."""
+        """Return the error with the frames of the task. It goes on to gather those of whoever waits, so that everyone
+        but the first gets a copy."""
         assert self._error is not None
         with self._lock:
             is_first, self._is_raised = not self._is_raised, True
@@ -77,7 +77,7 @@ class Future(Generic[T]):
         return error.with_traceback(self._traceback)
 
     def wait(self) -> T:
-        """The value, once it is there. The thread stands still until then.
+        """Return the value, once it is there. The thread stands still until then.
 
         Raises:
             Exception: whatever the task raised.
@@ -121,7 +121,7 @@ class Future(Generic[T]):
         callback(self)
 
     def then(self, function: Callable[[Future[T]], Any]) -> Future[Any]:
-        """The future of what ``function`` makes of this one, called when this one is done."""
+        """Return the future of what ``function`` makes of this one, called when this one is done."""
         result: Future[Any] = Future()
 
         def go_on(done: Future[T]) -> None:
@@ -141,7 +141,7 @@ class Future(Generic[T]):
 
 
 def copy_of_error(error: BaseException) -> BaseException:
-    """A copy; the error itself where its class makes something else of what it was made of."""
+    """Return a copy; the error itself where its class makes something else of what it was made of."""
     try:
         made = copy.copy(error)
         if type(made) is not type(error) or made.args != error.args or str(made) != str(error):
@@ -228,7 +228,7 @@ class TaskPool:
             del task  # nothing of it may live on while this thread waits for the next one
 
     def _next(self) -> Callable[[], object] | None:
-        """The next task; None if this thread is to end."""
+        """Return the next task; None if this thread is to end."""
         with self._lock:
             while not (self._closed or len(self._workers) - self._blocked > self.threads):
                 if self._tasks:
@@ -292,7 +292,8 @@ _current: Final = _Current()
 
 
 def task_pool() -> TaskPool:
-    """The pool that forked tasks run on. It has as many threads as PyTorch uses between operators, and at least 2."""
+    """Return the pool that forked tasks run on. It has as many threads as PyTorch uses between operators, and at least
+    2."""
     pool = _current.pool
     if pool is None:
         with _current.lock:

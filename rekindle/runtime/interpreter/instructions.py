@@ -107,7 +107,7 @@ class Instruction:
 
 
 def describe_constant(value: object) -> str:
-    """A constant on one line, without the content of tensors."""
+    """Return a constant on one line, without the content of tensors."""
     if isinstance(value, (bool, int, float, complex, str, type(None))):
         text = repr(value)
     elif isinstance(value, list):
@@ -122,7 +122,7 @@ def describe_constant(value: object) -> str:
 
 
 def copy_constant(value: object) -> object:
-    """A copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
+    """Return a copy of a constant that shares nothing that a program can write to, but for tensors and objects."""
     if isinstance(value, list):
         return [copy_constant(item) for item in value]
     if isinstance(value, tuple):

@@ -59,7 +59,7 @@ class LoweredCode:
 
 
 def lower(graph: Graph) -> LoweredCode:
-    """The instructions of ``graph``. The arguments are expected in the first registers.
+    """Return the instructions of ``graph``. The arguments are expected in the first registers.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.
@@ -70,7 +70,7 @@ def lower(graph: Graph) -> LoweredCode:
 
 
 def is_true(value: Value) -> bool:
-    """Whether ``value`` is the constant true."""
+    """Return whether ``value`` is the constant true."""
     return value.to_python() is True
 
 
@@ -96,7 +96,7 @@ class _Lowering:
         return register
 
     def define(self, value: Value) -> int:
-        """The register that ``value`` is written to."""
+        """Return the register that ``value`` is written to."""
         register = self.planned.pop(value, None)
         if register is None:
             register = self.new_register()
@@ -111,7 +111,7 @@ class _Lowering:
             self.result.non_owning.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
-        """The registers that the outputs of ``node`` are written to; None for those that nobody needs."""
+        """Return the registers that the outputs of ``node`` are written to; None for those that nobody needs."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         return tuple(self.define(output) if output in used else None for output in node.outputs)
@@ -383,7 +383,7 @@ class _Lowering:
         self.drop([*self.live.dies_after.get(node, ()), *unused], node)
 
     def _carried(self, node: Node, used: dict[Value, Node]) -> dict[int, int]:
-        """The registers of what the loop carries, by the index of the output, without what nobody needs."""
+        """Return the registers of what the loop carries, by the index of the output, without what nobody needs."""
         carried: dict[int, int] = {}
         for index, variable in enumerate(LoopView(node).carried):
             if variable.result in used or variable.parameter.has_uses:
@@ -392,7 +392,7 @@ class _Lowering:
         return carried
 
     def _body(self, loop: LoopView, carried: dict[int, int], start: int) -> list[Instruction]:
-        """The body and what leads to its next iteration. Returns the instructions that leave the loop."""
+        """Return the body and what leads to its next iteration. Returns the instructions that leave the loop."""
         node, body = loop.node, loop.body
         around = self.occupants
         self.occupants = around | {register: loop.parameters[index] for index, register in carried.items()}
@@ -464,7 +464,7 @@ def constructor_call(node: Node) -> Node | None:
 
 
 def no_operator(node: Node) -> SchemaError:
-    """What to say of a node that nothing runs."""
+    """Return what to say of a node that nothing runs."""
     types = ", ".join(str(value.type) for value in node.inputs)
     known = REGISTRY.overloads(node.kind)
     if not known:

@@ -65,7 +65,8 @@ class InterpreterState:
     # -------------------------------------------------------------------------------------------------------- running
 
     def run(self, arguments: Sequence[object]) -> Any:
-        """The result for ``arguments``, which are expected to be of the right types; several results are a tuple.
+        """Return the result for ``arguments``, which are expected to be of the right types; several results are a
+        tuple.
 
         Raises:
             ArgumentError: there are more or fewer arguments than the program has inputs.
@@ -314,7 +315,7 @@ class InterpreterState:
             self.code, self.registers, self._segment = callee, registers, callee.segments[0]
 
     def _being_computed(self) -> list[Await[Any]]:
-        """The Awaits whose functions this execution is in."""
+        """Return the Awaits whose functions this execution is in."""
         return [
             registers[segment.exit_instruction.input]
             for _, registers, segment in self._stack
@@ -367,7 +368,7 @@ class InterpreterState:
         leave_all(managers, error)
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
-        """The traceback of the error that ended the program: the places in its source, then ``tail``."""
+        """Return the traceback of the error that ended the program: the places in its source, then ``tail``."""
         return traceback_through(self._places, tail)
 
 
@@ -377,7 +378,7 @@ def _run(function: GraphFunction, *arguments: object) -> Any:
 
 
 def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
-    """The result of an Await that Python computes, or that another has just computed."""
+    """Return the result of an Await that Python computes, or that another has just computed."""
     if call is None:
         return awaited.wait()
     try:
@@ -390,8 +391,8 @@ def _finished(awaited: Await[Any], call: Call[Any] | None) -> Any:
 
 
 def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
-    """Where instruction ``index`` of ``code`` stands: in the function itself, and in those that were inlined into
-    it. ``function`` is its name where the code is of a part of it."""
+    """Return where instruction ``index`` of ``code`` stands: in the function itself, and in those that were inlined
+    into it. ``function`` is its name where the code is of a part of it."""
     node = code.instructions[index].node
     if not node.range.is_known:
         lines, numbers = code.listing()
@@ -407,7 +408,7 @@ def places_of(code: Code, index: int, function: str = "") -> list[SourceFrame]:
 
 
 def _method_of(value: object, name: str) -> GraphFunction:
-    """The method of an object whose class is known only now."""
+    """Return the method of an object whose class is known only now."""
     owner = class_of(value)
     method = owner.methods.get(name) if isinstance(owner, ClassType) else None
     if method is None:

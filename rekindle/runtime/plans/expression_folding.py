@@ -54,7 +54,7 @@ class FoldedInstructions:
 
 
 def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructions:
-    """What needs no line of its own."""
+    """Return what needs no line of its own."""
     found = FoldedInstructions()
     for index, instruction in enumerate(instructions):
         if uses.is_plain_result(instruction) and _is_list_of_numbers(instruction, uses):
@@ -84,16 +84,16 @@ class Uses:
                 self.targets.add(instruction.target)
 
     def is_plain_result(self, instruction: Instruction) -> bool:
-        """Whether an instruction has one result, in a register that nothing else writes."""
+        """Return whether an instruction has one result, in a register that nothing else writes."""
         outputs = instruction.outputs
         return len(outputs) == 1 and outputs[0] is not None and self.writes[outputs[0]] == 1
 
     def writer_of(self, register: int) -> Instruction | None:
-        """The only instruction that writes a register; None if there is none, or there are several."""
+        """Return the only instruction that writes a register; None if there is none, or there are several."""
         return self._writers[register] if self.writes.get(register) == 1 else None
 
     def reader_of(self, instruction: Instruction) -> int:
-        """The only instruction that reads the result of another; -1 if there is none, or there are several."""
+        """Return the only instruction that reads the result of another; -1 if there is none, or there are several."""
         readers = self.readers.get(instruction.outputs[0], ()) if instruction.outputs else ()
         return readers[0] if len(readers) == 1 else -1
 
@@ -139,7 +139,7 @@ def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstruct
 def _can_join(
     index: int, instructions: Sequence[Instruction], reader: int, uses: Uses, found: FoldedInstructions
 ) -> bool:
-    """Whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
+    """Return whether an instruction can become part of the line of ``reader``, or of what is part of it already."""
     instruction = instructions[index]
     if reader < 0 or instruction.opcode is not Opcode.OPERATION or not uses.is_plain_result(instruction):
         return False

@@ -50,8 +50,8 @@ class HotLoops:
         """By the identity of the code: code objects compare equal to their likes."""
 
     def compile(self, start: int, end: int) -> Callable[[list[Any]], None] | None:
-        """A function that runs the loop from ``start`` to the jump back at ``end``, from the next iteration to its
-        last one.
+        """Return a function that runs the loop from ``start`` to the jump back at ``end``, from the next iteration to
+        its last one.
 
         None where it has to be interpreted.
         """
@@ -72,7 +72,7 @@ class HotLoops:
         return loop
 
     def index(self, code: CodeType, line: int) -> int | None:
-        """The instruction that ``line`` of the code of a compiled loop runs; None for other code."""
+        """Return the instruction that ``line`` of the code of a compiled loop runs; None for other code."""
         found = self._lines.get(id(code))
         return None if found is None else found[1][line - 3]
 
@@ -102,11 +102,11 @@ class LoopWriter(PythonWriter):
         return self.source(register)
 
     def head(self) -> str:
-        """The line that loads the variables."""
+        """Return the line that loads the variables."""
         names = sorted(self.read | self.written)
         return f" ({''.join(f'r{n}, ' for n in names)}) = ({''.join(f'registers[{n}], ' for n in names)})"
 
     def tail(self) -> str:
-        """The line that writes them back."""
+        """Return the line that writes them back."""
         names = sorted(self.written)
         return f" ({''.join(f'registers[{n}], ' for n in names)}) = ({''.join(f'r{n}, ' for n in names)})"

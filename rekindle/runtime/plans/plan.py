@@ -64,18 +64,18 @@ class ExecutionPlan:
         self.function: Callable[..., Any] = names["plan"]
 
     def instruction_at(self, line: int) -> int:
-        """The index of the instruction that a line of the source runs."""
+        """Return the index of the instruction that a line of the source runs."""
         return self._indices[line - 2]
 
 
 def plan_of(function: object) -> ExecutionPlan | None:
-    """The plan of which ``function`` is the attribute of that name; None for other objects."""
+    """Return the plan of which ``function`` is the attribute of that name; None for other objects."""
     found = getattr(function, "__globals__", {}).get(_PLAN)
     return found if isinstance(found, ExecutionPlan) else None
 
 
 def plan_of_frame(frame: FrameType) -> ExecutionPlan | None:
-    """The plan that runs in a frame; None for other frames."""
+    """Return the plan that runs in a frame; None for other frames."""
     found = frame.f_globals.get(_PLAN)
     return found if isinstance(found, ExecutionPlan) else None
 

@@ -99,20 +99,20 @@ class PythonWriter:
     # ------------------------------------------------------------------------------------------------------ registers
 
     def source(self, register: int | None) -> str:
-        """What is read for a register that has a variable."""
+        """Return what is read for a register that has a variable."""
         raise NotImplementedError
 
     def part(self, register: int | None) -> str:
-        """What is read for a register, as a part of an expression."""
+        """Return what is read for a register, as a part of an expression."""
         text, is_compound = self.folded.get(register, ("", False)) if register is not None else ("", False)
         return (f"({text})" if is_compound else text) or self.source(register)
 
     def alone(self, register: int | None) -> str:
-        """What is read for a register, as a whole expression."""
+        """Return what is read for a register, as a whole expression."""
         return (self.folded.get(register, ("", False))[0] if register is not None else "") or self.source(register)
 
     def target(self, register: int | None) -> str:
-        """What is written for a register; ``_`` for None."""
+        """Return what is written for a register; ``_`` for None."""
         raise NotImplementedError
 
     # ---------------------------------------------------------------------------------------------------------- lines
@@ -183,7 +183,7 @@ class PythonWriter:
         self.open_loops.pop()
 
     def _counted(self, index: int, start: Instruction) -> int:
-        """A loop that counts to a number."""
+        """Return a loop that counts to a number."""
         counter, limit = self.target(start.outputs[0]), self.part(start.input)
         back = start.target - 1
         jump = self.instructions[back]
@@ -204,7 +204,8 @@ class PythonWriter:
         return start.target
 
     def _range_of(self, index: int, start: Instruction) -> str:
-        """The range that a loop walks over, if the body begins with its numbers and asks for the count no more."""
+        """Return the range that a loop walks over, if the body begins with its numbers and asks for the count no
+        more."""
         first = self.instructions[index + 1]
         length = self.uses.writer_of(start.input)
         if first.operation is not derive_index or length is None or length.operation is not range_length:
@@ -219,12 +220,13 @@ class PythonWriter:
         return f"range({', '.join(map(self.alone, length.inputs))})"
 
     def jump_back_to(self, index: int, end: int) -> int | None:
-        """The jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open yet."""
+        """Return the jump back of the outermost loop that starts at ``index``, ends before ``end`` and is not open
+        yet."""
         inner = [back for back in self.jumps_back.get(index, ()) if back < end and back not in self.open_loops]
         return max(inner, default=None)
 
     def _choice(self, index: int, test: Instruction) -> int:
-        """A jump forward that depends on a register."""
+        """Return a jump forward that depends on a register."""
         condition = self.alone(test.input)
         negated = "" if test.opcode is Opcode.JUMP_IF_FALSE else "not "
         if self.open_loops and test.target == self.open_loops[-1] + 1:
@@ -308,7 +310,7 @@ class PythonWriter:
         return True
 
     def operation(self, index: int, instruction: Instruction) -> str:
-        """The expression that an operation is."""
+        """Return the expression that an operation is."""
         reads = [self.part(register) for register in instruction.inputs]
         function = instruction.operation
         if len(reads) == 2 and function in _INFIX and not (function in _IDENTITY and any(map(_is_literal, reads))):
@@ -346,13 +348,13 @@ class PythonWriter:
         return f"f{index}({', '.join(arguments)})"
 
     def _name_of(self, constant: object) -> str:
-        """A name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
+        """Return a name for a dtype, a layout, a memory format or a device: ``torch_float32``, ``cuda_0``."""
         name = str(constant).replace(".", "_").replace(":", "_")
         self.names[name] = constant
         return name
 
     def _fresh(self, index: int, constant: object) -> str:
-        """A new copy of a constant that programs can write to."""
+        """Return a new copy of a constant that programs can write to."""
         if isinstance(constant, list):
             items = [literal(item) for item in constant]
             if None not in items:
@@ -363,7 +365,7 @@ class PythonWriter:
 
 
 def literal(value: object) -> str | None:
-    """How Python writes a constant; None for what it has no literal for."""
+    """Return how Python writes a constant; None for what it has no literal for."""
     if value is None or type(value) in (bool, str):  # members of an enum of strings are strings, too
         return repr(value)
     if type(value) is int or (type(value) is float and math.isfinite(value)):
@@ -372,7 +374,7 @@ def literal(value: object) -> str | None:
 
 
 def _is_literal(text: str) -> bool:
-    """Whether Python warns of a test for identity with this."""
+    """Return whether Python warns of a test for identity with this."""
     return text[0] in "'\"(0123456789"
 
 
@@ -398,7 +400,7 @@ def _derived_index(node: Node, reads: Sequence[str]) -> str:
 
 
 def _slice(node: Node, reads: Sequence[str]) -> str | None:
-    """A part of a tensor, as Python programs write it: that is read faster."""
+    """Return a part of a tensor, as Python programs write it: that is read faster."""
     base, *_ = node.inputs
     if not isinstance(base.type, TensorType) or len(reads) != 5 or reads[4] != "1":
         return None

@@ -31,7 +31,7 @@ class FaultInjector:
         self.at, self.queries = at, 0
 
     def should_fail(self) -> bool:
-        """Whether the guard that is asked now is to fail."""
+        """Return whether the guard that is asked now is to fail."""
         self.queries += 1
         return self.queries - 1 == self.at
 
@@ -107,8 +107,8 @@ class Bailout:
             self.notice()
 
     def continuation(self, name: str) -> Callable[..., Any]:
-        """What runs the rest of the program, from the value that did not fit and what was captured. ``name`` is what
-        tracebacks call it."""
+        """Return what runs the rest of the program, from the value that did not fit and what was captured. ``name`` is
+        what tracebacks call it."""
         self.record_taken()
         if self.restart is not None and self._places is not None:
             return partial(_restart, self.restart, self._places)

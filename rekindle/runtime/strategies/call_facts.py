@@ -112,7 +112,7 @@ def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
 
 
 def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str]) -> str:
-    """The variable that holds a module; adds the line that reads it the first time."""
+    """Return the variable that holds a module; adds the line that reads it the first time."""
     if not path.names:
         return f"r{path.input}"
     if path not in known:
@@ -153,7 +153,7 @@ class CallFactsFinder:
 
 
 def _inputs(graph: Graph, arguments: Sequence[object]) -> dict[int, object]:
-    """Which inputs are None, present, True or False."""
+    """Return which inputs are None, present, True or False."""
     found: dict[int, object] = {}
     for index, (value, argument) in enumerate(zip(graph.inputs, arguments, strict=True)):
         if isinstance(value.type, OptionalType):
@@ -201,12 +201,12 @@ class AssumedAttributes:
 
 
 def _type_of(tensor: torch.Tensor) -> TensorType:
-    """What may be assumed of a tensor in an attribute."""
+    """Return what may be assumed of a tensor in an attribute."""
     return TensorType(tensor.dtype, tensor.device, (None,) * tensor.dim())
 
 
 def _value_of(arguments: Sequence[object], read: AttributeRead) -> object:
-    """What an attribute holds; ``UNKNOWN`` where it is not there."""
+    """Return what an attribute holds; ``UNKNOWN`` where it is not there."""
     module: Any = arguments[read.module.input]
     for name in read.module.names:
         parts = module._modules if isinstance(module, torch.nn.Module) else {}
@@ -225,7 +225,7 @@ def _is_plain(name: str) -> bool:
 
 
 def _written_attributes(graphs: Iterable[Graph]) -> set[AttributeKey] | None:
-    """The attributes that a program writes to; None where it calls what may write to any."""
+    """Return the attributes that a program writes to; None where it calls what may write to any."""
     found: set[AttributeKey] = set()
     for graph in graphs:
         for node in nodes_within(graph):

@@ -244,7 +244,7 @@ def process_description() -> Encoded:
 
 @cache
 def _environment() -> bytes:
-    """A digest of PyTorch, Python, the machine and the files of this package."""
+    """Return a digest of PyTorch, Python, the machine and the files of this package."""
     described: list[Any] = [_FORMAT, sys.version, torch.__version__, platform.machine(), sys.platform]
     described.append(torch.backends.cpu.get_cpu_capability())
     described.append(sorted(_files(Path(__file__).parents[2])))
@@ -252,7 +252,7 @@ def _environment() -> bytes:
 
 
 def _files(folder: str | Path) -> list[tuple[str, int, int]]:
-    """The Python files of a folder and those within, with their sizes and when they were changed."""
+    """Return the Python files of a folder and those within, with their sizes and when they were changed."""
     found: list[tuple[str, int, int]] = []
     with os.scandir(folder) as entries:
         for entry in entries:

@@ -86,8 +86,8 @@ class ProfilingRecord:
                 self.note(record, arguments[node.input.offset])
 
     def finish(self) -> Graph:
-        """The graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More may
-        be noted afterwards, for another time."""
+        """Return the graph with what was seen written into it, as ``prim::profile[profiled_type=Float(2, 3)]``. More
+        may be noted afterwards, for another time."""
         with self._lock:
             for node, record in self.records.items():
                 profiled = record.merged_type
@@ -111,7 +111,7 @@ _profiled_runs: Final = [1]
 
 
 def profiled_runs() -> int:
-    """How many calls of a function are watched before it is specialised to what was seen."""
+    """Return how many calls of a function are watched before it is specialised to what was seen."""
     return _profiled_runs[0]
 
 

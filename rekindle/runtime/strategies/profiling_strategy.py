@@ -62,7 +62,7 @@ class ProfiledVersion:
     misses: int = 0
 
     def fits(self, arguments: Sequence[object]) -> bool:
-        """Whether a call with these arguments passes the guards of arguments."""
+        """Return whether a call with these arguments passes the guards of arguments."""
         inputs = self.version.graph.inputs
         return all(
             bailout.test(arguments[bailout.argument]) for bailout in self.bailouts if bailout.argument is not None
@@ -121,7 +121,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- choosing
 
     def select(self, arguments: Sequence[object]) -> Version:
-        """What runs a call with these arguments."""
+        """Return what runs a call with these arguments."""
         current = self._current
         if current is not None and current is self._general:
             return current
@@ -131,7 +131,7 @@ class ProfilingStrategy:
         return current or self._begin()
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """The version for such arguments, made now: from their types alone, for nothing is run."""
+        """Return the version for such arguments, made now: from their types alone, for nothing is run."""
         with COMPILING, room_to_recurse(UNKNOWN_RANGE):
             at = self.newest
             while at is not None:
@@ -146,7 +146,7 @@ class ProfilingStrategy:
             return self._current or self.general()
 
     def general(self) -> Version:
-        """The version that assumes nothing."""
+        """Return the version that assumes nothing."""
         found = self._general
         if found is None:
             with COMPILING, room_to_recurse(UNKNOWN_RANGE):
@@ -180,7 +180,7 @@ class ProfilingStrategy:
     # -------------------------------------------------------------------------------------------------------- watching
 
     def _begin(self) -> Version:
-        """What runs calls as long as there is no version: it watches them."""
+        """Return what runs calls as long as there is no version: it watches them."""
         if SETTINGS.in_background and self._graph is None:
             if not self._is_busy:
                 self._is_busy = True
@@ -196,7 +196,7 @@ class ProfilingStrategy:
             return self._current
 
     def _profiled_code(self) -> Code | None:
-        """What notes what flows, if there may be one more version."""
+        """Return what notes what flows, if there may be one more version."""
         if self._knows_sizes and self._watching is None:
             self._recording = self._recording or ProfilingRecord(self.graph)
             self._watching = Code(self._recording.graph, self.record.name)
@@ -204,7 +204,7 @@ class ProfilingStrategy:
         return self._watching
 
     def _unknown(self, *arguments: object) -> Any:
-        """A call that fits no version."""
+        """Return a call that fits no version."""
         if self._is_busy:
             return InterpreterState(code_of(self.record)).run(arguments)
         with COMPILING:
@@ -269,7 +269,7 @@ class ProfilingStrategy:
         self.counters.guards += len(bailouts)
 
     def _misfit(self, specialization: ProfiledVersion, *arguments: object) -> Any:
-        """A call that does not fit the start of a version."""
+        """Return a call that does not fit the start of a version."""
         self.counters.entry_failures += 1
         older = specialization.older
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)

@@ -35,7 +35,7 @@ def check_dataclass(cls: Any, range: SourceRange) -> None:
 
 
 def inner_of_init_var(annotation: object) -> object:
-    """The type within ``InitVar[…]``, also as a string; None for any other annotation."""
+    """Return the type within ``InitVar[…]``, also as a string; None for any other annotation."""
     if isinstance(annotation, dataclasses.InitVar):
         return annotation.type
     if isinstance(annotation, str):
@@ -45,7 +45,7 @@ def inner_of_init_var(annotation: object) -> object:
 
 
 def is_frozen(cls: Any) -> bool:
-    """Whether the attributes of a dataclass cannot be assigned."""
+    """Return whether the attributes of a dataclass cannot be assigned."""
     return dataclasses.is_dataclass(cls) and bool(vars(cls)["__dataclass_params__"].frozen)
 
 
@@ -109,7 +109,7 @@ def _parsed(text: str, cls: type) -> Def:
 
 
 def _is_made(item: Any) -> bool:
-    """Whether the default of a field is made anew for each object."""
+    """Return whether the default of a field is made anew for each object."""
     return item.default_factory is not dataclasses.MISSING
 
 
@@ -118,17 +118,17 @@ def _has_default(item: Any) -> bool:
 
 
 def _default(item: Any) -> object:
-    """What a parameter has by default: None stands for what the factory makes."""
+    """Return what a parameter has by default: None stands for what the factory makes."""
     return None if _is_made(item) else item.default
 
 
 def _parameters(cls: Any) -> list[Any]:
-    """What ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
+    """Return what ``__init__`` takes, in order: fields, and variables that only ``__post_init__`` sees."""
     return [item for item in cls.__dataclass_fields__.values() if item.init and not _is_of_class(cls, item)]
 
 
 def _is_of_class(cls: Any, item: Any) -> bool:
-    """Whether it is a ClassVar."""
+    """Return whether it is a ClassVar."""
     return item not in dataclasses.fields(cls) and not _is_init_var(cls, item)
 
 
@@ -154,7 +154,7 @@ _LITERALS: Final[dict[Any, str]] = {list: "[]", dict: "{}"}
 
 
 def _assignment(item: Any) -> list[str]:
-    """How ``__init__`` gives a field its value."""
+    """Return how ``__init__`` gives a field its value."""
     name, made = item.name, _LITERALS.get(item.default_factory, f"_factory_of_{item.name}()")
     if not item.init:
         if not _has_default(item):

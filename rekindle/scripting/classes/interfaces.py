@@ -68,12 +68,12 @@ def interface(cls: T) -> T:
 
 
 def is_interface(cls: type) -> bool:
-    """Whether a Python class is marked as an interface."""
+    """Return whether a Python class is marked as an interface."""
     return any(mark in vars(cls) for mark in _MARKS)
 
 
 def interface_type(cls: type, range: SourceRange) -> InterfaceType:
-    """The type that an interface is.
+    """Return the type that an interface is.
 
     Raises:
         CompileError: it has anything but methods without a body.

@@ -38,7 +38,7 @@ def _held_by(owner: type) -> object:
 
 
 def is_seen(name: str, value: object) -> bool:
-    """Whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
+    """Return whether programs can depend on it: not on what Python keeps in a class for itself, like ``__doc__``."""
     is_pythons = name.startswith("__") and name.endswith("__") and not name.startswith("__jit_")
     return not is_pythons or isinstance(value, _BY_IDENTITY)
 

@@ -30,7 +30,7 @@ _MISSING = object()
 
 
 def may_be_created_by_method(cls: type, name: str) -> bool:
-    """Whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
+    """Return whether a method of the class, ``__init__`` aside, assigns an attribute of that name."""
     return name in _names_in_methods(cls).assigned
 
 
@@ -67,8 +67,8 @@ def _read(code: CodeType, names: _Names) -> None:
 
 
 def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
-    """The slot of an attribute that a method makes, which is of ``type`` where the class does not say otherwise. None
-    where no method makes it, or nothing tells its type."""
+    """Return the slot of an attribute that a method makes, which is of ``type`` where the class does not say otherwise.
+    None where no method makes it, or nothing tells its type."""
     slot = concrete.type.attributes.get(name)
     if slot is not None or name in concrete.type.properties:
         return slot
@@ -99,7 +99,7 @@ def _is_plain(value: object) -> bool:
 
 
 def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
-    """The name of the slot that says whether objects have the attribute."""
+    """Return the name of the slot that says whether objects have the attribute."""
     name = f"_has_{slot.name}"
     if name not in concrete.type.attributes:
         concrete.type.add_attribute(name, BOOL)
@@ -108,7 +108,7 @@ def flag_of(slot: ClassAttribute, concrete: ConcreteModuleType) -> str:
 
 
 def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range: SourceRange, graph: Graph) -> Value:
-    """Whether ``module`` has the attribute by now."""
+    """Return whether ``module`` has the attribute by now."""
     return insert_get_attribute(range, graph, module, flag_of(slot, concrete), BOOL)
 
 

@@ -47,7 +47,7 @@ class HookedCall:
         self.compile = compile
 
     def __call__(self, args: Sequence[NamedValue], forward: Forward) -> SugaredValue:
-        """The result of ``forward`` for ``args``, with all hooks around it."""
+        """Return the result of ``forward`` for ``args``, with all hooks around it."""
         facts = self.concrete.facts
         if facts.hooks_take_keywords:
             raise NotScriptableError(
@@ -89,7 +89,7 @@ class HookedCall:
         ).output
 
     def _arguments(self, found: Value, before: Value) -> Value:
-        """What a pre-hook returns, as a tuple: one value that is none stands for a tuple of one."""
+        """Return what a pre-hook returns, as a tuple: one value that is none stands for a tuple of one."""
         found = self._or(found, before)
         return found if isinstance(found.type, TupleType) else self._pack([found])
 
@@ -102,7 +102,7 @@ class HookedCall:
         return FunctionValue(record).call(CallSite(self.range, self.graph, args)).as_value(self.range, self.graph)
 
     def _record(self, hook: Any) -> GraphFunction:
-        """The compiled hook. It is another one for modules of another type."""
+        """Return the compiled hook. It is another one for modules of another type."""
         if not inspect.isfunction(hook):
             raise NotScriptableError(
                 f"a hook of {self._owner} is not a function and cannot be compiled",
@@ -149,7 +149,7 @@ class HookedCall:
             )
 
     def _or(self, found: Value, before: Value) -> Value:
-        """``found``, or what was there before where it is None."""
+        """Return ``found``, or what was there before where it is None."""
         if not found.type.is_optional:
             return found
         type = without_none(found.type)
@@ -184,8 +184,8 @@ def declare_hooks(concrete: ConcreteModuleType, compile: Compile) -> None:
 def _method(
     concrete: ConcreteModuleType, hook: Any, compile: Compile, what: str, before: Sequence[GraphFunction] = ()
 ) -> GraphFunction:
-    """A hook as a method. It must take just what ``forward`` takes, as a tuple, and what ``forward`` and the hooks
-    ``before`` it return."""
+    """Return a hook as a method. It must take just what ``forward`` takes, as a tuple, and what ``forward`` and the
+    hooks ``before`` it return."""
     what = f"the {what} '{_name(hook)}' of the module '{concrete.name}'"
 
     def define(record: GraphFunction) -> None:

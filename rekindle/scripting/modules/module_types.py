@@ -148,12 +148,13 @@ class ConcreteModuleType:
         return function if function is not None and may_be_generic(function) else None
 
     def was_specialized(self, function: FunctionType) -> bool:
-        """Whether some call of the method has told what it takes."""
+        """Return whether some call of the method has told what it takes."""
         found = self.specialized.get(function)
         return found is not None and bool(found.records)
 
     def overloads(self, name: str) -> list[FunctionType]:
-        """The declarations of overloads of a method (``torch.jit._overload_method``) in the class that defines it."""
+        """Return the declarations of overloads of a method (``torch.jit._overload_method``) in the class that defines
+        it."""
         for owner in self.python_class.__mro__:
             function = vars(owner).get(name)
             if function is None:
@@ -166,7 +167,7 @@ class ConcreteModuleType:
 
 
 def _class_type(facts: ModuleFacts) -> ClassType:
-    """The class that stands for modules with these facts in programs."""
+    """Return the class that stands for modules with these facts in programs."""
     result = ClassType(unique_name(qualified_name(facts.python_class)), is_module=True, is_open=True)
     declared = class_annotations(facts.python_class)
     for name, (type, kind) in facts.attributes.items():

@@ -81,7 +81,7 @@ class _Tree:
 
 
 def _slots(concrete: ConcreteModuleType) -> list[tuple[ClassAttribute, Type]]:
-    """The attributes of a type of modules, with the types that they begin with."""
+    """Return the attributes of a type of modules, with the types that they begin with."""
     facts = concrete.facts
     found: list[tuple[ClassAttribute, Type]] = []
     for name, slot in concrete.type.attributes.items():
@@ -192,7 +192,8 @@ class _Owner:
         return self.tree.is_as_described
 
     def method(self, number: int, name: str) -> GraphFunction | None:
-        """The method that a module or one of its parts has, where it is to be compiled as it stands in the class."""
+        """Return the method that a module or one of its parts has, where it is to be compiled as it stands in the
+        class."""
         member = self.tree.members[number]
         found = member.type.methods.get(name)
         if found is None and make_method is not None:

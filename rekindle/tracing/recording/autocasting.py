@@ -23,7 +23,7 @@ _CONVERTED_WHOLE: Final = frozenset(f"aten::{name}" for name in (*_PRODUCTS, *_R
 
 
 def is_on() -> bool:
-    """Whether autocasting is on for a device that there may be."""
+    """Return whether autocasting is on for a device that there may be."""
     return any(torch.is_autocast_enabled(device) for device in _DEVICES)
 
 

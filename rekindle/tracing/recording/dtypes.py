@@ -41,7 +41,7 @@ class DtypeOrigins:
             self._queried[id(frame), position] = frame, tensor
 
     def origin(self, dtype: torch.dtype, argument: int | str) -> torch.Tensor | None:
-        """The tensor whose dtype an argument of the call is that runs, if it is one's for sure.
+        """Return the tensor whose dtype an argument of the call is that runs, if it is one's for sure.
 
         Arguments have names, or places counted from behind (-1 is the last).
         """
@@ -73,7 +73,7 @@ class DtypeOrigins:
 
 
 def _given(frame: FrameType, parameter: str) -> ast.expr | None:
-    """What the caller of ``frame`` gave for a parameter."""
+    """Return what the caller of ``frame`` gave for a parameter."""
     call = None if frame.f_back is None else _call(frame.f_back)
     if call is None:
         return None
@@ -95,7 +95,7 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _call(frame: FrameType) -> ast.Call | None:
-    """The call that ``frame`` is making, if all its arguments can be told apart."""
+    """Return the call that ``frame`` is making, if all its arguments can be told apart."""
     position = _position(frame.f_code, frame.f_lasti)
     return None if position is None else _call_at(frame.f_code.co_filename, position)
 
@@ -140,7 +140,7 @@ def _extent(node: ast.expr) -> _Position | None:
 
 @lru_cache(maxsize=16384)
 def _position(code: CodeType, instruction: int) -> _Position | None:
-    """The source of an instruction, by its offset in bytes."""
+    """Return the source of an instruction, by its offset in bytes."""
     positions = getattr(code, "co_positions", None)
     if positions is None:
         return None
@@ -169,7 +169,7 @@ def _stores(code: CodeType, name: str) -> list[_Position | None]:
 
 
 def _stored(instruction: dis.Instruction) -> tuple[str, ...]:
-    """The names that an instruction stores to, in order."""
+    """Return the names that an instruction stores to, in order."""
     if not isinstance(instruction.argval, tuple):
         return (str(instruction.argval),)
     return instruction.argval[:1] if "LOAD" in instruction.opname else instruction.argval

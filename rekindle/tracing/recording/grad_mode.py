@@ -72,7 +72,7 @@ class GradMode:
             self._entered.append((region, enter_mode(graph, region.enabled, region.place)))
 
     def _wanted_now(self) -> list[_Region]:
-        """The regions around what comes now, with one more where the mode was set by other means."""
+        """Return the regions around what comes now, with one more where the mode was set by other means."""
         outer = [region for region, _ in self._entered[: self._outer]]
         wanted = self._wanted if self._wanted[: len(outer)] == outer else outer
         known = wanted[-1].enabled if wanted else self._initial
@@ -104,8 +104,8 @@ class GradMode:
             self._outer = saved
 
     def _within_custom_function(self) -> bool:
-        """Whether the mode is off because a ``torch.autograd.Function`` runs. What it calls is recorded as if it stood
-        outside, so that gradients exist; whose they are is told."""
+        """Return whether the mode is off because a ``torch.autograd.Function`` runs. What it calls is recorded as if it
+        stood outside, so that gradients exist; whose they are is told."""
         found = _custom_function()
         if found is None:
             return False
@@ -126,8 +126,8 @@ def _may_have_gradient(tensor: torch.Tensor) -> bool:
 
 
 def _custom_function() -> tuple[type[torch.autograd.Function], FrameType] | None:
-    """The ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method. Its caller
-    may stand in no frame: since PyTorch 2.15 ``apply`` is no Python function."""
+    """Return the ``torch.autograd.Function`` whose forward method runs, if one does, and the frame of that method. Its
+    caller may stand in no frame: since PyTorch 2.15 ``apply`` is no Python function."""
     methods = {
         function.forward.__code__: function
         for function in _subclasses(torch.autograd.Function)
@@ -149,7 +149,7 @@ def _subclasses(cls: type[torch.autograd.Function]) -> Iterator[type[torch.autog
 
 
 def _arguments(frame: FrameType) -> list[object]:
-    """What the parameters of the function that runs in ``frame`` are now; of ``*args`` the items."""
+    """Return what the parameters of the function that runs in ``frame`` are now; of ``*args`` the items."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount
     found = [frame.f_locals.get(name) for name in code.co_varnames[:count]]

@@ -78,7 +78,7 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """A name for the tables: ``Tensor.size``, ``Tensor.shape:get``, ``torch.zeros``."""
+    """Return a name for the tables: ``Tensor.size``, ``Tensor.shape:get``, ``torch.zeros``."""
     if isinstance(function, types.MethodWrapperType):
         # A descriptor's __get__, __set__ or __delete__.
         return f"Tensor.{function.__self__.__name__}:{function.__name__.strip('_')}"  # type: ignore[attr-defined]
@@ -88,7 +88,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def kind_of(function: Callable[..., Any]) -> str | None:
-    """The kind of the operator that ``function`` is, if it is one."""
+    """Return the kind of the operator that ``function`` is, if it is one."""
     if isinstance(function, types.MethodWrapperType):
         return _PROPERTIES.get(name_of(function))
     if isinstance(function, torch._ops.OpOverload):
@@ -192,7 +192,7 @@ def _floats(recorder: Recorder, item: object) -> object:
 
 
 def _as_tensor(recorder: Recorder, item: object) -> object:
-    """A number as a tensor without dimensions."""
+    """Return a number as a tensor without dimensions."""
     if isinstance(item, bool) or not isinstance(item, (int, float, complex)):
         return item
     if recorder.is_traced_number(item):
@@ -244,7 +244,7 @@ def _stride(recorder: Recorder, function: Callable[..., Any], args: Arguments, k
 
 
 def _refused(name: str) -> Handler:
-    """What runs Python code on each element."""
+    """Return what runs Python code on each element."""
 
     def handler(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
         raise TracingError(
@@ -298,7 +298,7 @@ def _bakes(what: str) -> Handler:
 
 
 def _is_computed(recorder: Recorder, tensor: torch.Tensor) -> bool:
-    """Whether the tensor can be another in another run."""
+    """Return whether the tensor can be another in another run."""
     value = recorder.known(tensor)
     return value is not None and value.node.kind != "prim::Constant"
 

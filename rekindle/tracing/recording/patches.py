@@ -191,7 +191,7 @@ def _iterated(original: Callable[[torch.Tensor], Iterator[Any]]) -> Callable[[to
 
 
 def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
-    """A function that says whether a trace is recorded."""
+    """Return a function that says whether a trace is recorded."""
 
     def is_tracing() -> bool:
         return active_recorder() is not None or original()
@@ -200,7 +200,7 @@ def knows_of_traces(original: Callable[[], bool]) -> Callable[[], bool]:
 
 
 def _with_scopes(original: Callable[[], Any]) -> Callable[[], Any]:
-    """The object with which code names scopes, for all but PyTorch's own."""
+    """Return the object with which code names scopes, for all but PyTorch's own."""
 
     def _get_tracing_state() -> Any:
         recorder = active_recorder()
@@ -227,7 +227,7 @@ def _baked_contents(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_class(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
-    """The same tensor as an object of another class."""
+    """Return the same tensor as an object of another class."""
 
     def as_subclass(self: torch.Tensor, cls: type) -> torch.Tensor:
         recorder = active_recorder()
@@ -252,7 +252,7 @@ def _seeded(original: Callable[[int], torch.Generator]) -> Callable[[int], torch
 
 
 def _unrecorded(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose result has no influence on tensors: the text of one."""
+    """Return a function whose result has no influence on tensors: the text of one."""
 
     def function(*args: Any, **kwargs: Any) -> Any:
         with recording(None):
@@ -277,7 +277,7 @@ def _copied(original: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor
 
 
 def _parameter(original: Callable[..., torch.Tensor]) -> Any:
-    """A parameter that is made of a tensor of the trace."""
+    """Return a parameter that is made of a tensor of the trace."""
 
     def __new__(cls: type, data: torch.Tensor | None = None, requires_grad: bool = True) -> torch.Tensor:
         recorder = active_recorder()
@@ -298,7 +298,7 @@ def _parameter(original: Callable[..., torch.Tensor]) -> Any:
 
 
 def run_backward(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The function through which both go."""
+    """Return the function through which both go."""
 
     def function(outputs: Sequence[Any], *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()

@@ -153,16 +153,16 @@ class Recorder:
         self._values.pop(id(thing), None)
 
     def known(self, thing: object) -> Value | None:
-        """The value that ``thing`` is, where it was computed in this recording."""
+        """Return the value that ``thing`` is, where it was computed in this recording."""
         found = self._values.get(id(thing))
         return None if found is None else found[1]
 
     def is_of_module(self, tensor: torch.Tensor) -> bool:
-        """Whether ``tensor`` is an attribute of the module that is traced."""
+        """Return whether ``tensor`` is an attribute of the module that is traced."""
         return id(tensor) in self._tensors
 
     def value_of_tensor(self, tensor: torch.Tensor) -> Value:
-        """The value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
+        """Return the value that stands for ``tensor``: computed, an attribute of the module, or else a constant."""
         found = self._values.get(id(tensor))
         if found is not None:
             value = found[1]
@@ -175,7 +175,7 @@ class Recorder:
         return value
 
     def attribute(self, path: Path, type: Type = TENSOR) -> Value:
-        """The value of the attribute of the root module at ``path``."""
+        """Return the value of the attribute of the root module at ``path``."""
         found = self._attributes.get(path)
         if found is None:
             node = self.graph.create(ATTRIBUTE, types=[type], attributes={"path": list(path)}, range=current_place())
@@ -202,13 +202,13 @@ class Recorder:
         return self.constant(tensor.detach())
 
     def constant(self, value: object) -> Value:
-        """A constant of the graph, which stands before everything else."""
+        """Return a constant of the graph, which stands before everything else."""
         node = self.graph.create_constant(value, range=current_place())
         self.graph.block.prepend(node)
         return node.output
 
     def is_traced_number(self, item: object) -> bool:
-        """Whether ``item`` is a number that this recording computes."""
+        """Return whether ``item`` is a number that this recording computes."""
         return value_of_number(item, self) is not None
 
     def remember_device(self, device: torch.device, tensor: torch.Tensor) -> None:
@@ -218,7 +218,7 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------ arguments
 
     def argument(self, item: object, name: str | None = None) -> NamedValue:
-        """An argument of a call as the graph takes it."""
+        """Return an argument of a call as the graph takes it."""
         place = current_place()
         value = self._value(item, place)
         if value is not None:
@@ -231,7 +231,7 @@ class Recorder:
         return NamedValue(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
-        """The value of ``item`` if it is no constant."""
+        """Return the value of ``item`` if it is no constant."""
         if isinstance(item, torch.Tensor):
             return self.value_of_tensor(item)
         number = value_of_number(item, self)
@@ -246,7 +246,7 @@ class Recorder:
         return None
 
     def _dict(self, items: dict[Any, Any], place: SourceRange) -> Value | None:
-        """A dict of the items, if they are of one type."""
+        """Return a dict of the items, if they are of one type."""
         pairs = [self._item(item, place) for pair in items.items() for item in pair]
         keys, values = unify_all([pair.type for pair in pairs[::2]]), unify_all([pair.type for pair in pairs[1::2]])
         if keys is None or values is None:
@@ -255,7 +255,8 @@ class Recorder:
         return self.graph.insert_node(node).output
 
     def _item(self, item: object, place: SourceRange) -> Value:
-        """An item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a tuple."""
+        """Return an item of a dict. A list is a list, if its items are of one type: in a dict, nothing converts a
+        tuple."""
         if isinstance(item, list) and item:
             values = [self._item(each, place) for each in item]
             element = unify_all([value.type for value in values])
@@ -265,7 +266,7 @@ class Recorder:
         return self.argument(item).materialize(self.graph)
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
-        """A dtype that is an argument of the call that runs: one that the program asks for, or a constant.
+        """Return a dtype that is an argument of the call that runs: one that the program asks for, or a constant.
 
         Arguments have names, or places counted from behind.
         """
@@ -276,7 +277,7 @@ class Recorder:
         return NamedValue(self.insert("prim::dtype", [tensor]), range=current_place(), name=name)
 
     def sequence(self, items: Sequence[object], place: SourceRange) -> Value:
-        """A tuple of the items. Matching makes a list of it where an operator takes one."""
+        """Return a tuple of the items. Matching makes a list of it where an operator takes one."""
         if any(isinstance(item, float) for item in items) and all(isinstance(item, (int, float)) for item in items):
             items = [float(item) if type(item) is int else item for item in items]
         values = [self.argument(item).materialize(self.graph) for item in items]
@@ -357,7 +358,7 @@ class Recorder:
         return result
 
     def unpacked(self, value: Value, count: int) -> list[Value]:
-        """The elements of a list of ``count`` elements."""
+        """Return the elements of a list of ``count`` elements."""
         assert isinstance(value.type, ListType)
         if value.node.kind in _OF_ANY_LENGTH:
             self.report.add(Baked.SIZE, f"the number of tensors that {value.node.kind} gives", count, users_place())
@@ -366,16 +367,16 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- numbers
 
     def size(self, tensor: torch.Tensor, dim: int) -> int:
-        """The size of a dimension, which remembers that it is one."""
+        """Return the size of a dimension, which remembers that it is one."""
         value = self.insert("aten::size", [tensor, dim])
         return traced_number(self, tensor.size(dim), value)  # type: ignore[return-value]
 
     def shape(self, tensor: torch.Tensor) -> torch.Size:
-        """All sizes, each of which remembers that it is one."""
+        """Return all sizes, each of which remembers that it is one."""
         return torch.Size([self.size(tensor, dim) for dim in range(tensor.dim())])
 
     def as_float(self, number: int | float) -> float:
-        """A number as a float."""
+        """Return a number as a float."""
         if not isinstance(number, int) or not self.is_traced_number(number):
             return float(plain(number))
         found: float = traced_number(self, float(plain(number)), self.insert("aten::Float", [number]))
@@ -438,7 +439,7 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- scopes
 
     def place_of_module(self, module: torch.nn.Module) -> Path | None:
-        """Where ``module`` stands below the module that is running; None where it does not."""
+        """Return where ``module`` stands below the module that is running; None where it does not."""
         depth = len(self.path)
         for path in self._modules.get(id(module), ()):
             if len(path) > depth and path[:depth] == self.path:
@@ -469,7 +470,7 @@ class Recorder:
 
 
 def _as_constant(item: object) -> object:
-    """A Python value as a constant of the graph."""
+    """Return a Python value as a constant of the graph."""
     if isinstance(item, (TracedInt, TracedFloat)):
         return plain(item)
     if item is float or item is int or item is bool or item is complex:
@@ -482,7 +483,7 @@ def _as_constant(item: object) -> object:
 
 
 def _type_now(tensor: torch.Tensor) -> TensorType | None:
-    """The type of a tensor with its sizes; None for tensors that do not tell them, such as nested ones."""
+    """Return the type of a tensor with its sizes; None for tensors that do not tell them, such as nested ones."""
     try:
         with torch._C.DisableTorchFunction():
             return TensorType.of(tensor)
@@ -491,7 +492,7 @@ def _type_now(tensor: torch.Tensor) -> TensorType | None:
 
 
 def description(tensor: torch.Tensor) -> str:
-    """The dtype and the shape: ``float32[2x3]``."""
+    """Return the dtype and the shape: ``float32[2x3]``."""
     return f"{str(tensor.dtype)[6:]}[{'x'.join(map(str, tensor.shape)) or 'a number'}]"
 
 

@@ -36,7 +36,7 @@ class Program:
     """The entries of arguments that are dicts, where their keys are known."""
 
     def function(self, name: str, docstring: str) -> Function:
-        """The graph as a function: ``arguments`` are its parameters."""
+        """Return the graph as a function: ``arguments`` are its parameters."""
         (output,) = self.graph.outputs
         record = GraphFunction(name, docstring=docstring)
         record.define(self.graph, FunctionSchema(record.basename, "", self.arguments, (Argument("", output.type),)))
@@ -48,8 +48,8 @@ class Program:
 
 
 def program_of(function: Any) -> Program:
-    """A copy of what ``function`` computes: a compiled function or module, or a Python function or module, which is
-    compiled first. A module is a function of its parameters, and of what its ``forward`` takes.
+    """Return a copy of what ``function`` computes: a compiled function or module, or a Python function or module, which
+    is compiled first. A module is a function of its parameters, and of what its ``forward`` takes.
 
     Raises:
         DifferentiationError: it is none of these, or writes to what cannot be followed.
@@ -110,7 +110,7 @@ def _not_a_function(what: object) -> DifferentiationError:
 
 
 def numbers_of(argnums: int | Sequence[int], program: Program) -> tuple[int, ...]:
-    """Which arguments of ``program`` are meant; negative numbers count from the end.
+    """Return which arguments of ``program`` are meant; negative numbers count from the end.
 
     Raises:
         DifferentiationError: there is no such argument, or one is named twice.

@@ -44,7 +44,7 @@ def _made(graph: Graph) -> Iterator[Value]:
 
 
 def _is_own(user: Node, offset: int) -> bool:
-    """Whether ``user`` reads or writes an attribute, in a place that is followed."""
+    """Return whether ``user`` reads or writes an attribute, in a place that is followed."""
     block = user.owning_block
     while block is not None and block.owning_node is not None:
         if block.owning_node.kind not in ("prim::If", "prim::Loop"):
@@ -83,7 +83,7 @@ class _Attributes:
         return now
 
     def _not_set(self, node: Node) -> dict[Key, Value]:
-        """The attributes of a new object."""
+        """Return the attributes of a new object."""
         type = node.output.type
         assert isinstance(type, ClassType)
         with self.graph.inserting_before(node):

@@ -40,9 +40,9 @@ class Vjp:
 def build_vjp(
     graph: Graph, wanted: Sequence[Value], among: Sequence[int] | None = None, limit: int | None = None
 ) -> Vjp:
-    """The way from all outputs of ``graph``, or from those ``among`` them, which have gradients, back to ``wanted``.
-    The outputs are taken from ``graph``, which is changed so that it keeps what the way back reads; of loops no more
-    than ``limit`` bytes, if there is one."""
+    """Return the way from all outputs of ``graph``, or from those ``among`` them, which have gradients, back to
+    ``wanted``. The outputs are taken from ``graph``, which is changed so that it keeps what the way back reads; of
+    loops no more than ``limit`` bytes, if there is one."""
     segments = {} if limit is None else checkpoint_loops(graph, wanted, limit)
     steps = build_tape(graph.block)
     needed = active_values(steps, wanted)
@@ -58,7 +58,7 @@ def build_vjp(
 
 
 def _or_zeros(graph: Graph, gradient: Value, leaf: Value) -> Value:
-    """``gradient``, or zeros like ``leaf`` where it is None."""
+    """Return ``gradient``, or zeros like ``leaf`` where it is None."""
     if gradient.type.is_subtype_of(leaf.type) and isinstance(leaf.type, (TensorType, ListType)):
         return gradient
     if isinstance(leaf.type, ListType) and gradient.type != NONE:

@@ -72,7 +72,7 @@ class _Emission:
 
 
 def callable_value(function: Any, graph: Graph, range: SourceRange, args: Arguments, kwargs: Arguments) -> SugaredValue:
-    """What ``function`` means where it is called with these arguments.
+    """Return what ``function`` means where it is called with these arguments.
 
     Raises:
         GraphError: it is nothing that can be called within a graph.
@@ -95,7 +95,7 @@ def callable_value(function: Any, graph: Graph, range: SourceRange, args: Argume
 
 
 def _types_from_arguments(function: types.FunctionType, args: Arguments, kwargs: Arguments) -> dict[str, Type]:
-    """The types of what is given for parameters without an annotation, where these are no Tensors."""
+    """Return the types of what is given for parameters without an annotation, where these are no Tensors."""
     try:
         parameters = inspect.signature(function).parameters
         bound = inspect.signature(function).bind_partial(*args, **{item.name or "": item for item in kwargs})

@@ -57,7 +57,7 @@ class Region:
         ]
 
     def as_graph(self) -> Graph:
-        """A graph of copies of the nodes, from the inputs to the outputs."""
+        """Return a graph of copies of the nodes, from the inputs to the outputs."""
         new = Graph()
         values = {value: new.add_input(value.base_name, value.type) for value in self.inputs}
         for node in (*self.constants, *self.nodes):
@@ -122,7 +122,7 @@ def _between(node: Node, place: Node) -> Iterator[Node]:
 
 
 def _order_of(first: Node, second: Node, effects_of: Any) -> str | None:
-    """Why ``first`` must run before ``second``."""
+    """Return why ``first`` must run before ``second``."""
     if set(first.outputs) & set(second.used_values()):
         return "uses what it gives, or gives what it uses"
     if effects_of(first).conflicts_with(effects_of(second)):
@@ -223,7 +223,7 @@ def replace(nodes: Sequence[Node], function: Any, *, inline: bool = True) -> lis
 
 
 def _parts(found: Any, count: int) -> tuple[Any, ...]:
-    """What a function has returned as ``count`` proxies, if it is that many."""
+    """Return what a function has returned as ``count`` proxies, if it is that many."""
     if count == 0:
         return ()
     if isinstance(found, tuple):
@@ -232,7 +232,7 @@ def _parts(found: Any, count: int) -> tuple[Any, ...]:
 
 
 def _place(region: Region) -> Node:
-    """Where all nodes of the region may stand: before the first or the last of them."""
+    """Return where all nodes of the region may stand: before the first or the last of them."""
     try:
         _check_order(region, region.nodes[-1].next)
     except GraphError as error:

@@ -43,7 +43,7 @@ class DimTree:
     keys: tuple[str, ...] = ()
 
     def leaves(self) -> Iterator[DimTree]:
-        """The leaves, in order."""
+        """Yield the leaves, in order."""
         if self.parts is None:
             yield self
             return
@@ -52,7 +52,7 @@ class DimTree:
 
 
 def dim_tree_of(type: Type, dims: Dims, option: str, what: str) -> DimTree:
-    """The form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
+    """Return the form of ``what`` of ``type``, of which ``option``, ``"in_dims"`` or ``"out_dims"``, says ``dims``.
 
     Raises:
         BatchingError: these do not fit.
@@ -93,7 +93,7 @@ def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> DimTree:
 
 
 def elements(graph: Graph, value: Value, form: DimTree) -> list[Value]:
-    """The leaves of ``value``; what takes it apart is inserted."""
+    """Return the leaves of ``value``; what takes it apart is inserted."""
     if form.parts is None:
         return [value]
     pairs = zip(_parts(graph, value, form), form.parts, strict=True)
@@ -112,7 +112,8 @@ def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
 
 
 def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
-    """A value of its ``leaves``; what puts it together is inserted. Numbers among them may have become tensors."""
+    """Return a value of its ``leaves``; what puts it together is inserted. Numbers among them may have become
+    tensors."""
     if form.parts is None:
         return next(leaves)
     parts = [unflatten(graph, part, leaves) for part in form.parts]
@@ -129,7 +130,7 @@ def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
 
 
 def inputs(graph: Graph, form: DimTree, name: str) -> Value:
-    """A value of new inputs of ``graph``, one for each leaf."""
+    """Return a value of new inputs of ``graph``, one for each leaf."""
     return unflatten(graph, form, iter([graph.add_input(name, leaf.type) for leaf in list(form.leaves())]))
 
 

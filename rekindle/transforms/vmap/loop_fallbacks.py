@@ -23,7 +23,7 @@ class LoopFallback:
 
 
 def loops_over_examples(graph: Graph) -> list[LoopFallback]:
-    """What ``graph`` computes in loops over examples, of batches within it too, each once."""
+    """Return what ``graph`` computes in loops over examples, of batches within it too, each once."""
     found: list[LoopFallback] = []
     for node in graph.all_nodes():
         if node.kind == "prim::Loop" and EXAMPLES_OF in node.attributes:

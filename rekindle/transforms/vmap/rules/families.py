@@ -18,7 +18,7 @@ RENAMED: Final[Mapping[str, str]] = {"from": "from_"}
 
 
 def call(schema: FunctionSchema, **replaced: str) -> str:
-    """The call of an operator with its own arguments, or what stands for some of them."""
+    """Return the call of an operator with its own arguments, or what stands for some of them."""
     parts = []
     for argument in schema.arguments:
         value = replaced.get(argument.name, RENAMED.get(argument.name, argument.name))
@@ -27,7 +27,7 @@ def call(schema: FunctionSchema, **replaced: str) -> str:
 
 
 def tensors_of(schema: FunctionSchema) -> list[str]:
-    """The names of the arguments that are tensors."""
+    """Return the names of the arguments that are tensors."""
     return [argument.name for argument in schema.arguments if isinstance(argument.type, TensorType)]
 
 
@@ -99,7 +99,7 @@ def flattened(schema: FunctionSchema) -> str:
 
 
 def first_of_flattened(schema: FunctionSchema) -> str:
-    """The same, where the overload with ``dim`` returns indices too."""
+    """Return the same, where the overload with ``dim`` returns indices too."""
     return f"    return torch.{schema.name.removeprefix('aten::')}(flat(self), 1)[0]\n"
 
 
