@@ -78,10 +78,10 @@ def script_of(
     *,
     by_plan: bool = False,
 ) -> str | None:
-    """Return a program that runs two graphs on ``arguments`` and prints both answers.
+    """Return a program that runs two graphs on ``arguments`` and prints both results.
 
-    None where that would not show it: ``shows`` is told what the texts of the graphs answer. The second graph runs as
-    calls run it, if ``by_plan``, the first in the interpreter.
+    Return None if the program would not show the difference: ``shows`` receives the outcomes of the graphs' texts. If
+    ``by_plan``, the second graph runs as calls run it, the first one in the interpreter.
     """
     written = [_literal(value) for value in arguments]
     if None in written:

@@ -93,7 +93,7 @@ class _Watch:
         return result
 
     def finish(self) -> None:
-        """Look once more at what was called: backward graphs have run meanwhile."""
+        """Check the called functions again: backward graphs have run in the meantime."""
         for code, name in self._called.items():
             self._check(name, code)
 
@@ -130,7 +130,7 @@ def _blocker(of: UnfusedNode) -> FusionBlocker:
 
 
 def _raise(name: str, blockers: Sequence[FusionBlocker]) -> None:
-    """Raise, if there are any; those that are equal are told once."""
+    """Raise if there are blockers; equal ones are reported once."""
     found: dict[object, list[FusionBlocker]] = {}
     for each in blockers:
         found.setdefault((each.what, each.reason, each.range), []).append(each)

@@ -122,7 +122,7 @@ def _versions(record: GraphFunction) -> Iterator[tuple[str, Graph]]:
 
 
 def _numbered(kernels: list[str]) -> Callable[[Node], Sequence[int]]:
-    """Tells the kernels of a group by their numbers among ``kernels``, where they are added."""
+    """Return a function that maps a group to the indices of its kernels in ``kernels``, to which it adds them."""
 
     def kernels_of(node: Node) -> list[int]:
         group = group_of(node.get_graph("Subgraph")) if node.kind == GROUP else None

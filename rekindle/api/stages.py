@@ -34,12 +34,12 @@ class Stage:
     name: str
     """The pass; ``compiled`` where none has run yet."""
     graph: Graph
-    """A copy of the graph, which numbers its values anew."""
+    """A copy of the graph, whose values are renumbered."""
     text: str
     """The graph as text, without places in the source: ``str(stage.graph)`` has these. A value keeps its number from
     stage to stage."""
     diff: str
-    """What tells ``text`` from that of the stage before, as ``diff -u`` would; empty where nothing does."""
+    """The difference from the text of the stage before, as ``diff -u`` prints it; empty if there is none."""
     changes: int
     """How many changes were made, those of passes that the pass itself called among them."""
 

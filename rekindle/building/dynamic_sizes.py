@@ -24,7 +24,7 @@ def with_other_sizes(
     larger, and the sizes of other tensors: a kernel may depend on which sizes are equal.
 
     Raises:
-        NotBuildable: a parameter is no tensor in an example, or has no such dimension.
+        NotBuildable: a parameter is not a tensor in an example, or has no such dimension.
     """
     names = [argument.name for argument in record.schema.arguments]
     places = {names.index(name): dims for name, dims in dynamic.items() if name in names}

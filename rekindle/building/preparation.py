@@ -315,7 +315,7 @@ def _split_products(graph: Graph) -> None:
 
 
 def _leave_products_to_blas(graph: Graph) -> bool:
-    """Take groups apart of which the products are too large for kernels; return whether there were any."""
+    """Unfuse groups whose matrix products are too large for kernels. Return whether there were any."""
     changed = False
     for node in [each for each in graph.all_nodes() if each.kind == KIND]:
         group = group_of(node.get_graph("Subgraph"))
@@ -327,7 +327,7 @@ def _leave_products_to_blas(graph: Graph) -> bool:
 
 
 def _leave_to_operators(graph: Graph) -> None:
-    """Take groups apart that examples led to and that have no kernel: a library runs at least its examples."""
+    """Unfuse groups that the examples reached and that have no kernel: a library supports at least its examples."""
     for node in [each for each in graph.all_nodes() if each.kind == KIND]:
         group = group_of(node.get_graph("Subgraph"))
         if group is not None and not group.recipes and group.fallbacks:

@@ -16,7 +16,7 @@ from rich.table import Table
 json_option = click.option("--json", "as_json", is_flag=True, help="Write JSON, for programs to read.")
 
 _WIDE: Final = 10_000
-"""Columns of what is no terminal: nothing is cut off where the width means nothing."""
+"""Columns of an output other than a terminal: nothing is truncated, since its width is arbitrary."""
 
 
 def out() -> Console:

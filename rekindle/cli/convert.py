@@ -1,4 +1,4 @@
-"""``rekindle convert``: write an archive anew."""
+"""``rekindle convert``: rewrite an archive in the current format."""
 
 from __future__ import annotations
 

@@ -88,7 +88,7 @@ def export(
 
 @contextmanager
 def _telling_of_drafts() -> Iterator[None]:
-    """What is told of a draft within goes to stderr, in the end."""
+    """Write the draft's report to stderr at the end of the ``with`` block."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DraftWarning)
         yield

@@ -15,7 +15,7 @@ from rekindle.cli.console import json_option, write_heading, write_json, write_l
 from rekindle.cli.progress import working
 
 _IN_ALL: Final = frozenset({"training", "_is_full_backward_hook"})
-"""Attributes that all modules have, and that nobody wants to read again and again."""
+"""Attributes that every module has; they are not listed."""
 _UNITS: Final = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 

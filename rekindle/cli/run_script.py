@@ -25,8 +25,8 @@ from rekindle.api.drop_in.usage import Usage
 def run_script(script: str, arguments: tuple[str, ...], module: bool, report: bool) -> None:
     """Run a Python program whose torch.jit is rekindle.
 
-    SCRIPT runs as `python SCRIPT` would run it, with torch.jit's names meaning rekindle. What stands behind
-    SCRIPT is passed on to it. Its exit code and its errors are its own.
+    SCRIPT runs as `python SCRIPT` would run it, with torch.jit's names referring to rekindle. The arguments after
+    SCRIPT are passed on to it. The exit code and errors are the script's.
     """
     if not module and not Path(script).exists():
         raise click.UsageError(f"there is no file '{script}'")

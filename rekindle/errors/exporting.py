@@ -1,4 +1,4 @@
-"""Why a program cannot leave for Export IR: all reasons in one report."""
+"""Errors of the export to Export IR: all blockers in one report."""
 
 from __future__ import annotations
 

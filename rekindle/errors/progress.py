@@ -53,8 +53,8 @@ _state: Final = _State()
 
 @contextmanager
 def compilation_of(what: str) -> Iterator[None]:
-    """Within, ``what`` is being compiled. If the outermost compilation takes longer than :data:`DELAY`, the terminal
-    shows which one is under way. Nothing is shown where standard error is no terminal."""
+    """Show progress while ``what`` is compiled. If the outermost compilation takes longer than :data:`DELAY`, the
+    terminal shows the current one. Nothing is shown if standard error is not a terminal."""
     display = _state.display
     if _state.is_silent or (display is None and not _is_terminal()):
         yield

@@ -11,13 +11,13 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 LIBRARY: Final = "<rekindle library>"
-"""The file name of texts of the package's own, such as functions of Python's library. No error stands in one: its place
-is the line of the user's program that calls the function."""
+"""File name of the package's own sources, such as functions of Python's library. No error is located in one: its
+location is the line of the user's program that calls the function."""
 
 
 @dataclass(slots=True, frozen=True)
 class TextLimit:
-    """How many tokens a text may have, and what an error tells its user to do about more."""
+    """Maximum number of tokens of a text, and the advice in the error about a longer one."""
 
     tokens: int
     hint: str
@@ -147,8 +147,8 @@ class SourceRange:
 
     @property
     def place(self) -> str:
-        """``file:line:column``, as it stands behind ``#`` in the text form of a graph; empty where no file is known,
-        and in the package's own texts."""
+        """``file:line:column``, as printed after ``#`` in the text form of a graph; empty if no file is known, and
+        for the package's own sources."""
         original = self.original
         if original.source.filename is None or original.source.is_library:
             return ""
@@ -187,7 +187,7 @@ class SourceRange:
 _SHOWN: Final = 500
 """As many characters of a line are shown."""
 _SHOWN_BEFORE: Final = 400
-"""As many of them stand before the place that is marked."""
+"""Number of characters shown before the marked place."""
 
 _CONTROLS: Final = dict.fromkeys(
     (*range(9), *range(11, 32), *range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)),
@@ -197,7 +197,7 @@ _CONTROLS: Final = dict.fromkeys(
 
 
 UNKNOWN_RANGE = SourceRange(Source(""), 0, 0)
-"""The range of what stands in no source: nodes made by passes, graphs read from text."""
+"""The range of nodes without a source: those made by passes, and graphs parsed from text."""
 
 
 _SHARED: Final[WeakValueDictionary[tuple[str, str | None, int, int], Source]] = WeakValueDictionary()

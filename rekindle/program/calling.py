@@ -1,4 +1,4 @@
-"""Calls of compiled functions from Python, and the checks of values that Python hands over."""
+"""Calls of compiled functions from Python, and checks of the values that Python passes."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from rekindle.runtime.interpreter.futures import Future
 
 
 class _Compiled:
-    """What functions and methods have in common: a record and what it tells."""
+    """Common base of functions and methods: a record and views of it."""
 
     _record: GraphFunction
 

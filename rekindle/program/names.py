@@ -12,7 +12,7 @@ _taken: set[str] = set()
 
 
 def qualified_name(obj: Any) -> str:
-    """Return the name of a Python function or class in compiled programs. Names in ``__main__`` stand directly below
+    """Return the name of a Python function or class in compiled programs. Names in ``__main__`` are directly below
     ``__torch__``."""
     name = getattr(obj, "__name__", None) or type(obj).__name__
     if name == "<lambda>":

@@ -1,4 +1,4 @@
-"""``save`` as compiled modules and functions offer it. What it does is known on a higher floor."""
+"""``save`` of compiled modules and functions: a hook that a higher layer implements."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""A graph as boxes within boxes, and arrows between them.
+"""Layout model of a graph: nested boxes, and arrows between them.
 
-Nodes are boxes. Blocks, graphs of groups, and calls that were inlined are boxes around others, so that a large program
-is a few boxes at first. Parts of equal shape that follow one another are put into one box, "fc × 12", and what is still
-long is cut into pieces. Constants, and modules that are taken out of modules, are no boxes: the text of whoever uses
-them tells enough.
+Nodes are boxes. Blocks, graphs of groups, and inlined calls are boxes around others, so that a large program starts as
+a few boxes. Adjacent parts of equal shape are collapsed into one box, "fc × 12"; sequences that remain long are split.
+Constants, and submodules that are read from modules, are not drawn: the text of their user mentions them.
 """
 
 from __future__ import annotations
@@ -39,10 +38,10 @@ _KERNELS: Final = frozenset({"prim::FusionGroup", "prim::NativeRegion", "prim::D
 
 @dataclass(slots=True)
 class Box:
-    """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it, both
-    counted from 0; ``kernels`` are numbers that whoever made the picture understands. ``memory`` are numbers of places
-    in memory that the results may be at, as far as others may be there too, and ``writes`` those that it may write
-    to."""
+    """``text`` is the line of the graph's text form; ``place`` a file of :attr:`Picture.files` and a line in it,
+    both counted from 0; ``kernels`` are indices that the creator of the picture defines. ``memory`` are indices of
+    memory locations that the results may have, if other values may have them too; ``writes`` are those that the node
+    may write to."""
 
     id: int
     title: str
@@ -75,7 +74,7 @@ class Arrow:
 
 @dataclass(slots=True)
 class Picture:
-    """``root`` holds everything. ``files`` are texts of source, in which boxes of several pictures may stand."""
+    """``root`` contains all boxes. ``files`` are sources, which several pictures may share."""
 
     root: Box
     arrows: list[Arrow]
@@ -247,8 +246,8 @@ class _Part:
 
 
 def _calls(run: Sequence[_Part], depth: int) -> Iterator[Sequence[_Part]]:
-    """Yield what came through calls that are written at one place, each by itself: a call begins where an operator
-    comes again that it has already. Those count that stand in the called function itself, if any do."""
+    """Yield the nodes of each call from one call site: a call begins where an operator recurs. Only operators of the
+    called function itself count, if it has any."""
     nearest = min(len(part.path) for part in run)
     start = 0
     seen: set[object] = set()

@@ -1,4 +1,4 @@
-"""What users hand over to be looked at: functions and modules, compiled or not."""
+"""Entry points that users pass for inspection: functions and modules, compiled or not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What runs when a version of a function runs: its code, and the codes and groups behind its operators."""
+"""The compiled objects that a version of a function runs: its code, and the codes and groups that its operators
+call."""
 
 from __future__ import annotations
 

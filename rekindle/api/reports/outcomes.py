@@ -1,4 +1,4 @@
-"""What a call answers, and whether two answers are the same."""
+"""Outcome of a call (result, exception, mutated arguments), and comparison of two outcomes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome:
 
 
 def outcome_of(function: Callable[[Sequence[Any]], Any], arguments: Sequence[Any]) -> Outcome:
-    """Return what ``function`` answers to copies of ``arguments``. It draws the same random numbers each time."""
+    """Return the outcome of ``function`` on copies of ``arguments``. The random seed is the same each time."""
     copies = copy.deepcopy([as_leaf(value) for value in arguments])
     with torch.random.fork_rng(devices=()):
         torch.manual_seed(0)

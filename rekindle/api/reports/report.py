@@ -125,7 +125,7 @@ def name_of(strategy: Strategy) -> str:
 
 
 def part_of(title: str, code: Code, *, how: RunsAs, seconds: float = 0.0) -> GraphReport:
-    """Return what there is to tell of the graph that ``code`` runs."""
+    """Return the report of the graph that ``code`` runs."""
     groups: list[FusionGroupReport] = []
     regions: list[NativeRegionReport] = []
     differentiable: list[Differentiable] = []

@@ -1,4 +1,4 @@
-"""What :func:`rekindle.report` tells, as plain data."""
+"""Data model of :func:`rekindle.report`."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ class KernelReport:
 
 @dataclass(frozen=True, slots=True)
 class FusionGroupReport:
-    """Operators that were gathered to become a kernel, and the kernels that they became: one for each kind of inputs
-    that came. ``fallbacks`` counts the calls that ran them one by one, by why; ``refusals`` say why there was no
-    kernel. It stands in so many ``places`` of the graph."""
+    """Operators of a fusion group, and the kernels compiled for it: one for each kind of inputs. ``fallbacks``
+    counts the calls that ran the operators one by one, by reason; ``refusals`` are the reasons why there was no
+    kernel. ``places`` is the number of occurrences in the graph."""
 
     operators: tuple[OperatorReport, ...]
     kernels: tuple[KernelReport, ...]

@@ -21,7 +21,7 @@ LIBRARY_REASON: Final = "BLAS or oneDNN runs it"
 
 
 _CALLS: Final = CALLS | {"prim::fork"}
-"""Operators without a schema that tells what they compute."""
+"""Operators without a schema that describes their computation."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,7 @@ class ObjectFile:
         """Read the object in ``image``.
 
         Raises:
-            LinkError: it is no relocatable ELF object of 64 bits in little-endian order.
+            LinkError: it is not a relocatable little-endian 64-bit ELF object.
         """
         if image[:6] != b"\x7fELF\x02\x01":
             raise LinkError("this is no ELF object of 64 bits in little-endian order")

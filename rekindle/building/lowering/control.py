@@ -207,7 +207,7 @@ def is_instance(w: ProgramWriter, node: Node) -> None:
 
 
 def _kind_number(type: Type, given: Type, node: Node) -> Kind | None:
-    """Return the kind of the objects of a type, which tells it from the other types of a value."""
+    """Return the kind that objects of ``type`` have, and other types of the value have not."""
     if isinstance(type, OptionalType):
         return _kind_number(type.element, given, node)
     if isinstance(type, NoneType):

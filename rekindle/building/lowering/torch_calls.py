@@ -48,7 +48,8 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     """Call the operator of a node through PyTorch's stable C ABI.
 
     Raises:
-        NotBuildable: it is no operator of PyTorch's dispatcher, or it takes or returns what the ABI does not know.
+        NotBuildable: it is not an operator of PyTorch's dispatcher, or the ABI lacks a type of its arguments or
+            results.
     """
     schema = node.schema
     if schema is None or not schema.name.startswith("aten::") or not _is_dispatched(schema):

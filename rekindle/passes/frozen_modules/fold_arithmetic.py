@@ -36,7 +36,7 @@ class FoldArithmetic:
 
     name: ClassVar[str] = "fold_arithmetic"
     is_frozen: bool = False
-    """Whether nobody but the graph knows its constants: no caller passes one of them to be written to."""
+    """Whether the constants are private to the graph: no caller passes one of them to be written to."""
 
     def run(self, graph: Graph) -> bool:
         if not any(node.kind in MAPS for node in graph.all_nodes()):
@@ -141,5 +141,5 @@ _FOLDS: Final[dict[str, Callable[[Node, Foldable, torch.Tensor, bool], _Weights 
     "aten::sub": _minus,
     "aten::rsub": _minus_reversed,
 }
-"""What becomes of weight and bias, in float64; None where that cannot be told. The last argument says whether the map
-is the first operand."""
+"""By kind of operator, the function that returns the new weight and bias in float64; None if they are not known. The
+last argument specifies whether the map is the first operand."""

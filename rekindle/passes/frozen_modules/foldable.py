@@ -22,7 +22,7 @@ class Foldable:
     weight: torch.Tensor
     bias: torch.Tensor | None
     spatial: int
-    """How many dimensions stand behind the channels in the result: none for a linear map."""
+    """Number of dimensions after the channels in the result: 0 for a linear map."""
     is_transposed: bool = False
     groups: int = 1
 
@@ -37,7 +37,7 @@ class Foldable:
         factor = factor.to(torch.float64).expand(self.channels)
         if not self.is_transposed:
             return weight * factor.reshape(-1, *[1] * (weight.dim() - 1))
-        # (in, out / groups, …): the channels of a group stand together
+        # (in, out / groups, …): the channels of a group are adjacent
         groups = factor.reshape(self.groups, 1, -1, *[1] * self.spatial)
         scaled: torch.Tensor = weight.unflatten(0, (self.groups, -1)) * groups
         return scaled.flatten(0, 1)
@@ -54,8 +54,7 @@ class Foldable:
         return self.bias.to(torch.float64)
 
     def fits(self, weight: torch.Tensor, bias: torch.Tensor) -> bool:
-        """Return whether these, which stand for the same computation as before, can be told in the weight's own
-        dtype."""
+        """Return whether these equivalent weights are representable in the weight's own dtype."""
         found = [tensor.to(self.weight.dtype) for tensor in (weight, bias)]
         return all(bool(torch.isfinite(tensor).all()) for tensor in found)
 

@@ -141,7 +141,7 @@ def _ints(value: Value) -> list[int] | None:
 
 
 def _replace(node: Node, kind: str, attributes: dict[str, AttributeValue]) -> None:
-    """Put the packed node in place of ``node``, and of the activation behind it that alone uses its result."""
+    """Replace ``node``, and the activation after it that is the only use of its result, with the packed node."""
     last, activation = _with_activation(node)
     made = node.graph.create(kind, node.inputs[:3], attributes={**attributes, "activation": activation})
     made.set_range(node.range)
@@ -186,7 +186,7 @@ def _only_user(node: Node) -> Node | None:
 
 
 def _take_addition(node: Node, graph: Graph) -> None:
-    """Put the addition behind a convolution, and the activation behind that, into it."""
+    """Fuse the addition after a convolution, and the activation after that, into the convolution."""
     add = _only_user(node)
     if add is None or node.get_string("activation") != "none" or add.kind not in ("aten::add", "aten::add_"):
         return
@@ -200,7 +200,7 @@ def _take_addition(node: Node, graph: Graph) -> None:
         return
     aliases = AliasDb(graph, is_frozen=True)
     if aliases.nodes_to_move_before(node, add) not in ([node], []) or not may_change("put an addition into", node):
-        return  # what it reads may be written to meanwhile
+        return  # what it reads may be written to in between
     last, activation = _with_activation(add)
     attributes: dict[str, AttributeValue] = {name: node[name] for name in ("stride", "padding", "dilation", "groups")}
     attributes |= {

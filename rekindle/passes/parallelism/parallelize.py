@@ -7,10 +7,10 @@
     %c : Tensor = aten::mul(%a, %b)                 becomes  %a : Float(64, 512) = aten::wait(%f)
                                                              %c : Tensor = aten::mul(%a, %b)
 
-A part is what only leads to one operand of a node. It runs on another thread, beside the heaviest part of another
-operand, if nothing in it writes, is written to, draws random numbers or has an effect, and no mode changes on the way.
-Where two parts raise an error, another of the two may come first. Whether it pays is told from the types: only
-products and convolutions count, with 1 for each size that is not known.
+A part consists of the nodes that contribute to one operand of a node only. It runs on another thread, in parallel with
+the most expensive part of another operand. No node in it may write, be written to, draw random numbers or have an
+effect, and no mode may change in between. If two parts raise, either error may be raised first. The cost is estimated
+from the types: only matrix products and convolutions count, with 1 for each unknown size.
 
 No pipeline has this pass: one operator uses all cores by itself when it is large, so that it pays only where operators
 are given a core each (``torch.set_num_threads(1)``).
@@ -173,7 +173,7 @@ class _Parallelization:
 
 
 def _start(join: Node) -> Node:
-    """Return what a node that is first in the block of ``join`` is inserted behind."""
+    """Return the insertion point for a node that is to be first in the block of ``join``: the node to insert after."""
     assert join.owning_block is not None
     return join.owning_block.return_node
 

@@ -1,4 +1,5 @@
-"""What can be computed when the program is compiled is: constants, branches on them, what loops carry without a change.
+"""Propagate constants: evaluate operators on constants, select constant branches, and replace loop-carried values that
+no iteration changes.
 
 .. code-block:: text
 
@@ -12,7 +13,7 @@
       block1():
         -> (%x)
 
-An operator on the output of a branch that is a constant either way is computed for both:
+An operator on the output of an ``if`` whose branches both return constants is evaluated for each branch:
 
 .. code-block:: text
 
@@ -23,8 +24,8 @@ An operator on the output of a branch that is a constant either way is computed 
         -> (%empty)                                           -> (%zero)
     %6 : int = aten::len(%2)
 
-Only values that nobody can write to are computed: numbers, strings, None, devices and tuples of such. A node that
-raises an error is left to raise it when the program runs.
+Only immutable values are evaluated: numbers, strings, None, devices and tuples of these. A node that raises is kept,
+and raises at run time.
 """
 
 from __future__ import annotations

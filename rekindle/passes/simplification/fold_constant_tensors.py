@@ -8,9 +8,9 @@
     %n : int = aten::size(%w, %zero)             becomes    %n : int = prim::Constant[value=2]()
     %y : Tensor = aten::matmul(%x, %s)                      %y : Tensor = aten::matmul(%x, %s)
 
-For graphs whose constants are nobody else's: those of frozen modules. Nothing in the graph writes to what goes in or
-to what comes out, and no caller gets the result: each call would get the same. What is larger than what it is made of
-is computed anew each time, as an ``expand`` that was made contiguous.
+For graphs whose constants are private, as those of frozen modules. Nothing in the graph may write to the operands or
+the result, and the result may not reach a caller, since each call would return the same object. A result that is larger
+than its operands, such as a contiguous copy of an ``expand``, is not folded.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _Work:
         return node.kind == "prim::Constant"
 
     def _stays(self, value: Value) -> bool:
-        """Return whether nobody writes to ``value``, and no caller gets hold of it."""
+        """Return whether nothing writes to ``value``, and it does not reach a caller."""
         if is_immutable(value.type):
             return True
         if not isinstance(value.type, (TensorType, ListType, TupleType)):

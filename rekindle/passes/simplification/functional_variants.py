@@ -94,7 +94,7 @@ def _broadcasts(sizes: Sequence[int | None], to: Sequence[int | None]) -> bool:
 
 
 def _origin_of_sizes(value: Value) -> Value:
-    """Return a value that has the sizes of ``value``, as far as operators of it and numbers tell."""
+    """Return a value with the sizes of ``value``, as far as operators on tensors and numbers prove it."""
     while True:
         node = value.node
         operator = node.operator

@@ -9,16 +9,16 @@
       return (%y)
 
 where ``training`` is known to be False, and ``noisy`` doubles ``x`` if its second argument is False. A callee is
-evaluated before it is inlined, once for all calls of it of which the same is known, so that branches that are never
-taken are neither inlined nor looked at by later passes. Small callees are inlined first.
+evaluated before it is inlined, once for all calls with the same known arguments. So branches that are never taken are
+neither inlined nor visited by later passes. Small callees are inlined first.
 
-What is known of the inputs, and of the attributes of modules, is given by ``known``, ``types`` and ``attributes``. The
-result is right where ``assumptions`` hold: the attributes that were read, with the values that they had. Calls that
-:class:`~rekindle.passes.canonicalization.inlining.Inlining` leaves are left here too.
+``known``, ``types`` and ``attributes`` specify what is known of the inputs and of module attributes. The result is
+valid while ``assumptions`` hold: the attributes that were read, with their values. Calls that
+:class:`~rekindle.passes.canonicalization.inlining.Inlining` does not inline are not inlined here either.
 
-With ``with_types``, dtype, rank and device of tensors are propagated on the way, and queries of them folded. Queries
-that follow from the types of parameters and buffers are folded too, and these types are assumed. Tensors must keep
-these as long as they live, and nothing in the program may turn on autocast: ``keeps_types`` tells.
+With ``with_types``, dtype, rank and device of tensors are propagated too, and queries of them folded. This includes
+queries that follow from the types of parameters and buffers; these types become assumptions. Tensors must keep their
+types for their lifetime, and the program may not turn on autocast: ``keeps_types`` checks this.
 """
 
 from __future__ import annotations

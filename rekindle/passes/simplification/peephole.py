@@ -1,4 +1,4 @@
-"""Small simplifications, each of a node and what is right before it.
+"""Peephole optimization: simplify a node together with the nodes that define its operands.
 
 .. code-block:: text
 
@@ -8,10 +8,9 @@
     %4 : int = aten::len(%3)
     return (%2, %4)
 
-Nodes that lose their last use are left to dead code elimination. Nothing changes that a caller could tell: dtypes,
-which tensors share memory, what an error says. What is known of a tensor's dtype, device and shape counts where nobody
-writes to it. A negation of a negation of a tensor, or ``x + 0``, stays: its result is a tensor of its own, and
-``-0.0 + 0`` is ``0.0``.
+Dead code elimination removes nodes that lose their last use. Nothing observable changes: not dtypes, aliasing of
+tensors, or error messages. A tensor's known dtype, device and shape are used only if nothing writes to it. A double
+negation of a tensor, and ``x + 0``, are kept: the result is a new tensor, and ``-0.0 + 0`` is ``0.0``.
 """
 
 from __future__ import annotations
@@ -128,7 +127,7 @@ _NEVER_NONE: Final = (TensorType, ListType, DictType, TupleType)
 
 
 def _is_none(at: RewriteSite) -> bool:
-    """Return whether something is itself, and whether it is None, where its type tells."""
+    """Fold ``x is x``, and ``x is None`` where the type of ``x`` decides it."""
     node = at.node
     left, right = node.inputs
     if left is right:
@@ -289,7 +288,7 @@ def _extremum(at: RewriteSite) -> bool:
 
 
 def _fact(at: RewriteSite) -> bool:
-    """What the type of a tensor tells of it."""
+    """Fold a query of a tensor that its type determines."""
     node = at.node
     tensor, *_ = node.inputs
     found = known_by_type(node, tensor.type) if isinstance(tensor.type, TensorType) else None
@@ -330,7 +329,7 @@ def _product(sizes: Sizes) -> int | None:
 
 
 def _shape(at: RewriteSite) -> bool:
-    """The shape of a tensor whose type tells all of it: a list of constants, new each time."""
+    """Fold the shape of a tensor whose type determines it: a list of constants, new each time."""
     node = at.node
     tensor, *dims = node.inputs
     type = tensor.type

@@ -76,7 +76,7 @@ class RemoveMutation:
 def _fold_into_lists(block: Block) -> bool:
     changed = False
     unseen: set[Value] = set()
-    """Lists made in this block, which nobody has looked at so far."""
+    """Lists made in this block that nothing has read so far."""
     for node in block.nodes:
         for inner in node.blocks:
             changed |= _fold_into_lists(inner)
@@ -122,7 +122,7 @@ class _Contents:
 
 
 def _fold(node: Node, unseen: set[Value]) -> bool:
-    """Let the list that ``node`` writes to be made as it is behind it; returns whether that was done."""
+    """Fold the write of ``node`` to a list into the node that makes the list. Return whether that was done."""
     write = _WRITES.get(node.kind)
     if write is None:
         return False

@@ -1,12 +1,12 @@
-"""A module that runs as it is: every value that nothing writes to becomes a part of its program.
+"""Freezing: values that nothing writes to become constants of the module's program.
 
-The module is copied. In the copy every part gets a class of its own, since what a class's program says must be true of
-all modules of the class; the calls of parts give way to what they call, so that a method of the whole knows of which
-part it reads an attribute. Then constants take the place of attributes, round by round: where ``training`` is False, a
-branch goes away that would have written to something. What nobody reads any more is left out.
+The module is copied. In the copy, every submodule gets a class of its own, since the program of a class must hold for
+all its instances; calls of submodules are inlined, so that it is known of which submodule a method reads an attribute.
+Then constants replace attributes until nothing changes: once ``training`` is False, a branch that would have written to
+an attribute is removed. Attributes that are no longer read are removed.
 
-Parts that a program does more with than to read their attributes (it hands them to Python, puts them into lists, swaps
-them) stay as they are, and so do those that the user wants to keep.
+Submodules with uses other than attribute reads (passed to Python, put into lists, swapped) are unchanged, and so are
+those that the user preserves.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def for_inference(module: ScriptModule, preserved: Sequence[str] = ()) -> Script
 
 
 def optimize_methods(module: ScriptModule, *, numerics: bool) -> None:
-    """Make the methods and hooks of a frozen module faster, whose constants nobody else knows. Without ``numerics``
-    the answers stay the same to the last bit."""
+    """Optimize the methods and hooks of a frozen module, whose constants are private. Without ``numerics`` results
+    remain bitwise equal."""
     type = module.script_type
     for record in (*type.methods.values(), *type.pre_hooks, *type.hooks):
         graph = record.graph
@@ -155,7 +155,7 @@ class _Freezer:
     # ---------------------------------------------------------------------------------------------- a class each module
 
     def _resolve(self) -> ModuleValues:
-        """Find out which module each value is; calls of interfaces give way to what they call, where that is known."""
+        """Determine which module each value is; inline calls of interfaces whose callee is thereby known."""
         while True:
             methods = [(self.owners[key], graph) for key, graph in self.graphs.items()]
             found = ModuleValues(self.root, methods, self.kept_parts)

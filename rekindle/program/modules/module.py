@@ -74,7 +74,7 @@ _FORWARD, _FORWARD_PRE, _BACKWARD, _BACKWARD_PRE = (
 
 _ModuleClass: Final[Any] = torch.nn.Module
 _CALL: Final = _ModuleClass.__call__
-"""How modules are called, unless somebody who watches them puts something else in its place."""
+"""How modules are called, unless a tool that observes calls replaces it."""
 
 _CHANGES = frozenset({"append", "extend", "insert", "pop", "popitem", "clear", "update", "setdefault"})
 """Methods of PyTorch's containers that change which items there are."""
@@ -349,8 +349,8 @@ class ScriptModule(torch.nn.Module, Savable):
         raise AttributeError(f"'{builtins.type(self).__name__}' object has no attribute '{name}'")
 
     def _overloaded(self, name: str) -> Overloaded | None:
-        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …, and archives tell no
-        more."""
+        """Return the overloads of a method: they are compiled as ``name__0``, ``name__1`` …; archives contain
+        nothing else about them."""
         methods = self._rekindle_type.methods
         found = [methods[f"{name}__{index}"] for index in _consecutive(name, methods)]
         return Overloaded(found, self) if found else None

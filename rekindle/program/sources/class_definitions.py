@@ -48,10 +48,10 @@ class ClassText:
     methods: list[Def]
     parameters: frozenset[str] = frozenset()
     buffers: frozenset[str] | None = None
-    """None in archives that do not tell."""
+    """None if the archive does not specify them."""
     pre_hooks: tuple[str, ...] = ()
     hooks: tuple[str, ...] = ()
-    """The methods that run before and behind ``forward``, in this order."""
+    """The methods that run before and after ``forward``, in this order."""
 
     def kind_of(self, name: str, type: Type, is_module: bool) -> AttributeKind:
         if name in self.parameters:

@@ -47,7 +47,7 @@ def parse_definitions(source: str | Source, filename: str | None = None) -> list
     """Return the functions that a program text defines.
 
     Raises:
-        ParseError: it is no program.
+        ParseError: it is not a program.
         CompileError: there is anything else in it.
     """
     text = source if isinstance(source, Source) else Source(source, filename)

@@ -88,7 +88,7 @@ class SourceImporter:
 
         Raises:
             UndefinedNameError: the archive has none.
-            ParseError: its text is no program.
+            ParseError: its text is not a program.
             CompileError: its definition is not one that an archive may hold.
         """
         found = self.find_type(name)
