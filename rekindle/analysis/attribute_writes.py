@@ -1,4 +1,4 @@
-"""Which attributes of modules programs write to: those whose values are fixed are the others.
+"""Find the module attributes that programs write to; all others keep their values.
 
 .. code-block:: text
 
@@ -8,7 +8,8 @@
     %m : Tensor = aten::add_(%v, %1, %1)                     (Net, "count"): a view of it is written to
      = prim::SetAttr[name="last"](%self, %w)                 (Net, "last"): it is replaced
 
-An attribute is told by the class of its module. Where each module has a class of its own, so does the answer.
+An attribute is identified by the class of its module. The result is exact for a single module only if each module has a
+class of its own.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def written_attributes(graphs: Sequence[Graph]) -> set[AttributeKey]:
 
 
 def _in_one(graphs: Iterable[Graph]) -> Graph:
-    """Return a graph that runs all of ``graphs``, for an analysis that heeds no order."""
+    """Return a graph that runs all of ``graphs``, for a flow-insensitive analysis."""
     whole = Graph()
     modules: dict[Type, Value] = {}
     for graph in graphs:

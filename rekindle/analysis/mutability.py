@@ -1,4 +1,4 @@
-"""What can be written to, told from types: which types are mutable, what they hold, and which may share memory."""
+"""Mutability of types: which types are mutable, what they contain, and which may share memory."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def alias_class_of(type: Type) -> AliasClass:
 _CONCRETE: Final = frozenset(
     {"TensorType", "ListType", "DictType", "TupleType", "ClassType", "FutureType", "AwaitType", "RRefType"}
 )
-"""Kinds of types that tell what a value is, if not always what it holds."""
+"""Kinds of types that determine what a value is, if not always what it contains."""
 
 
 def may_share_memory(a: Type, b: Type) -> bool:
@@ -112,8 +112,8 @@ KEY: Final = "key"
 
 
 def parts_of(type: Type) -> list[tuple[Key, Type]]:
-    """Return what a value of this type holds, where the type tells: elements, keys and values, the result of a
-    future."""
+    """Return the parts of a value of this type, as far as the type determines them: elements, keys and values, the
+    result of a future."""
     if isinstance(type, OptionalType):
         return parts_of(type.element)
     if isinstance(type, (ListType, FutureType, AwaitType, RRefType)):
@@ -126,7 +126,7 @@ def parts_of(type: Type) -> list[tuple[Key, Type]]:
 
 
 def part_type(type: Type, key: Key) -> Type:
-    """Return the type of one part; Any where the type does not tell."""
+    """Return the type of one part; Any if the type does not determine it."""
     for other, found in parts_of(type):
         if other == key:
             return found

@@ -1,9 +1,8 @@
-"""Which operators on numbers, texts and containers may raise, as far as it can be told from the node alone.
+"""Operators on numbers, strings and containers that may raise, as far as the node alone determines it.
 
-Python's programs see such an error: ``table[key]`` in a ``try``, whose result nobody uses, asks whether the key is
-there. Operators on Tensors are not among these: what an unused one would raise for its shapes is not looked for.
-Neither is, outside the functions of :mod:`math`, an int beyond the largest float, as in ``n * 0.5``: arithmetic may be
-reordered.
+Programs observe such errors: an unused ``table[key]`` in a ``try`` tests whether the key exists. Operators on Tensors
+are not covered: errors that an unused one would raise for its shapes are ignored. So is the conversion of an int beyond
+the largest float outside of :mod:`math`, as in ``n * 0.5``: arithmetic may be reordered.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many dimensions the tensors of a graph have, as far as the graph itself tells.
+"""Rank inference: the number of dimensions of each tensor, as far as the graph determines it.
 
 .. code-block:: text
 
@@ -6,7 +6,7 @@
     %b : Tensor = aten::relu(%a)                              as %a
     %c : Tensor = aten::conv2d(%b, %w, …)                     3 or 4, and as %b
 
-A range is the fewest and the most dimensions that there may be; the most are None where there is no bound.
+A range is the minimum and the maximum rank; the maximum is None if there is no bound.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Ranks:
 
     def __init__(self) -> None:
         self._facts: dict[Value, int] = {}
-        """What checks in front of this place have told."""
+        """Ranks that checks before the current node have established."""
         self._known: dict[Value, Range] = {}
 
     def learn(self, value: Value, rank: int) -> None:
@@ -122,8 +122,9 @@ class Ranks:
 
 
 def in_order(graph: Graph, ranks: Ranks | None) -> Iterator[Node]:
-    """Yield every node, in the order in which they run, while ``ranks`` knows what checks in front of it tell: ``if
-    x.dim() != 4: raise …``. The node at hand may be destroyed, and nodes inserted in front of it."""
+    """Yield the nodes in execution order, while ``ranks`` holds what checks before the current node have
+    established: ``if x.dim() != 4: raise …``. The current node may be destroyed, and nodes may be inserted before
+    it."""
     yield from _block_in_order(graph.block, ranks)
 
 
@@ -143,7 +144,7 @@ def _block_in_order(block: Block, ranks: Ranks | None) -> Iterator[Node]:
 
 
 def _learn_from(check: Node, ranks: Ranks) -> None:
-    """What is known behind an ``if`` that raises an error for all but one number of dimensions."""
+    """Record the rank that holds after an ``if`` that raises an error for all others."""
     condition = check.input.node
     raising = {"aten::ne": 0, "aten::eq": 1}.get(condition.kind)
     if raising is None:

@@ -177,7 +177,7 @@ def _is_large_result(value: Any) -> bool:
 
 
 def fact_of_input(value: Value) -> Fact:
-    """Return what a rule is told of an input of a node, by its type and, of a constant, its value."""
+    """Return the fact that a rule receives for an input of a node: its type and, of a constant, its value."""
     if value.type == NONE:
         return Constant(None)
     is_number = value.node.kind == "prim::Constant" and _is_simple(value.type)
@@ -222,7 +222,7 @@ def _item(fact: Fact, index: Fact) -> Fact:
 
 
 def _argument(type: Type, fact: Fact) -> Fact:
-    """Return what a rule is told of an argument: of a number that is not known, what kind it is of."""
+    """Return the fact that a rule receives for an argument: for an unknown number, its kind."""
     if fact is not None:
         return fact
     if isinstance(type, TensorType):

@@ -1,5 +1,5 @@
-"""What is known of every tensor in a graph, given what is known of its inputs: dtype, device, rank, sizes, and whether
-it requires a gradient.
+"""Type propagation: infer dtype, device, rank, sizes and ``requires_grad`` of every tensor from those of a graph's
+inputs.
 
 .. code-block:: text
 
@@ -9,9 +9,9 @@ it requires a gradient.
       return (%z)
 
 Forward data-flow analysis: the rules of :mod:`rekindle.ops.result_types` are the transfer functions of operators,
-branches that complete join, and loops are iterated to a fixed point. Nothing runs but operators on known numbers, to
-fold constants. Facts hold whenever the value exists, as long as no autocast is on and the default dtype is what it was:
-of a value that something resizes, or that unknown code may reach, only what cannot change is told.
+branches that complete join, and loops are iterated to a fixed point. Only operators on known numbers run, to fold
+constants. Facts hold for the lifetime of a value, as long as autocast is off and the default dtype is unchanged. So for
+a value that is resized, or that unknown code may reach, only immutable properties are inferred.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class _Propagation:
             self.set(output, facts[index] if len(facts) == len(node.outputs) else None)
 
     def forget(self, block: Block) -> None:
-        """Of a block that runs nobody knows when, nothing is known but what each operator tells."""
+        """Forget all facts of a block that runs at an unknown time, except those that operators imply by themselves."""
         for value in block.inputs:
             self.set(value, None)
         self.block(block)
@@ -251,5 +251,5 @@ def _type_of(declared: Type, fact: Fact) -> Type:
     if isinstance(fact, tuple) and isinstance(declared, TupleType) and len(fact) == len(declared.elements):
         return declared.with_contained([_type_of(t, f) for t, f in zip(declared.elements, fact, strict=True)])
     if isinstance(fact, Constant) and fact.value is None and NONE.is_subtype_of(declared):
-        return NONE  # otherwise it stands where nobody comes
+        return NONE  # otherwise the node is unreachable
     return unshaped(declared)

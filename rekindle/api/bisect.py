@@ -215,8 +215,8 @@ class _Search:
         )
 
     def _is_as_wrong(self, answer: Outcome, wrong: Outcome) -> bool:
-        """Return whether the text of a wrong graph returns what the graph does. Text of an invalid graph is not even
-        parsed."""
+        """Return whether ``answer``, the outcome of a graph's text, is wrong in the same way as ``wrong``, that of
+        the graph. If the graph raises an error of this package, any such error counts."""
         if isinstance(wrong.error, RekindleError):
             return isinstance(answer.error, RekindleError)
         return self.same(answer, wrong)

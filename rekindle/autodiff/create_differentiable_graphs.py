@@ -1,4 +1,4 @@
-"""Operators that have formulas and stand together become one node, which has a derivative of its own.
+"""Outline adjacent differentiable operators into ``prim::DifferentiableGraph`` nodes.
 
 .. code-block:: text
 
@@ -10,11 +10,11 @@
                                                               %4 : Tensor = aten::tanh(%3)
                                                               return (%4)
 
-A loop over such operators, which nothing outside sees into, is one of them: the node then holds the loop, and its
-backward graph one that turns the other way.
+A loop over such operators, whose intermediate values do not escape, is one of them: the subgraph then contains the
+loop, and its backward graph a loop over the iterations in reverse.
 
-What stands between two of them is moved out of the way where the alias database allows it. A view of what the group
-takes or gives is made again outside, so that whoever uses it there has a view as PyTorch's autograd knows it.
+Nodes between two of them are moved out of the way if the alias database permits it. A view of an input or output of the
+group that is used outside is recomputed there, so that PyTorch's autograd knows it as a view.
 """
 
 from __future__ import annotations
@@ -93,12 +93,12 @@ class CreateDifferentiableGraphs:
 
 _STRUCTURE: Final = frozenset({"prim::ListConstruct", "prim::ListUnpack", "prim::ConstantChunk"})
 _MAX_PENDING: Final = 200
-"""A group ends where this many nodes that do not belong to it stand behind it."""
+"""Number of following nodes outside of the group after which the group is closed."""
 
 
 @dataclass(slots=True, eq=False)
 class _Partition:
-    """Nodes that become one, and those that have to stay behind them."""
+    """The nodes of a group, and the nodes that must remain after them."""
 
     nodes: list[Node] = field(default_factory=list)
     members: set[Node] = field(default_factory=set)
@@ -173,7 +173,7 @@ class _SubgraphPartitioner:
     # ---------------------------------------------------------------------------------------------------------- members
 
     def _has_formula(self, node: Node) -> bool:
-        """Return whether a gradient may go back through ``node``, by a formula of ours."""
+        """Return whether ``node`` is differentiable by a formula of this package."""
         if node.blocks:
             return self._is_closed_loop(node)
         return (
@@ -184,7 +184,7 @@ class _SubgraphPartitioner:
         )
 
     def _is_member(self, node: Node) -> bool:
-        """Return whether ``node`` could stand in a group."""
+        """Return whether ``node`` may be a member of a group."""
         if node.blocks:
             return self._is_closed_loop(node)
         if node.kind == "prim::Constant":
@@ -204,7 +204,7 @@ class _SubgraphPartitioner:
         return not any(self.aliases.has_writers(value) for value in tracked)
 
     def _is_read_only(self, value: Value) -> bool:
-        """Return whether nobody sees if ``value`` has memory of its own: what uses it computes something new."""
+        """Return whether giving ``value`` memory of its own is unobservable: its users only compute new values."""
         users = [use.user for use in value.uses]
         return not self.aliases.has_writers(value) and all(
             self._has_formula(user) and not _makes_views(user) and not may_be_identity_dropout(user) for user in users
@@ -265,7 +265,7 @@ class _SubgraphPartitioner:
         return not any(each.blocks for each in nodes) or all(each.blocks or is_recomputable(each) for each in nodes)
 
     def _passes(self, group: _Partition, node: Node) -> bool:
-        """Have ``node`` stand in front of the group, if it may."""
+        """Move ``node`` before the group if that is legal. Return whether it was moved."""
         if node.kind == "prim::Constant":
             node.move_before(group.nodes[0])
             return True
@@ -277,7 +277,7 @@ class _SubgraphPartitioner:
     # ---------------------------------------------------------------------------------------------------------- closing
 
     def _close(self, group: _Partition) -> None:
-        """Have the nodes of a group stand together, in front of all that has to stay behind them, if it pays."""
+        """Close a group: make its nodes adjacent, before all that must remain after them, if outlining pays."""
         before, nodes, behind = self._trimmed(group)
         if not self._is_worth_it(nodes):
             return
@@ -314,11 +314,12 @@ class _SubgraphPartitioner:
         return self._has_formula(node) and not _makes_views(node)
 
     def _trimmed(self, group: _Partition) -> tuple[list[Node], list[Node], list[Node]]:
-        """Return the nodes of a group that become one, those that stay in front of them, and those that stay behind.
+        """Return the nodes of a group to outline, those that remain before them, and those that remain after them.
 
-        Those stay that no gradient needs to be in it for: behind, what nothing in it uses; in front, what picks one of
-        several parts of a tensor. In that the iterations of an unrolled loop differ; what is left is alike. On both
-        sides stays what does not count: PyTorch's own derivative of it costs less.
+        Nodes that no gradient in the group depends on remain outside: after it, nodes without uses in it; before it,
+        nodes that select one of several parts of a tensor. The iterations of an unrolled loop differ in such
+        selections; without them, they are equal. On both sides, cheap nodes remain outside too, since PyTorch's own
+        derivative of them costs less.
         """
         members = set(group.nodes)
         behind: list[Node] = []
@@ -375,7 +376,7 @@ def _is_plain_constant(value: Value) -> bool:
 
 
 def _is_structure(node: Node) -> bool:
-    """Return whether ``node`` only puts tensors together or takes them apart."""
+    """Return whether ``node`` only packs or unpacks tensors."""
     if node.kind == "aten::__getitem__":
         container, _ = node.inputs
         return isinstance(container.type, ListType) and isinstance(node.output.type, TensorType)
@@ -410,7 +411,7 @@ def _is_one_of_several_picked(node: Node) -> bool:
 
 
 class _Outliner:
-    """Makes one node of several that stand together."""
+    """Outlines adjacent nodes into one node."""
 
     def __init__(self, nodes: list[Node], is_copied: Callable[[Value], bool]) -> None:
         """Values that are ``is_copied`` are recomputed in the group."""
@@ -421,7 +422,7 @@ class _Outliner:
         self.local: dict[Value, Value] = {}
 
     def run(self) -> None:
-        """Put the group in place of the nodes. What stands between them uses it, and comes behind it."""
+        """Replace the nodes with the group. Nodes between them that use the group are moved after it."""
         inputs = self._inputs()
         place = self.nodes[0]
         graph = place.graph

@@ -1,9 +1,10 @@
-"""Running ``prim::DifferentiableGraph``: its forward graph, with its backward graph hooked to PyTorch's autograd.
+"""Executor of ``prim::DifferentiableGraph``: run the forward graph, and register the backward graph with PyTorch's
+autograd.
 
-A node costs a question for each input. Where no gradient is wanted, its subgraph runs as it stands, and so it does
-where PyTorch's autograd knows better: under autocast, ``functorch`` transforms and forward-mode derivatives, for
-complex numbers, mixed dtypes and tensors with a life of their own. Else the derivative by the inputs that require one
-is made when it is first wanted.
+The overhead of a node is one check per input. If no gradient is required, its subgraph runs unchanged. It also does
+where PyTorch's autograd has to differentiate it: under autocast, ``functorch`` transforms and forward-mode derivatives,
+and for complex numbers, mixed dtypes and tensor subclasses. Otherwise the subgraph is differentiated with respect to
+the inputs that require gradients, when they are first needed.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ _OPERATIONS: Final[SubgraphCache[DifferentiableOperation]] = SubgraphCache()
 
 
 def _are_plain(inputs: Sequence[Any]) -> bool:
-    """Return whether gradients may be computed by graphs of ours."""
+    """Return whether graphs of this package may compute the gradients."""
     dtype: torch.dtype | None = None
     for value in inputs:
         if isinstance(value, Tensor):
@@ -409,7 +410,7 @@ def _unflatten(form: _TreeSpec, tensors: Iterator[Tensor]) -> Any:
 
 
 def _inputs(others: Sequence[tuple[Any, int] | None], known: dict[int, Any]) -> list[Any]:
-    """Return what a graph was called with: what was kept, and ``others``, to which nobody may have written since."""
+    """Return the inputs of a graph: the saved ones, and ``others``, which must not have been written to since."""
     found = []
     for index, other in enumerate(others):
         if other is None:

@@ -1,14 +1,14 @@
-"""Formulas: how an operator's gradient is computed, compiled from the texts in :mod:`rekindle.autodiff.formulas`.
+"""Derivative formulas of operators, compiled from the texts in :mod:`rekindle.autodiff.formulas`.
 
-Texts are looked through when the first formula is asked for; each formula is compiled when it is used. What its
-functions may use, they name as parameters:
+Texts are indexed when the first formula is requested; each formula is compiled when it is used. The functions of a
+formula declare what they use as parameters:
 
 * an argument of the operator, by the name in its schema;
 * ``result``, or the results by the names in the schema, or ``result0``, ``result1`` …;
-* what ``forward`` returns beyond the results, by the name there;
+* additional values that ``forward`` returns, by their names there;
 * ``grad``, the gradient of the only result; ``grads``, where that is a list: the gradients of its elements, each of
   which may be None; ``grad0``, ``grad1`` … where there are several results, each of which may be None;
-* ``needs_ARGUMENT``, a bool: whether somebody wants the gradient of that argument.
+* ``needs_ARGUMENT``, a bool: whether the gradient of that argument is required.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ class _Index:
     constants: set[str] = field(default_factory=set)
     helpers: dict[str, GraphFunction] = field(default_factory=dict)
     families: dict[str, str] = field(default_factory=dict)
-    """The text that each operator stands in."""
+    """The text that contains each operator."""
 
 
 @cache
@@ -215,7 +215,7 @@ def operators_with_formulas() -> Sequence[str]:
 
 
 def family_of(operator: str) -> str | None:
-    """Return the family that ``add.Tensor`` stands in."""
+    """Return the family whose text contains ``add.Tensor``."""
     return _index().families.get(operator)
 
 

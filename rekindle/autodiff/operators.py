@@ -1,4 +1,4 @@
-"""Operators that the way back is built with, beside those of formulas (:mod:`rekindle.autodiff.backward_operators`)."""
+"""Operators of backward graphs other than those of formulas (:mod:`rekindle.autodiff.backward_operators`)."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def _gradients(outputs: list[Any], inputs: list[Any], gradients: Sequence[Any], 
                 create_graph=again,
             )
         )
-    # A gradient that does not exist is zero here: whoever asked has shown a way to it.
+    # A gradient that does not exist is zero here: the caller has shown a path to it.
     by_leaf = {
         id(leaf): torch.zeros_like(leaf) if gradient is None else gradient
         for leaf, gradient in zip(leaves, found, strict=True)
@@ -318,12 +318,12 @@ def with_value(self: Tensor, value: Tensor) -> Tensor:
 
 @implements("autodiff::with_value_(Tensor(a!) self, Tensor value) -> Tensor(a!)")
 def with_value_(self: Tensor, value: Tensor) -> Tensor:
-    """Return the write, as it stands until programs write to nothing any more."""
+    """Return the write as it is until functionalization replaces it."""
     with torch.no_grad():
         return self.copy_(value)
 
 
-# ----------------------------------------------------------------------------------- beginning and end of a way back
+# ----------------------------------------------------------------------------------- beginning and end of a backward
 
 
 @implements("autodiff::seed(Tensor value) -> Tensor")

@@ -1,4 +1,4 @@
-"""Which values of a graph may require a gradient, as far as types tell."""
+"""The values of a graph that may require a gradient, as far as types determine it."""
 
 from __future__ import annotations
 

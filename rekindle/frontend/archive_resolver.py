@@ -296,8 +296,8 @@ class _NamedTuple(SugaredValue):
 
 
 class _MissingOperator(SugaredValue):
-    """An operator whose library is not installed. Calls of it stand in the graph, which can be seen and run up to
-    there."""
+    """An operator whose library is not installed. The graph contains its calls, and can be inspected and run up to
+    the first of them."""
 
     def __init__(self, kind: str, schemas: Sequence[FunctionSchema]) -> None:
         self.kind = kind
@@ -308,7 +308,7 @@ class _MissingOperator(SugaredValue):
         return f"the operator '{self.kind}'"
 
     def call(self, call: CallSite) -> SugaredValue:
-        # What it gives is told by a schema, if there is but one; else they are Tensors, as many as are asked for.
+        # A single schema determines the results; else they are Tensors, as many as are unpacked.
         types = (
             [result.type for result in self.schemas[0].returns] if len(self.schemas) == 1 else [TENSOR] * call.targets
         )

@@ -68,16 +68,16 @@ class ReturnTypes:
     declared: Type | None = None
     merged: Type | None = None
     given: Type | None = None
-    """What the return statements so far give, which may tell more than what is declared."""
+    """Type of the values returned so far, which may be more specific than the declared one."""
     announce: Callable[[Type], None] | None = None
-    """Told what the first return gives: calls of the function within itself need to know it."""
+    """Called with the type of the first return: recursive calls need it."""
     is_uncertain: bool = False
     """Whether something that returns could not be compiled, or what the function declares."""
 
 
 @dataclass(slots=True)
 class EmissionPoint:
-    """Where the emitter stands, so that it can go on there after something has failed."""
+    """Position of the emitter, from which it can continue after an error."""
 
     frame: EnvironmentFrame
     insert_point: Node
@@ -125,14 +125,14 @@ class Emitter:
         self.graph = Graph()
         self.resolver = resolver
         self.diagnostics = Diagnostics() if diagnostics is None else diagnostics
-        """The problems of this function. The graph is worth nothing as soon as there is one, but emission goes on to
-        find the others."""
+        """The problems of this function. The graph is invalid as soon as there is one, but emission continues to
+        find others."""
         self.evidence = TypeEvidence() if evidence is None else evidence
-        """What was learned of variables whose first assignment does not tell their types."""
+        """Evidence for variables whose first assignment does not determine their types."""
         self.environment = Environment(self.graph, resolver, GLOBALS.get, self.evidence)
         self.assumed: dict[str, SourceRange] = {}
-        """The parameters that were taken for Tensors because they have no annotation, as long as nothing is assigned to
-        them, and where their names stand."""
+        """Parameters taken for Tensors because they have no annotation, as long as nothing is assigned to them, with
+        the location of their names."""
         self.returns = ReturnTypes()
         self.exited: set[Block] = set()
         """Blocks of which the end is never reached: all paths return, raise, break or continue."""
@@ -140,13 +140,15 @@ class Emitter:
         """Whether no attribute of the module leads into the branch that is emitted."""
         self.loop = LoopKind.NONE
         self.shared: dict[int, Value | None] = {}
-        """Trees, by id, that stand in two places and run once: the middle of ``a < b < c``. None: they have not yet."""
+        """Values of trees, by id, that occur twice and are evaluated once, such as the middle of ``a < b < c``.
+        None: not yet evaluated."""
         self.caught: tuple[Value, ...] = ()
         """The exceptions that are being handled, the innermost last."""
         self.self_binding: SelfBinding | None = None
-        """``self`` of an ``__init__``, which tells the attributes of a class."""
+        """``self`` of an ``__init__``, whose assignments define the attributes of a class."""
         self.starred: dict[int, SugaredValue] = {}
-        """What starred items of a literal mean, by the identity of their trees, until the literal is put together."""
+        """Sugared values of starred items of a literal, by the identity of their trees, while the literal is
+        emitted."""
         self.order_free: set[int] = set()
         """What loops may go over in any order, by the identity of the trees."""
         self._constants: dict[tuple[type, object], Value] = {}
@@ -190,7 +192,7 @@ class Emitter:
         return self.as_number(value, value.node.range)
 
     def emit_statements(self, statements: Sequence[Stmt]) -> None:
-        """Emit statements one after the other. What is wrong with one is noted, and emission goes on after it."""
+        """Emit statements one after the other. An error in one is recorded, and emission continues after it."""
         self.language.emit_statements(self, statements)
 
     # ------------------------------------------------------------------------------------ control state
@@ -225,7 +227,7 @@ class Emitter:
         return NamedValue(value, range=range)
 
     def literal(self, number: int | float | complex, range: SourceRange) -> Value:
-        """Return a number of the program. Equal ones are one constant, which stands at the start of the graph."""
+        """Return a number of the program. Equal numbers are one constant, at the start of the graph."""
         key = (type(number), repr(number))
         found = self._constants.get(key)
         if found is None:

@@ -31,7 +31,7 @@ def declare_schema(
     the result is left out where it is not declared.
 
     Raises:
-        CompileError: an annotation means no type, or a default is no literal.
+        CompileError: an annotation is not a type, or a default is not a literal.
     """
     diagnostics = Diagnostics()
     signature = read_signature(
@@ -49,15 +49,15 @@ def declare_schema(
 
 
 TypeOrError: TypeAlias = "Type | CompileError"
-"""A type that is told from elsewhere, or why it could not be."""
+"""A type supplied by the caller, or the error of determining it."""
 
 RESULT: Final = "return"
-"""Stands among the names of parameters for the result."""
+"""Key of the result among the names of parameters."""
 
 
 @dataclass(slots=True)
 class Signature:
-    """A schema, and the parameters of which the type could not be told (and :data:`RESULT`)."""
+    """A schema, and the parameters whose types could not be determined (and :data:`RESULT`)."""
 
     schema: FunctionSchema
     unresolved: set[str]
@@ -117,7 +117,7 @@ def _declare_parameter(
 
 
 def _declared(declared: TypeOrError | None, annotation: Expr | None, resolver: Resolver) -> Type | None:
-    """Return the type that is told from elsewhere, or that an annotation tells; None where neither does."""
+    """Return the type supplied by the caller, or that of the annotation; None if there is neither."""
     if isinstance(declared, CompileError):
         raise declared
     if declared is not None or annotation is None:
@@ -137,7 +137,7 @@ def literal_value(expr: Expr) -> object:
     """Return the Python value of a literal: numbers, strings, None, bools, and lists, tuples and negatives of them.
 
     Raises:
-        UnsupportedError: ``expr`` is no literal.
+        UnsupportedError: ``expr`` is not a literal.
     """
     kind = expr.tree.kind
     simple: dict[str, object] = {"none": None, "true": True, "false": False}

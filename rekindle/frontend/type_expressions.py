@@ -126,8 +126,8 @@ def parse_type_expression(expr: Expr, resolver: Resolver) -> Type:
 
 
 def _quoted(text: str, range: SourceRange) -> Expr:
-    """Return the type in a string at ``range``, whose places are those of the source where the text stands there as it
-    is."""
+    """Return the type in a string at ``range``. Its locations are those of the source if the string is there
+    verbatim."""
     start = range.start + 1
     if range.text[1:-1] != text or "\n" in text:
         return parse_expression(Source(text))

@@ -1,5 +1,5 @@
-"""What is taken apart before graphs are read: operators of which kernels know the parts and not the whole, and calls of
-PyTorch's transforms of functions."""
+"""Decompositions applied before graphs are read: of operators whose parts fuse but which do not fuse themselves, and
+of calls of PyTorch's function transforms."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
 
 
 _OF_TRANSFORMS: Final = "torch._functorch.predispatch"
-"""The module of the functions that stand in graphs for ``torch.vmap`` and its like."""
+"""The module of the functions that represent ``torch.vmap`` and similar transforms in graphs."""
 
 
 def without_transforms(program: ExportedProgram) -> ExportedProgram:

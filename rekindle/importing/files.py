@@ -1,4 +1,4 @@
-"""Files of ``torch.export``, with what is wrong with one told by an error: PyTorch logs it."""
+"""Files of ``torch.export``. A defect of a file is raised as an error; PyTorch only logs it."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def load_exported(file: str | os.PathLike[str] | IO[bytes]) -> ExportedProgram:
     """Return the program in a file that ``torch.export.save`` has written.
 
     Raises:
-        CaptureError: it takes or gives objects of a class of which PyTorch has to be told first.
-        ValueError: it is no such file.
+        CaptureError: it takes or returns objects of a class that has to be registered with PyTorch first.
+        ValueError: it is not such a file.
         OSError: it cannot be read.
     """
     logged: list[BaseException] = []

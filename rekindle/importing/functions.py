@@ -25,12 +25,12 @@ from rekindle.program.sources.definition import clean_up
 
 
 def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -> Function:
-    """Return the function that the graph of ``module`` computes. It takes what the placeholders stand for, and returns
-    a tuple of what the graph returns. What has no form in a program is left to Python. Unless there are ``gradients``,
-    calls of the function record none.
+    """Return the function that the graph of ``module`` computes. Its parameters are the placeholders, and it returns
+    the graph's outputs as a tuple. Calls without a form in a program remain calls of Python. Unless there are
+    ``gradients``, calls of the function record none.
 
     Raises:
-        CaptureError: the graph holds what is no call of an operator, or a placeholder for something odd.
+        CaptureError: the graph has a call of something other than an operator, or an unsupported placeholder.
     """
     graph = Graph()
     inputs = [graph.add_input(str(node.target), _type_of(node)) for node in module.graph.find_nodes(op="placeholder")]

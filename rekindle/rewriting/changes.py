@@ -1,13 +1,14 @@
-"""Each change that a pass makes is announced before it is made: so it can be told, counted and limited.
+"""Change counting: a pass asks for permission before each change, so that changes can be logged, counted and limited
+(LLVM: DebugCounter).
 
-A pass asks :func:`may_change` in front of every single change, which leaves the graph valid, whether or not another
+A pass calls :func:`may_change` before every single change. Each change leaves the graph valid, whether or not another
 follows::
 
     if not may_change("fold", node):
         return False
 
-Whoever runs passes reads the counts in a :class:`ChangeCounter` and may set limits. Where one change of one pass is
-wrong, halving the limit finds it.
+The caller of the passes reads the counts in a :class:`ChangeCounter` and may set limits. A wrong change is found by
+bisecting the limit.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class ChangeCounter:
 
     def may_change(self, name: str, what: str, subject: object) -> bool:
         """Return whether the pass ``name`` may make one more change, which counts as made if it may. ``what`` and
-        ``subject`` tell which it is."""
+        ``subject`` describe it."""
         count = self.counts.get(name, 0)
         limit = self.limits.get(name)
         if limit is not None and count >= limit:

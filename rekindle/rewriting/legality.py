@@ -1,5 +1,5 @@
-"""Whether a match may give way to a replacement: what else uses its values, what happens in between, who may write to
-what afterwards."""
+"""Legality of rewrites: whether replacing a match is unobservable, given other uses of its values, nodes in between,
+and later writes."""
 
 from __future__ import annotations
 
@@ -58,11 +58,11 @@ def _has_effects(node: Node) -> bool:
     return may_write(node) or has_side_effects(node) or writes_modes(node) or is_nondeterministic(node)
 
 
-# -------------------------------------------------------------------------------------------------- where it may stand
+# -------------------------------------------------------------------------------------------------- insertion points
 
 
 def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocker:
-    """Return the node before which what replaces ``match`` may stand, or why there is none."""
+    """Return the node before which the replacement of ``match`` is legal, or why there is none."""
     nodes = sorted(set(match.nodes.values()), key=lambda node: node._position)
     block = nodes[0].owning_block
     assert block is not None
@@ -179,8 +179,8 @@ class Relations:
 def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
     """Return the relations of ``graph``, whose ``results`` may be more than its outputs."""
     aliases = AliasDb(graph)
-    # Inputs may alias each other: that a result shares memory with one tells nothing of the other. Go by what it is
-    # made of, as if every input were the only one.
+    # Inputs may alias each other: that a result shares memory with one implies nothing for the other. Follow the nodes
+    # that compute it, as if every input were the only one.
     with_inputs = set()
     for place, result in enumerate(results):
         for index in _sources(graph, result):
@@ -200,7 +200,7 @@ def relations_of(graph: Graph, results: Sequence[Value]) -> Relations:
 
 
 def _sources(graph: Graph, result: Value) -> set[int]:
-    """Return the inputs that ``result`` may share memory with, each asked alone: the others are made anew for that."""
+    """Return the inputs that ``result`` may share memory with. Each is tested alone, with the others as new values."""
     found = set()
     for index in range(len(graph.inputs)):
         copy = Graph()
@@ -266,8 +266,8 @@ def _writer(value: Value, facts: GraphFacts) -> Node | None:
 
 
 def _leaves(value: Value, facts: GraphFacts) -> bool:
-    """Return whether ``value`` itself, a view of it, or what holds it, is handed to somebody: returned, stored, passed
-    to what is not known. Another value of the same memory may be, all the same."""
+    """Return whether ``value`` itself, a view of it, or a container of it escapes: is returned, stored, or passed to
+    an unknown operator. Another value of the same memory may still escape."""
     aliases = facts.aliases
     pending, seen = [value], {value}
 

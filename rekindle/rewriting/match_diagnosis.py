@@ -17,7 +17,7 @@ from rekindle.rewriting.pattern import Pattern, place_of
 class Explanation:
     """Where a rule fits a program (``matches``, as the lines of the graph), or ``text``: why it fits nowhere.
 
-    It is true where the rule fits; its text tells everything.
+    It is true if the rule fits; ``str`` of it is the full explanation.
     """
 
     rule: str

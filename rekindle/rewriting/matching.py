@@ -1,8 +1,8 @@
-"""Where a pattern stands in a graph, and why it does not.
+"""Pattern matching: find occurrences of a pattern in a graph, and explain mismatches.
 
-Matching goes from the results of a pattern back to its inputs. An input fits any value of its type, a constant the
-same constant, another node one of the same kind, overload and attributes whose inputs fit. Operators that commute are
-tried both ways.
+Matching proceeds from the results of a pattern to its inputs. A pattern's input matches any value of its type, and a
+constant an equal constant. Any other node matches one of the same kind, overload and attributes whose inputs match.
+Commutative operators are tried in both orders.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Pairs: TypeAlias = list[tuple[Value, Value]]
 
 @dataclass(slots=True, eq=False)
 class Match:
-    """A place where a pattern stands: what each of its parts is there."""
+    """An occurrence of a pattern: the node or value that each of its parts matches."""
 
     pattern: Pattern
     values: dict[Value, Value] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Matcher:
         self.closest: PatternMismatch | None = None
 
     def matches_at(self, node: Node) -> Iterator[Match]:
-        """Yield the ways in which the pattern stands with its first result made by ``node``."""
+        """Yield the matches in which ``node`` computes the first result of the pattern."""
         root = self.pattern.roots[0]
         if node.kind != root.node.kind or len(node.outputs) != len(root.node.outputs):
             return
@@ -95,7 +95,7 @@ class Matcher:
         yield from self._rest_of_roots(Match(self.pattern), pairs, 1)
 
     def _rest_of_roots(self, match: Match, pairs: Pairs, index: int) -> Iterator[Match]:
-        """Go on with ``pairs``, then with the results from ``index`` on."""
+        """Solve ``pairs``, then match the results from ``index`` on."""
         for found in self._solve(match, pairs):
             if index == len(self.pattern.roots):
                 yield found
@@ -175,7 +175,7 @@ class Matcher:
         if known is not None:
             return [[]]
         match.nodes[pattern_node] = node
-        # The last pair is looked at first: put the inputs in reverse, so that differences are told from left to right.
+        # The last pair is matched first: reverse the inputs, so that differences are reported from left to right.
         pairs = list(zip(pattern_node.inputs, node.inputs, strict=True))[::-1]
         if not commutes(pattern_node) or not commutes(node):
             return [pairs]
@@ -192,8 +192,8 @@ class Matcher:
 
 
 def _reported_sites(match: Match, wanted: Value, found: Value) -> tuple[Node | Value, Node | Value]:
-    """Return what a difference is shown at. Equal constants are one, which stands at the first: show who uses it
-    here."""
+    """Return the nodes or values at which a difference is reported. Equal constants are pooled at the start of the
+    graph: report their user instead."""
     if wanted.node.kind == "prim::Constant":
         for user, offset in wanted.uses:
             node = match.nodes.get(user)

@@ -27,7 +27,7 @@ class Pattern:
 
     @property
     def _packing(self) -> Node | None:
-        """The tuple that several results are returned in, which nobody looks for."""
+        """The tuple in which several results are returned; it is not matched."""
         return packing_of(self.graph)
 
 

@@ -72,8 +72,8 @@ class PatternRewrite:
         return explain(self.name, self.patterns, graph, lambda match: self.refusal(match, GraphFacts(graph)))
 
     def matches_at(self, node: Node) -> Iterator[Match]:
-        """Yield the ways in which a pattern stands with ``node`` for its first result; whether it may be replaced is
-        another question: see :meth:`refusal`."""
+        """Yield the matches of a pattern whose first result ``node`` computes, whether or not the rewrite is legal:
+        see :meth:`refusal`."""
         for pattern in self.patterns:
             yield from Matcher(pattern).matches_at(node)
 

@@ -25,7 +25,7 @@ from rekindle.syntax.views import (
 
 
 def hidden(range: SourceRange, name: str) -> Var:
-    """Return a variable that no program can name, told apart by its place."""
+    """Return a variable that no program can name, identified by its location."""
     return Var.create(range, Ident.create(range, f"${name}{range.start}"))
 
 

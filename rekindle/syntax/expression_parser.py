@@ -75,7 +75,7 @@ BINDING: dict[str, int] = {
     "**": POWER,
     **dict.fromkeys((".", "(", "["), POSTFIX),
 }
-"""How tightly an operator binds that stands behind an operand. ``not`` and ``is`` begin ``not in`` and ``is not``."""
+"""Binding power of an operator after an operand. ``not`` and ``is`` begin ``not in`` and ``is not``."""
 
 PREFIX: dict[str, tuple[str, int]] = {
     "-": ("unary_minus", UNARY),
@@ -171,7 +171,7 @@ class ExpressionParser:
         return TupleLiteral.create(self.since(start), items)
 
     def targets(self) -> Expr:
-        """Return what stands between ``for`` and ``in``: one target, or several with commas between them."""
+        """Parse the targets between ``for`` and ``in``: one target, or several separated by commas."""
         start = self.lexer.cur.start
         first = self._starred_or(COMPARISON)
         if self.lexer.cur.kind != ",":
@@ -224,8 +224,8 @@ class ExpressionParser:
     # ------------------------------------------------------------------------------------------------------- parameters
 
     def params(self, closing: str, *, annotated: bool = True) -> list[Param]:
-        """``name [':' type] ['=' default]`` with commas between, up to ``closing``; those behind a lone ``*`` or
-        behind ``*name`` are keyword-only, ``**name`` comes last."""
+        """Parse ``name [':' type] ['=' default]``, separated by commas, up to ``closing``; those after a lone ``*``
+        or after ``*name`` are keyword-only, ``**name`` comes last."""
         lexer = self.lexer
         params: list[Param] = []
         kwarg_only = slash = False
@@ -244,7 +244,7 @@ class ExpressionParser:
                     raise ParseError("A lone '*' stands once, before a parameter.", token.range)
                 kwarg_only = True
             elif token.kind == "/":
-                # What stands before it can be given by name too here.
+                # Parameters before it are not positional-only here.
                 if not params or kwarg_only or slash:
                     raise ParseError("'/' stands once, behind a parameter.", token.range)
                 slash = True
@@ -356,7 +356,7 @@ class ExpressionParser:
         self.shallower()
 
     def _unstarred(self, expr: Expr) -> Expr:
-        """``expr``, which must not be starred where it stands."""
+        """Return ``expr``; raise if it is starred, which is invalid here."""
         if expr.tree.kind == Starred.KIND:
             raise ParseError("A starred expression stands in a list, a tuple, a set or a call.", expr.range)
         return expr
@@ -386,7 +386,7 @@ class ExpressionParser:
             generators.append(Comprehension.create(range, target, iterable, conditions))
         return generators
 
-    # ------------------------------------------------------------------------------------ what stands behind an operand
+    # ------------------------------------------------------------------------------------ operators after an operand
 
     def _select(self, value: Expr) -> Expr:
         self.lexer.next()

@@ -1,4 +1,4 @@
-"""Program text -> trees, without Python: archives, functions built in, text that a user hands over.
+"""Parser of program text without Python's ``ast``: archives, builtin functions, text that a user passes.
 
 The grammar of statements, one method each, is recursive descent; expressions are a Pratt parser's
 (:mod:`rekindle.syntax.expression_parser`). The same text read by :mod:`rekindle.syntax.python_ast` gives the same tree.
@@ -68,7 +68,7 @@ def parse_module(source: Source | str, *, nested_functions: bool = False) -> lis
 def parse_module_gathering(source: Source, diagnostics: Diagnostics) -> tuple[list[Stmt], set[str]]:
     """Return the statements of a program as far as they can be read, and the names of the definitions that cannot.
 
-    What is wrong goes to ``diagnostics``; reading goes on at the next definition that stands at the left margin.
+    Errors go to ``diagnostics``; parsing continues at the next definition at the left margin.
     """
     body: list[Stmt] = []
     lost: set[str] = set()
@@ -118,7 +118,7 @@ def _run(source: Source | str, parse: Callable[[Parser], _R], *, layout: bool = 
     try:
         return parse(Parser(Lexer(source, layout=layout, start=start)))
     except RecursionError:
-        # The limit on depth keeps most callers from coming here; one that stands deep in its own recursion may.
+        # The limit on depth keeps most callers from coming here; one that is deep in its own recursion may.
         raise too_deep(source.range(0, len(source.text))) from None
 
 
@@ -262,7 +262,7 @@ class Parser(ExpressionParser):
         return ExprStmt.create(self.since(first.range.start), first)
 
     def _assign(self, first: Expr) -> Stmt:
-        """``target = target = value``, with the type that a comment behind it tells."""
+        """Parse ``target = target = value``, with the type in a comment after it."""
         expressions = [first]
         while self.lexer.next_if("="):
             expressions.append(self.expressions())
@@ -401,8 +401,7 @@ class Parser(ExpressionParser):
         return SourceRange(self.source, start, body[-1].range.end)
 
     def _if(self) -> Stmt:
-        """Return ``if`` with its ``elif`` and ``else``; a long chain is read in a loop and put together from its
-        end."""
+        """Parse ``if`` with its ``elif`` and ``else``; a long chain is read in a loop and built from its end."""
         links: list[tuple[int, Expr, list[Stmt]]] = []
         otherwise: list[Stmt] = []
         while True:
@@ -487,8 +486,7 @@ class Parser(ExpressionParser):
         return Handler.create(self._until(start, body), type, name, body)
 
     def _parenthesized_items(self) -> bool:
-        """Return whether the ``(`` behind ``with`` holds the items: a colon stands behind the bracket that closes
-        it."""
+        """Return whether the ``(`` after ``with`` encloses the items: a colon follows the matching bracket."""
         if self.lexer.cur.kind != "(" or self.lexer.lookahead().kind == ")":
             return False
         depth = ahead = 0
@@ -502,8 +500,8 @@ class Parser(ExpressionParser):
     # ------------------------------------------------------------------------------------------------------ definitions
 
     def _decorators(self) -> list[Expr]:
-        """Return what stands behind ``@``. It is left out of the tree, but in the body of a class: the decorators of a
-        function are Python's affair."""
+        """Parse the decorators after ``@``. The tree contains them only in the body of a class: decorators of a
+        function are applied by Python."""
         found: list[Expr] = []
         while self.lexer.next_if("@"):
             found.append(self.expression())

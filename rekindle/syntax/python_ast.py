@@ -113,13 +113,13 @@ def _read(
         places = OffsetTable(source, first_line=2 if _is_indented(source) else 1)
         return build(node, StatementBuilder(source, places, diagnostics))
     except RecursionError:
-        # Its traceback holds a thousand frames and tells nothing.
+        # Its traceback has a thousand frames and no information.
         raise too_deep(source.range(0, len(source.text))) from None
 
 
 _WRAPPER = "if 1:\n"
-"""Stands before the text of an indented definition, so that Python reads it as it is: taking the indentation off
-would change the literals that go over several lines.
+"""Text before an indented definition, so that Python parses it unchanged: dedenting it would change multi-line
+literals.
 """
 
 
@@ -157,7 +157,7 @@ def _parse_quietly(text: str) -> ast.Module:
 
 
 def lambda_def(fn: Any, diagnostics: Diagnostics | None = None) -> Def | None:
-    """Return a definition that does what the lambda does; None where it cannot be told from others on its line."""
+    """Return a definition equivalent to the lambda; None if it cannot be distinguished from others on its line."""
     code: CodeType = fn.__code__
     text = "".join(linecache.getlines(code.co_filename))
     try:
@@ -182,7 +182,8 @@ def _may_be(node: ast.Lambda, code: CodeType) -> bool:
 
 
 def _is_there(node: ast.Lambda, code: CodeType) -> bool:
-    """Return whether the code is made of what stands behind the colon, as it tells since Python 3.11."""
+    """Return whether the code was compiled from the body of the lambda: since Python 3.11, code records its
+    position."""
     if sys.version_info < (3, 11):
         return False
     places = [(line, column) for line, _, column, _ in code.co_positions() if line and column is not None]

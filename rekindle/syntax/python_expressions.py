@@ -127,7 +127,8 @@ class ExpressionBuilder:
     def __init__(self, source: Source, places: OffsetTable, diagnostics: Diagnostics | None = None) -> None:
         self.source = source
         self.diagnostics = diagnostics
-        """Where to tell of what is refused, to go on behind it; None to raise the first."""
+        """Collects the errors of unsupported constructs, so that parsing continues after them; None to raise the
+        first."""
         self._offset = places.offset
         self._leaves: dict[type[ast.expr], Callable[[Any], Expr]] = {
             ast.Name: self._name,
@@ -196,7 +197,7 @@ class ExpressionBuilder:
         return result
 
     def report(self, error: CompileError) -> None:
-        """Go on behind ``error``, or raise it."""
+        """Record ``error`` and continue after it, or raise it."""
         if self.diagnostics is None:
             raise error
         self.diagnostics.add(error)
@@ -383,6 +384,6 @@ class ExpressionBuilder:
         return DictComp.create(self.range_of(node), self.expr(node.key), self.expr(node.value), generators)
 
     def _f_string(self, node: ast.JoinedStr) -> Expr:
-        """Our own parser reads f-strings: up to Python 3.11 ``ast`` does not tell where their fields stand."""
+        """Parse an f-string with this package's parser: up to Python 3.11 ``ast`` does not locate their fields."""
         lexer = Lexer(self.source, start=self.start_of(node), end=self.end_of(node), layout=False)
         return ExpressionParser(lexer).whole()

@@ -1,4 +1,4 @@
-"""The names that a piece of Python's ``ast`` gives a meaning."""
+"""The names that a node of Python's ``ast`` binds."""
 
 from __future__ import annotations
 

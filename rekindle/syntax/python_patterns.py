@@ -51,7 +51,7 @@ WITHOUT: Final = "$without"
 """What gives the items of a dict but for some keys."""
 
 POSITIONAL: Final = "$positional"
-"""What gives the attribute of an object that stands at a place of its class's ``__match_args__``."""
+"""Placeholder for an attribute of an object by its position in ``__match_args__`` of its class."""
 
 
 @dataclass(slots=True)

@@ -109,7 +109,7 @@ def _text(source: Source, start: int, end: int, raw: bool) -> str:
 
 @dataclass(slots=True)
 class Literal:
-    """A string literal taken apart: a plain one has one text and no fields, an f-string texts and fields in order."""
+    """A parsed string literal: a plain one has one text and no fields, an f-string texts and fields in order."""
 
     kind: str
     """Empty, ``b``, ``f`` or ``t``."""
@@ -118,7 +118,7 @@ class Literal:
 
 @dataclass(slots=True)
 class Field:
-    """``{expression!conversion:spec}`` of an f-string. The expression stands in ``[start, end)`` of the source."""
+    """``{expression!conversion:spec}`` of an f-string. The expression is ``[start, end)`` of the source."""
 
     start: int
     end: int
@@ -127,7 +127,7 @@ class Field:
 
 
 def read_literal(source: Source, start: int, end: int, tokens: re.Pattern[str]) -> Literal:
-    """Return the literal that stands in ``[start, end)``."""
+    """Return the literal in ``[start, end)``."""
     prefix, quotes, begin = _opening(source, start)
     kind = prefix.strip("ru")
     if kind in ("f", "t"):
@@ -156,7 +156,7 @@ class _Fields:
 
     def read(self, at: int, depth: int = 0) -> tuple[list[str | Field], int]:
         """Return the parts from ``at`` up to the closing quotes (in a specification: to its brace), and the offset
-        behind."""
+        after it."""
         text = self._source.text
         parts: list[str | Field] = []
         begin = at
@@ -197,7 +197,7 @@ class _Fields:
             parts.append(_text(self._source, begin, end, self._raw))
 
     def _field(self, parts: list[str | Field], start: int, depth: int) -> int:
-        """Read the field whose expression begins at ``start``; the offset behind its brace."""
+        """Read the field whose expression begins at ``start``; return the offset after its brace."""
         text = self._source.text
         end, stop = self._expression_end(start)
         at = end
@@ -206,7 +206,7 @@ class _Fields:
             at = end + 1
             while text[at : at + 1].isspace():
                 at += 1
-            parts.append(text[start:at])  # what ``{x = }`` says stands in the result as it is written
+            parts.append(text[start:at])  # the text of ``{x = }`` is in the result verbatim
         if text.startswith("!", at):
             result.conversion = text[at + 1 : at + 2]
             if result.conversion not in ("r", "s", "a"):
@@ -223,7 +223,7 @@ class _Fields:
         return at + 1
 
     def _expression_end(self, at: int) -> tuple[int, str]:
-        """Return where the expression of a field ends, and what stands there: ``}``, ``!``, ``:`` or ``=``."""
+        """Return where the expression of a field ends, and the delimiter there: ``}``, ``!``, ``:`` or ``=``."""
         source = self._source
         depth = 0
         while True:

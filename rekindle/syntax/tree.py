@@ -1,7 +1,7 @@
-"""Trees: what source text becomes before it has a meaning.
+"""Syntax trees: parsed source text, before name resolution and typing.
 
-A tree is an s-expression: a kind, a place in the source, and children that are trees or strings. Trees know nothing
-of Python or of types; :mod:`rekindle.syntax.views` gives their children names.
+A tree is an s-expression: a kind, a source range, and children that are trees or strings. Trees are independent of
+Python and of types; :mod:`rekindle.syntax.views` gives their children names.
 """
 
 from __future__ import annotations

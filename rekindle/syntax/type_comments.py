@@ -1,7 +1,7 @@
-"""Types in comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result may be left
-out, and ``# type: int`` after a parameter or an assignment.
+"""Type comments: ``# type: (int, Tensor) -> Tensor`` below the head of a function, where the result is optional, and
+``# type: int`` after a parameter or an assignment.
 
-Both parsers find such comments by their place and hand them over here.
+Both parsers find such comments by their position, and call this module.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rekindle.syntax.views import Dots, Expr, Param, Select, Subscript, Var
 
 
 def assignment_type(lexer: Lexer, targets: Sequence[Expr], end: int) -> Expr | None:
-    """Return the type that the comment behind an assignment to ``targets`` tells; the assignment ends at ``end``.
+    """Return the type in the comment after an assignment to ``targets``; the assignment ends at ``end``.
 
     None where there is no comment, or none that reads as a type: it is a comment, after all. None too for an assignment
     to several targets.
@@ -65,7 +65,7 @@ def apply_type_comments(
 
 
 def _parse_type(comment: Token) -> Expr:
-    """Return the type that a comment tells; ParseError where it is none."""
+    """Return the type in a comment; raise ParseError if it is not a type."""
     lexer = Lexer(comment.source, start=comment.start, end=comment.end, layout=False)
     return ExpressionParser(lexer).whole()
 

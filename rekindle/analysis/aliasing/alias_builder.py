@@ -1,9 +1,9 @@
-"""What each kind of node does with memory: the rules that fill an alias tracker.
+"""Build the points-to graph: the rules by kind of node that fill an alias tracker (TorchScript: MemoryDAGBuilder).
 
-The analysis does not heed the order of nodes. A node adds to what its results may be, to what may be found in the
-containers that it writes to, and to the list of writes. An operator does what its plan says
-(:mod:`rekindle.analysis.aliasing.alias_summaries`); the kinds that the graph itself gives a meaning have a rule each,
-below; what is not known may do anything to its inputs and to all that is known outside.
+The analysis is flow-insensitive: it ignores the order of nodes. A node adds to what its results may point to, to the
+contents of the containers that it writes to, and to the list of writes. An operator has the effects of its summary
+(:mod:`rekindle.analysis.aliasing.alias_summaries`). Kinds defined by the IR itself have a rule each, below. An unknown
+operator may do anything to its inputs and to the wildcard set.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class AliasTrackerBuilder:
     # --------------------------------------------------------------------------------------------------------- elements
 
     def element(self, value: Value) -> Element | None:
-        """Return the element of ``value``; None where it cannot be written to. What no rule has told of is new."""
+        """Return the element of ``value``; None if it is immutable. A value without a rule is fresh."""
         found = self.elements.get(value)
         if found is None and not is_immutable(value.type):
             found = self.elements[value] = self.tracker.fresh(value.type)
@@ -137,7 +137,7 @@ class AliasTrackerBuilder:
             self._visit_operator(node, operator)
 
     def _visit_unknown(self, node: Node) -> None:
-        """Anything may happen: what goes in is known outside from now on, what comes out is."""
+        """Apply the most conservative rule: inputs escape, and outputs are in the wildcard set."""
         self.unknown.add(node)
         for block in node.blocks:
             for value, element in self._mutable(block.outputs):
@@ -346,7 +346,7 @@ class AliasTrackerBuilder:
             self._take(node.input, node.output, f".{name}")
 
     def _set_frozen_attribute(self, output: Value, owner: Type, name: str) -> None:
-        """An attribute of a module that nobody else knows: the same memory for all modules of one class."""
+        """Bind an attribute of a module with private values: the same memory for all modules of one class."""
         if not is_immutable(output.type):
             self._set(output, [self._frozen_attribute(owner, name, output.type)])
 

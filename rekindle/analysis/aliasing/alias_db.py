@@ -27,8 +27,8 @@ from rekindle.ir.types import Type
 
 
 class AliasDb:
-    """The aliases of ``graph``. With ``is_frozen`` the attributes of modules and the constants are known to nobody but
-    the graph: no caller passes them."""
+    """The alias database of ``graph``. With ``is_frozen`` module attributes and constants are private to the graph:
+    no caller passes them."""
 
     def __init__(self, graph: Graph, *, is_frozen: bool = False) -> None:
         self.graph = graph
@@ -77,8 +77,8 @@ class AliasDb:
         )
 
     def outlives_call(self, value: Value) -> bool:
-        """Return whether ``value`` or something in it may be known to somebody once the call is over, results not
-        counted: a caller, a constant, an attribute."""
+        """Return whether ``value`` or its contents may remain reachable once the call has returned, other than from
+        its results: by a caller, a constant, an attribute."""
         return bool(self.reachable(value) & self.outliving_memory)
 
     def escapes(self, value: Value) -> bool:
@@ -88,12 +88,12 @@ class AliasDb:
 
     @property
     def wildcard_memory(self) -> MemoryLocations:
-        """All memory that may be known outside of the call while it runs."""
+        """All memory in the wildcard set: code outside of the graph may access it during the call."""
         return self._tracker.wildcard_memory
 
     @property
     def outliving_memory(self) -> MemoryLocations:
-        """All memory that may be known to somebody once the call is over, results not counted."""
+        """All memory that may remain reachable once the call has returned, other than from its results."""
         return self._finder.lasting
 
     @property
@@ -132,7 +132,7 @@ class AliasDb:
         return bool(self.writes_to(node) & self._reachable_from(values))
 
     def has_untracked_effects(self, node: Node) -> bool:
-        """Return whether ``node``, or a node in its blocks, may do anything to what is known outside."""
+        """Return whether ``node``, or a node in its blocks, may access the wildcard set in any way."""
         return node in self._rules.unknown or any(
             self.has_untracked_effects(inner) for block in node.blocks for inner in block.nodes
         )
@@ -166,12 +166,12 @@ class AliasDb:
         return self._reordering.plan_after(node, place)
 
     def move_after_topologically_valid(self, node: Node, place: Node) -> bool:
-        """Move ``node`` right behind ``place``, which stands in the same block, with whatever must keep its order with
-        it; returns False, and moves nothing, where that would change what the program does."""
+        """Move ``node`` directly after ``place``, in the same block, with the nodes that must keep their order with
+        it. Return False, and move nothing, if that would change the program's behavior."""
         return self._reordering.move_after(node, place)
 
     def move_before_topologically_valid(self, node: Node, place: Node) -> bool:
-        """Move ``node`` right before ``place``, which stands in the same block or is its return node; see
+        """Move ``node`` right before ``place``, which is in the same block or is its return node; see
         :meth:`move_after_topologically_valid`."""
         return self._reordering.move_before(node, place)
 

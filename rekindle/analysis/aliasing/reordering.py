@@ -1,12 +1,12 @@
-"""Moving nodes within a block without changing what the program does.
+"""Code motion: move nodes within a block without changing the program's behavior.
 
-What is to move gathers all that must keep its order with it::
+The nodes that must keep their order with the moved node move with it::
 
-    a = f(x)        to move a behind c:   b reads a, so that both move:   c = h(x)
+    a = f(x)        to move a after c:    b reads a, so that both move:   c = h(x)
     b = g(a)                                                              a = f(x)
     c = h(x)                                                              b = g(a)
 
-If c itself must stand behind one of them, nothing moves.
+If c itself must run after one of them, nothing moves.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Reordering:
         return second not in _users(first) and not self._effects_of(first).conflicts_with(self._effects_of(second))
 
     def move_after(self, node: Node, place: Node) -> bool:
-        """Move ``node``, and what must go with it, right behind ``place``; False if that cannot be."""
+        """Move ``node``, and the nodes that must move with it, directly after ``place``. Return False if that is
+        illegal."""
         moving = self.plan_after(node, place)
         if moving is None:
             return False
@@ -51,7 +52,7 @@ class Reordering:
         return True
 
     def plan_after(self, node: Node, place: Node) -> list[Node] | None:
-        """Return what has to move behind ``place`` with ``node``, in order; None if ``node`` cannot go there."""
+        """Return the nodes that have to move after ``place`` with ``node``, in order; None if the move is illegal."""
         if not _stand_together(node, place) or place.kind == "prim::Return":
             return None
         if node is place:

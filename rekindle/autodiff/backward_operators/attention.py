@@ -94,7 +94,7 @@ def attention_back(
     noise: Tensor | None,
     needs_mask: bool,
 ) -> Any:
-    """Return the gradients of what attention takes; those of its weights are made again."""
+    """Return the gradients of the operands of attention; the attention weights are recomputed."""
     if sums is not None and not needs_mask and not torch.is_grad_enabled():
         found = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(
             grad, query, key, value, result, sums, 0.0, is_causal, attn_mask=attn_mask, scale=scale

@@ -61,7 +61,8 @@ def padded_convolution_back(
     groups: int,
     needed: Sequence[bool],
 ) -> tuple[Any, Any, Any]:
-    """Return the gradients of a convolution of which the padding is named; an odd one goes behind."""
+    """Return the gradients of a convolution whose padding is a string; an odd element of padding is added at the
+    end."""
     rank = weight.dim() - 2
     spread = list(dilation) * rank if len(dilation) == 1 else list(dilation)
     kernel = weight.shape[2:]
@@ -206,7 +207,7 @@ def instance_norm_back(
     use_input_stats: bool,
     eps: float,
 ) -> Any:
-    """Return the gradients of ``instance_norm``, whose statistics are made again."""
+    """Return the gradients of ``instance_norm``, whose statistics are recomputed."""
     axes = list(range(2, input.dim()))
     sizes = [1, -1, *([1] * len(axes))]
     given = grad if weight is None else grad * weight.reshape(sizes)

@@ -1,4 +1,4 @@
-"""The gradients of what solves equations and takes matrices apart."""
+"""Backward of linear solvers and matrix decompositions."""
 
 from __future__ import annotations
 

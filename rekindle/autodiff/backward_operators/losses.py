@@ -55,7 +55,7 @@ def nll_back(
 
 
 def _planes(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Predictions with two dimensions behind the classes."""
+    """Return predictions and targets with two dimensions after the classes."""
     if self.dim() == 4:
         return self, target
     batch, classes = self.shape[:2]

@@ -1,4 +1,4 @@
-"""The gradients of what arranges elements anew."""
+"""Backward of operators that rearrange elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Programs that write to tensors and lists become programs that make new ones, so that gradients can go back.
+"""Functionalization: replace writes to tensors and lists with operators that return new ones, so that the program is
+differentiable.
 
 .. code-block:: text
 
@@ -8,10 +9,9 @@
     return (%y)                                       %3 : Tensor = aten::select_scatter(%y, %2, %0, %i)
                                                       return (%3)
 
-What is written to is followed by name: whatever stands for it (itself, what the write returns, views) is made anew from
-what it is after the write, within branches and turns of loops too. Where something else may be the same memory, and is
-used after the write, nobody can say what it then is; such programs are refused, and so are those that write to what
-their caller gave them.
+Every alias of a written tensor (itself, the result of the write, views) is recomputed from its value after the write,
+within branches and loop iterations too. If another value may share the memory, and is used after the write, its
+contents are unknown. Such programs are rejected, and so are those that write to their arguments.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _CurrentValues:
     now: dict[Value, Value] = field(default_factory=dict)
     """For each whole that was written to: what it is by now."""
     stale: dict[Value, Node] = field(default_factory=dict)
-    """Wholes of which nobody knows any more what they are, with the node that wrote to what they may be."""
+    """Values whose contents are unknown, with the node that wrote to memory that they may share."""
 
     def copy(self) -> _CurrentValues:
         return _CurrentValues(dict(self.now), dict(self.stale))
@@ -146,7 +146,7 @@ def _runs_before(first: Node, second: Node) -> bool:
     try:
         return first.is_before(second)
     except GraphError:
-        return False  # they stand in different branches
+        return False  # they are in different branches
 
 
 def _comes_before(other: Node, node: Node, whole: Value) -> bool:
@@ -209,7 +209,7 @@ class _Functional:
         if found is not None:
             return found
         if value.node.kind == "prim::Uninitialized":
-            return value  # which nobody looks at
+            return value  # which nothing reads
         if value not in self.made.before and not self.memory.reachable(value) & self.memory.written:
             return value
         whole = self.made.of(value)
@@ -328,7 +328,7 @@ class _Functional:
             writer = self.state.stale.get(whole)
             is_outside = whole.node is not block.param_node and not block.contains(whole.node)
             if writer is not None and is_outside and whole not in before.stale:
-                raise _ambiguous(writer, user)  # in the next turn
+                raise _ambiguous(writer, user)  # in the next iteration
         for whole in carried:
             block.add_output(self.state.now[whole])
             self.state.now[whole] = node.add_output(_plain(whole))

@@ -1,9 +1,9 @@
-"""Derivatives for inputs of known sizes.
+"""Specialization of derivatives on the sizes of the inputs.
 
-What a way back needs besides tensors (sizes, mostly) follows from the sizes of the inputs. So it is computed once for
-inputs of the same sizes, and stands in the backward graph as constants from then on; a sum to a size that a gradient
-has already goes away. The forward graph is left with what it computes. What follows from the floats that go in is kept
-as tensors are.
+The values other than tensors that a backward needs, mostly sizes, follow from the sizes of the inputs. They are
+computed once for all inputs of the same sizes, and become constants of the backward graph; a ``sum_to_size`` to the
+size that a gradient already has is removed. The forward graph then computes only its results. Values that follow from
+floats among the inputs are saved as tensors are.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _is_nested(value: list[object]) -> bool:
 
 
 def _is_appended_in_loop(value: Value) -> bool:
-    """Return whether ``value`` is a list that turns of a loop append to."""
+    """Return whether ``value`` is a list to which iterations of a loop append."""
     return value.node.kind == "prim::ListConstruct" and any(use.user.kind == "aten::append" for use in value.uses)
 
 

@@ -1,6 +1,7 @@
-"""The way back through what only puts values together and takes them apart.
+"""Backward of operators that only pack and unpack values.
 
-A list that is made longer or changed is a new list here: programs that write to lists are rewritten first.
+An operator that extends or changes a list returns a new list here: programs that write to lists are functionalized
+first.
 """
 
 from __future__ import annotations
@@ -247,7 +248,7 @@ def _tuple_item(scope: BlockBackward, node: Node) -> None:
 
 
 def _concatenation(scope: BlockBackward, node: Node) -> None:
-    """Two lists, one behind the other."""
+    """Go back through the concatenation of two lists."""
     first, second = node.inputs
     gradient = scope.as_value(scope.gradients[node.output])
     type = gradient.type

@@ -1,6 +1,7 @@
-"""The way back through branches and loops.
+"""Backward of branches and loops.
 
-A branch goes back through the branch that was taken, a loop through its turns from the last to the first:
+The backward of an ``if`` differentiates the branch that was taken; the backward of a loop runs over the iterations in
+reverse:
 
 .. code-block:: text
 
@@ -9,7 +10,7 @@ A branch goes back through the branch that was taken, a loop through its turns f
         %b : Tensor = aten::mul(%a, %w)       becomes         %ga : Tensor = aten::mul(%g, %w)
         return (%true, %b)                                    return (%true, %ga)
 
-What a block uses from around it has a gradient too: a branch returns it, a loop adds to it turn by turn.
+Values that a block captures have gradients too: a branch returns them, a loop accumulates them over its iterations.
 """
 
 from __future__ import annotations
@@ -84,13 +85,13 @@ def _used_from_around(block: Block) -> Iterator[Value]:
 
 
 def backward_of_loop(scope: BlockBackward, step: TapeEntry, node: Node) -> None:
-    """Go back through the turns of the loop ``node``, from the last to the first."""
+    """Go back through the iterations of the loop ``node``, from the last to the first."""
     _LoopBackward(scope, step, node).run()
 
 
 class _LoopBackward:
-    """A loop whose way back is built, and built again as long as it turns out that a gradient which it carries may be
-    missing in some turn where that was not expected."""
+    """Builder of the backward of a loop. The backward is rebuilt as long as a gradient that it carries turns out to
+    be optional in some iteration."""
 
     def __init__(self, scope: BlockBackward, step: TapeEntry, node: Node) -> None:
         self.scope = scope
@@ -140,7 +141,7 @@ class _LoopBackward:
         return None if gradient is None else self.scope.as_value(gradient)
 
     def _known(self, value: Value) -> Value | None:
-        """Return the gradient that ``value`` has so far, if it can be added to turn by turn."""
+        """Return the gradient that ``value`` has so far, if iterations can accumulate into it."""
         scope = self.scope
         gradient = scope.of(value)
         if gradient is None or scope.place is not scope.places.root:
@@ -150,7 +151,8 @@ class _LoopBackward:
     def _build(
         self, starts: list[Value | None], types: list[Type | None], iterations: Value
     ) -> tuple[Node, list[Value | None]]:
-        """Return the loop back, whose body returns nothing but that it goes on; and what it is to return."""
+        """Return the backward loop, whose body so far returns only its condition, and the values that the body is to
+        return."""
         scope = self.scope
         graph = scope.graph
         true = constant(graph, True, BOOL)
@@ -180,7 +182,7 @@ class _LoopBackward:
 
 
 def _wider(type: Type | None, result: Type | None) -> Type | None:
-    """Return the type that a loop carries where it starts with a ``type``, and goes on with a ``result``."""
+    """Return the type of a carried value that starts as ``type``, and that an iteration returns as ``result``."""
     return None if type is None and result is None else joined_gradient_type(type, result)
 
 

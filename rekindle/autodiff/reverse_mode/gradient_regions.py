@@ -1,8 +1,8 @@
-"""Gradients while a backward graph is built: where each of them stands, and how they are added up.
+"""Regions in which an optional gradient is defined, and accumulation of gradients, while a backward graph is built.
 
-A gradient that is there in any case has the type of what it is the gradient of. One that may not be there, because a
-branch was not taken or a loop did not turn, is an ``Optional``. What is computed of that stands in a *region*, a part
-of the graph that runs where it is there:
+A gradient that always exists has the type of its value. One that may not exist, because a branch was not taken or a
+loop ran zero times, is an ``Optional``. Nodes that compute with it are in a *region*, a part of the graph that runs
+only if it exists:
 
 .. code-block:: text
 
@@ -10,12 +10,12 @@ of the graph that runs where it is there:
     %4 : Tensor? = prim::If(%2)
       block0():
         %3 : Tensor = prim::unchecked_unwrap_optional(%grad)
-        … what is computed of %3
+        … nodes that use %3
         return (%5)
       block1():
         return (%None)
 
-So nothing is computed of zeros that stand for what is not there, which would cost time, and give NaN where a zero is
+So no node computes with zeros in place of missing gradients. That would cost time, and yield NaN where a zero is
 divided by zero.
 """
 
@@ -33,7 +33,7 @@ GradientTree = Value | list["GradientTree | None"]
 
 @dataclass(slots=True, eq=False)
 class GradientRegion:
-    """Where gradients stand: a block, which is a region of ``outer`` where that is not None, made by ``node``."""
+    """A block that defines gradients: either the outermost one, or a region of ``outer`` that ``node`` makes."""
 
     block: Block
     outer: GradientRegion | None = None
@@ -64,7 +64,7 @@ def optional(type: Type) -> Type:
 
 
 def gradient_type(type: Type) -> Type:
-    """Return the type that the gradient of a value of ``type`` has where it stands as one value."""
+    """Return the type of the gradient of a value of ``type``, as one value."""
     if isinstance(type, OptionalType):
         return gradient_type(type.element)
     if isinstance(type, ListType):
@@ -133,7 +133,7 @@ class GradientRegions:
         return found
 
     def at(self, value: Value, place: GradientRegion) -> Value:
-        """Return what ``value`` is at ``place``, which is around where it stands, or within."""
+        """Return ``value`` at ``place``, which is an enclosing or an inner region of that of ``value``."""
         own = self.place_of(value)
         around = place.chain
         while own not in around:

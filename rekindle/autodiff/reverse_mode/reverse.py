@@ -1,4 +1,4 @@
-"""The way back: from gradients of what a graph gives to gradients of what it takes.
+"""Reverse-mode differentiation: build the graph from the gradients of a graph's outputs to those of its inputs.
 
 .. code-block:: text
 
@@ -8,8 +8,8 @@
                                                       …
                                                       return (%2, %4)
 
-The graph that is made has an input for each value of the forward graph that it reads, also for those within branches
-and loops: which of them are kept, and how, is for :mod:`rekindle.autodiff.residuals.selection` to say.
+The backward graph has an input for each value of the forward graph that it reads, including those within branches and
+loops. :mod:`rekindle.autodiff.residuals.selection` decides which of them are saved, and how.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from rekindle.ir.types import INT, NONE, TENSOR, ListType, OptionalType, TensorT
 @dataclass(slots=True, eq=False)
 class LinkedBackward:
     """A backward graph: its first inputs are the gradients of ``roots``, the others stand for the values ``read`` of
-    the forward graph. It returns the gradients of the inputs that were asked for; None for those that do not exist.
+    the forward graph. It returns the requested gradients of the inputs; None for those that do not exist.
 
-    ``reached`` are the forward values that gradients came to, ``scopes`` tell which block goes back through which.
+    ``reached`` are the forward values that have gradients; ``scopes`` map each backward block to its forward block.
     """
 
     graph: Graph
@@ -52,12 +52,12 @@ class LinkedBackward:
 
 @dataclass(slots=True, eq=False)
 class BackwardContext:
-    """What all blocks of a way back have in common."""
+    """State shared by all blocks of a backward graph."""
 
     active: set[Value]
     graph: Graph = field(default_factory=Graph)
     residuals: dict[Value, Value] = field(default_factory=dict)
-    """What stands here for a value of the forward graph."""
+    """Backward values, by the forward value that they stand for."""
     control_values: dict[Value, Value] = field(default_factory=dict)
     """The same for what decides which blocks run."""
     read: list[Value] = field(default_factory=list)
@@ -109,8 +109,8 @@ class BlockBackward:
         return found
 
     def control_values(self, value: Value) -> Value:
-        """Return what stands for a value of the forward graph that decides which blocks run, and how often: an input,
-        even if it is a constant, so that no pass takes a block away before what is read there has been handed out."""
+        """Return the backward value for a forward value that controls which blocks run, and how often. It is an
+        input, even for a constant, so that no pass removes a block before its residuals are stashed."""
         way = self.way
         found = way.control_values.get(value)
         if found is None:

@@ -45,7 +45,7 @@ STRUCTURE: Final = frozenset(
 
 
 _CONSTANT: Final = frozenset({"autodiff::unit", "autodiff::seed"})
-"""Kinds of ours whose results have no gradient."""
+"""Kinds defined by this package whose results have no gradient."""
 
 
 def is_differentiable_type(type: Type) -> bool:

@@ -49,7 +49,7 @@ def _joined_sizes(emitter: Emitter, inputs: Sequence[Expr]) -> Value | None:
         for item in inputs:
             emit_item(emitter, item, None)
     except CompileError:
-        return None  # told where the arguments are looked at one by one
+        return None  # reported when the arguments are emitted one by one
     lists = [emitter.starred[id(item.tree)] for item in expanded if is_open_ended(emitter, item)]
     if not lists or not all(isinstance(x, SimpleValue) and _holds_ints(x.value.type) for x in lists):
         return None

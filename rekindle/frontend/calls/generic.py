@@ -36,10 +36,10 @@ class GenericFunction:
     qualified_name: str = ""
     """Its name in programs, where it has one besides the one that it is called by."""
     declared_types: Mapping[str, TypeOrError] = field(default_factory=dict)
-    """The types of parameters that annotations tell which the source alone does not."""
+    """Types of parameters from annotations that the source alone does not determine."""
     result: TypeOrError | None = None
     is_local: bool = False
-    """Whether it stands within another function."""
+    """Whether it is defined within another function."""
     library_name: str = ""
     """Of a function of :mod:`rekindle.frontend.python.library`, its name there."""
     records: dict[Hashable, GraphFunction] = field(default_factory=dict)
@@ -64,8 +64,8 @@ class GenericFunction:
         return bound
 
     def _annotated(self, param: Param, given: SugaredValue) -> Type | None:
-        """Return the type that the parameter declares. An annotation that is no type says nothing where what is given
-        is no value either: ``f: Callable[[int], int]``."""
+        """Return the declared type of the parameter. An annotation that is not a type is ignored if the argument is
+        not a value either: ``f: Callable[[int], int]``."""
         if param.annotation is None:
             return None
         declared = self.declared_types.get(param.name.name)

@@ -1,4 +1,4 @@
-"""Nodes that meanings of names insert, and what is asked of operators and values while they do."""
+"""Insertion of nodes by sugared values, and the queries of operators and values that this needs."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def call_as_python_does(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> Value | None:
-    """Return the result of a call that no overload of ``kind`` fits as it stands; None where Python does not take it
-    either, as far as is known here."""
+    """Return the result of a call that fits no overload of ``kind`` unchanged; None if Python
+    rejects it too, as far as is known."""
     is_python = graph.follows_python and not kwargs
     if kind in ("aten::get", "aten::pop") and is_python and self_value is not None and len(args) == 2:
         found = _or_default(range, graph, kind, self_value, *args)

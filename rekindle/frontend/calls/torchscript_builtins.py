@@ -1,6 +1,6 @@
 """Builtin functions that are written in TorchScript themselves: overloads that the dispatcher lacks.
 
-They stand behind the operators of the same name, in order, and are inlined where they are called.
+They are tried after the operators of the same name, in order, and are inlined into their callers.
 """
 
 from __future__ import annotations

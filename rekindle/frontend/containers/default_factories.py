@@ -1,4 +1,4 @@
-"""What makes the values of a ``defaultdict``: functions of the program, by numbers that stand in the types of dicts."""
+"""Factories of the values of a ``defaultdict``: functions of the program, referred to by number in dict types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``collections.defaultdict``, ``OrderedDict``, ``deque``: dicts and lists whose types tell what Python calls them."""
+"""``collections.defaultdict``, ``OrderedDict``, ``deque``: dicts and lists whose types record Python's class."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MADE: Final[dict[str, Type]] = {
     "dict": DictType(STRING, TENSOR),
     "set": DictType(INT, BOOL, "set"),
 }
-"""What ``defaultdict`` makes by these, where nothing tells of what."""
+"""Types of the values that a ``defaultdict`` makes by these factories, if the element types are unknown."""
 
 
 def most_elements(type: Type) -> int | None:
@@ -56,7 +56,7 @@ def _shorten(call: CallSite, deque: Value, function: str) -> None:
 
 
 class BoundedDequeMethod(SugaredValue):
-    """A method of a deque, behind which elements that are too many are taken out."""
+    """A method of a deque with ``maxlen``, after which excess elements are removed."""
 
     def __init__(self, method: SugaredValue, deque: Value, function: str) -> None:
         self.method = method
@@ -100,7 +100,7 @@ class CopyOf(SugaredValue):
 
 
 class LocalFactory(StaticValue):
-    """A local function that reads nothing around it: whoever reads the dict calls it."""
+    """A local function that captures nothing: a read of the dict calls it."""
 
     def __init__(self, function: LocalFunction) -> None:
         self.function = function
@@ -154,10 +154,10 @@ def _made_by(emitter: Emitter, factory: SugaredValue) -> Type | None:
 
 
 def _factory(emitter: Emitter, factory: SugaredValue, expr: Expr) -> tuple[str, Type]:
-    """Return what tells a defaultdict with a factory of the program from others, and the type of its values.
+    """Return an identifier of the factory of a defaultdict, and the type of its values.
 
     Raises:
-        UnsupportedError: the factory reads variables around it, which others who read the dict do not know.
+        UnsupportedError: the factory captures variables, which are unknown where the dict is read.
     """
     if isinstance(factory, LocalFunction):
         captured = factory.captured(expr.range)
@@ -259,7 +259,7 @@ def _method_of_limited(emitter: Emitter, deque: Value, expr: Select, name: str) 
 
 
 def _learn_from_left(emitter: Emitter, expr: Select) -> None:
-    """Elements that come from the left tell nothing of an empty deque's type."""
+    """Raise for elements that are added at the left of an empty deque: they do not determine its type."""
     origin = emitter.environment.origin_of(expr.value)
     if origin is not None and emitter.evidence.type_of(origin) is None:
         raise UnsupportedError(

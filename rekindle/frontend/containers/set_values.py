@@ -1,4 +1,4 @@
-"""What sets are to the rest of the compiler: the names of their methods, and where they cannot stand."""
+"""Support of sets in the rest of the compiler: the names of their methods, and where they are unsupported."""
 
 from __future__ import annotations
 
@@ -208,10 +208,10 @@ def _show_plainly(args: list[NamedValue], index: int, graph: Graph) -> None:
 def convert_set_arguments(
     kind: str, args: Sequence[NamedValue], graph: Graph, range: SourceRange
 ) -> Sequence[NamedValue]:
-    """Return the arguments of an operator, with the elements of a set where the operator eats them all.
+    """Return the arguments of an operator, with the elements of a set if the operator consumes them all.
 
     Raises:
-        UnsupportedError: it would tell the order of a set.
+        UnsupportedError: the result would depend on the order of a set.
     """
     types = [item.type for item in args]
     if kind == "aten::len" and types and isinstance(types[0], DictType) and is_python_key(types[0].key):

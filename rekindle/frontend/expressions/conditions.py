@@ -1,4 +1,4 @@
-"""Conditions: short circuits, ``is None``, ``isinstance``, and what they tell of types."""
+"""Conditions: short circuits, ``is None``, ``isinstance``, and the type refinements that they imply."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ from rekindle.syntax.views import (
 
 
 def emit_condition(emitter: Emitter, expr: Expr) -> CondValue:
-    """Return ``expr`` as a bool, with what it tells of types and whether it is known while compiling."""
+    """Return ``expr`` as a bool, with the type refinements that it implies and its value if known at compile time."""
     kind = expr.tree.kind
     if kind in ("and", "or"):
         return _short_circuit(emitter, BinOp(expr.tree))
@@ -494,7 +494,7 @@ def _names_foreign_class(emitter: Emitter, expr: Expr) -> bool:
 
 
 def _class_value(emitter: Emitter, name: str, range: SourceRange) -> list[Type] | None:
-    """Return the types behind a name that stands for a tuple of classes."""
+    """Return the types that a name for a tuple of classes refers to."""
     found = emitter.resolver.resolve_value(name, range, emitter.graph)
     if found is None or isinstance(found, SimpleValue):
         return None

@@ -92,7 +92,7 @@ def joined_list(emitter: Emitter, expr: Expr, items: Sequence[Expr], hint: Type 
 
 
 def emit_item(emitter: Emitter, item: Expr, hint: Type | None) -> None:
-    """Emit an item of a literal with stars, for whoever puts the literal together."""
+    """Emit an item of a literal with stars, before the literal itself is emitted."""
     if item.tree.kind == Starred.KIND:
         emitter.starred[id(item.tree)] = emitter.emit_sugared(Starred(item.tree).value)
     else:

@@ -487,7 +487,7 @@ _DOTS_HINT = "take the elements of one dimension with x.index_select(dim, index)
 
 
 def check_items_can_change(base: Value, range: SourceRange) -> None:
-    """A tuple would be taken for a list, a copy that nobody sees."""
+    """Reject a write to an item of a tuple: in the IR it is a list, and the write would change a copy."""
     if isinstance(base.type, TupleType):
         raise TypeMismatchError(
             f"the items of a {base.type.annotation} cannot be assigned", range, hint="make a new tuple, or use a list"

@@ -51,7 +51,7 @@ def list_from(emitter: Emitter, value: SugaredValue, range: SourceRange) -> Valu
 
 
 def unordered_list(emitter: Emitter, call: Apply, source: Expr) -> Value:
-    """Return the elements of ``source``, as a list, for a call whose answer tells nothing of their order but by its
+    """Return the elements of ``source``, as a list, for a call whose result depends on their order only through its
     ``key``."""
     if has_key(call):  # of elements with equal keys the first counts
         return list_from(emitter, emitter.emit_sugared(source), source.range)

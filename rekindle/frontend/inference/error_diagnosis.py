@@ -1,6 +1,6 @@
-"""What lies behind an error of types: a parameter without an annotation, an Optional that nobody checked.
+"""Diagnosis of type errors: a missing annotation of a parameter, an unchecked Optional.
 
-The emitter finds out by trying: would what failed compile if the variable were of another type?
+The emitter tests a hypothesis: would the failed construct compile if the variable had another type?
 """
 
 from __future__ import annotations
@@ -51,8 +51,7 @@ def recover(
     tree: Tree | None = None,
     retry: Callable[[], object] | None = None,
 ) -> None:
-    """Take note of ``error`` and go on at ``place``. ``retry`` would emit once more what failed, which is
-    ``tree``."""
+    """Record ``error`` and continue at ``place``. ``retry`` emits the failed ``tree`` again."""
     if isinstance(error, CompileError):
         emitter.restore(place)
         if tree is not None and retry is not None:
@@ -76,12 +75,11 @@ def try_to_emit(emitter: Emitter, emit: Callable[[], T], tree: Tree | None = Non
 
 
 def emit_for_errors(emitter: Emitter, rest: Sequence[Expr], error: CompileError, failed: Expr) -> NoReturn:
-    """``error`` keeps ``failed``, a part of an expression, from being compiled; find what is wrong in the ``rest``
-    of it as well.
+    """Find errors in the ``rest`` of an expression, whose part ``failed`` did not compile because of ``error``.
 
     Raises:
-        CompileError: ``error`` itself where there is no rest, or nobody is told what is wrong.
-        CascadingError: else.
+        CompileError: ``error`` itself, if there is no rest, or it is not reported.
+        CascadingError: otherwise.
     """
     if not rest or emitter.is_unexpected:
         raise error
@@ -98,7 +96,7 @@ def _emit_part(emitter: Emitter, expr: Expr) -> object:
 
 
 def explain(emitter: Emitter, error: CompileError, tree: Tree, retry: Callable[[], object]) -> None:
-    """Say what lies behind ``error``, if anything does. ``retry`` emits ``tree``, which failed, once more."""
+    """Add the cause of ``error`` to it, if one is found. ``retry`` emits ``tree``, which failed, again."""
     if not _may_be_explained(error) or assigns_attribute(tree) or _asks_for_types(tree):
         return
     names = sorted(names_in(Expr(tree)))
@@ -181,7 +179,7 @@ def _blame_assumption(emitter: Emitter, error: CompileError, names: list[str], t
     error.hint = f"{listed} {was} no annotation; write, for example, {examples}"
     error.edit = Edit(emitter.assumed[names[0]], f"{names[0]}: {type.annotation}")
     for name in names:
-        emitter.environment.give_up(name)  # else every use of it would be told
+        emitter.environment.give_up(name)  # else every use of it would be reported
 
 
 def _asks_for_types(tree: Tree) -> bool:
@@ -190,8 +188,7 @@ def _asks_for_types(tree: Tree) -> bool:
 
 
 def _may_be_explained(error: CompileError) -> bool:
-    """Return whether ``error`` is one of the function that is being compiled, and of a kind that types may lie
-    behind."""
+    """Return whether ``error`` is in the function that is being compiled, and of a kind that types may cause."""
     return (
         error.cause in _EXPLAINED
         and error.errors == (error,)

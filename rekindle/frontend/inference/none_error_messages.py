@@ -63,7 +63,7 @@ _TAKES_NONE: Final = frozenset(
 
 
 def takes_none(schema: FunctionSchema, formal: Argument) -> bool:
-    """Return whether Python would go on with None as this argument, so that no check may raise."""
+    """Return whether Python accepts None for this argument, so that no check may raise."""
     type = formal.type
     if type.is_optional or isinstance(type, VarType):
         return True

@@ -1,9 +1,9 @@
-"""Types of variables that their first assignment does not tell: ``xs = []``, ``d = {}``,
-``best = None``.
+"""Type inference by restarts: types of variables whose first assignment does not determine them: ``xs = []``, ``d =
+{}``, ``best = None``.
 
-A function is emitted with what such an assignment alone says. Where a later use shows that something else is meant,
-that is evidence; emission ends with a :class:`RestartEmission` and begins again, with the assignment as if it had been
-annotated so. Programs that need none of it are emitted once and pay nothing.
+A function is emitted with the type that such an assignment alone implies. A later use that implies another type is
+evidence: emission ends with a :class:`RestartEmission` and starts again, as if the assignment had been annotated with
+that type. Programs without such variables are emitted once, at no cost.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ RESULT: Final = "result"  # the list or dict that a function returns, which does
 
 
 class RestartEmission(BaseException):
-    """The type of a variable has turned out to be another one than was assumed. No error: nobody but
-    :func:`with_inference` is to catch it."""
+    """The type of a variable is not the assumed one. This is not an error: only :func:`with_inference` catches it."""
 
 
 @dataclass(slots=True)
@@ -276,7 +275,7 @@ _EMPTY: Final = frozenset({(LIST, ListType.kind), (DICT, DictType.kind)})
 
 
 def kind_of_origin(value: Expr) -> str | None:
-    """Return what kind of assignment it is that gives a variable this value; None for one that tells the type."""
+    """Return the kind of assignment that gives a variable this value; None for one that determines the type."""
     kind = value.tree.kind
     if kind == ListLiteral.KIND and not ListLiteral(value.tree).items:
         return LIST
@@ -407,8 +406,7 @@ def _maker_of(value: Expr) -> tuple[str, Type] | None:
 
 
 def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
-    """Return how a statement begins a variable with the value, where that does not tell what it is to hold; else
-    None."""
+    """Return the first assignment of a variable by this statement, if it does not determine the type; else None."""
     kind = kind_of_origin(value)
     if value.tree.kind != TernaryIf.KIND or kind is not None:
         return (

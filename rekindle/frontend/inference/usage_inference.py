@@ -1,4 +1,4 @@
-"""What uses tell of variables whose first assignment does not tell what they hold."""
+"""Usage-based inference: types of variables, whose first assignment does not determine them, from later uses."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def infer_element(emitter: Emitter, expr: Expr, added: Value) -> None:
 
 
 def learn_numbers(emitter: Emitter, expr: Expr, given: Type) -> None:
-    """The list or dict that ``expr`` means is given an element of the type ``given``: a variable, an attribute, or
-    what stands within one: ``m[i]``."""
+    """Learn from an element of the type ``given`` that is added to the list or dict ``expr``: a variable, an
+    attribute, or an item of one: ``m[i]``."""
     if not emitter.graph.follows_python:
         return
     depth, base = 1, expr
@@ -132,7 +132,7 @@ def _learn_from_numbers(emitter: Emitter, owner: Expr, method: str, args: Sequen
 
 
 def _learn_from_item(emitter: Emitter, owner: Expr, kind: str, args: Sequence[NamedValue]) -> None:
-    """``d[k].append(x)`` tells what the lists in ``d`` hold."""
+    """Learn the element type of the lists in ``d`` from ``d[k].append(x)``."""
     origin = emitter.environment.origin_of(Subscript(owner.tree).value)
     if origin is not None and origin.kind == DICT and kind == "aten::append":
         added = args[0].materialize(emitter.graph)

@@ -1,4 +1,4 @@
-"""Builtins of Python for which TorchScript has no operator: they are put together of others."""
+"""Builtins of Python for which TorchScript has no operator: they are composed of others."""
 
 from __future__ import annotations
 
@@ -500,4 +500,4 @@ _BUILTINS: Final[dict[str, Callable[[Emitter, Apply, Type | None], SugaredValue 
     "all": _all,
     "sorted": _sorted_rows,
 }
-"""Builtins of which some calls are put together of operators."""
+"""Builtins of which some calls are composed of operators."""

@@ -1,4 +1,4 @@
-"""``type(x)`` and ``next(…)``: what of them has a meaning while compiling."""
+"""``type(x)`` and ``next(…)``, as far as they are evaluated at compile time."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def _named(type: Type) -> str:
 
 
 def _plain(type: Type) -> Type:
-    """Return the type by which the run knows it."""
+    """Return the type that represents it at run time."""
     return ListType(type.element) if isinstance(type, ListType) else type
 
 

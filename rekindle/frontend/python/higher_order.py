@@ -105,7 +105,7 @@ def emit_with_functions(emitter: Emitter, call: Apply) -> SugaredValue | None:
 
 
 def length_known(emitter: Emitter, call: Apply) -> SugaredValue | None:
-    """``len(range(n))``, ``len(args)``, ``len(kwargs)``, which are no values; None for other calls."""
+    """Emit ``len(range(n))``, ``len(args)``, ``len(kwargs)``, whose arguments are not values; None for other calls."""
     item = call.only_argument
     if item is None or emitter.environment.find_local("len") is not None:
         return None
@@ -135,7 +135,7 @@ def _map(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _filter(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
-    """Return a list, made where the call stands."""
+    """Return a list, made at the call."""
     function, source = expect_arguments(emitter, call, 2, 2)
     predicate = None if function.tree.kind == "none" else emitter.emit_sugared(function)
     iterator = emitter.emit_sugared(source).iterator(source.range, emitter.graph)

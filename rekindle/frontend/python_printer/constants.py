@@ -1,4 +1,5 @@
-"""Constants as text. What has no text of its own (tensors, objects, other alphabets) stands in a table beside it."""
+"""Constants as text. A constant without a text form (a tensor, an object, a non-ASCII string) is in a table beside
+it."""
 
 from __future__ import annotations
 
@@ -146,6 +147,6 @@ def _type_of(value: object, type: Type) -> Type:
 
 
 def is_inferred_from_members(element: Type) -> bool:
-    """Return whether the members of a literal tell that it is a list (or dict) of ``element``."""
+    """Return whether the members of a literal determine that it is a list (or dict) of ``element``."""
     wide = ("UnionType", "OptionalType", "NumberType", "AnyType", "InterfaceType")
     return element.kind not in wide

@@ -18,7 +18,7 @@ from typing import Final
 from rekindle.ir.graph import Block, Node, Value
 
 _KEEP_THEIR_INPUTS: Final = frozenset({"prim::fork", "prim::awaitable", "prim::rpc_async", "prim::rpc_sync"})
-"""What stands in their graphs may use an input more than once."""
+"""Kinds whose subgraphs may use an input more than once."""
 
 
 def is_constant(node: Node) -> bool:
@@ -44,7 +44,7 @@ def _may_be_inlined(value: Value) -> bool:
         return False  # it starts a variable before the condition is computed
     if user.kind in _KEEP_THEIR_INPUTS:
         return False
-    # As the condition of an if it would refine types again; the casts stand in the text already.
+    # As the condition of an if it would refine types again; the casts are in the text already.
     return node.kind != "prim::isinstance"
 
 

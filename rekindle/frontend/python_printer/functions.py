@@ -22,7 +22,7 @@ _LONG_LINE: Final = 40
 class FunctionPrinter:
     """Prints the graph of one function to ``out``.
 
-    ``mention`` is told every type that the text depends on.
+    ``mention`` is called with every type that the text depends on.
     """
 
     def __init__(
@@ -336,8 +336,8 @@ def _is_cast(target: Value, value: Value) -> bool:
 
 
 def _say_their_types(outputs: Sequence[Value]) -> bool:
-    """Return whether the types of what an ``if`` assigns have to be told: whoever reads it finds out by himself what is
-    Optional, as long as it stands with others."""
+    """Return whether the types of the variables that an ``if`` assigns have to be written: a reader infers Optional
+    types itself, unless the variable is the only one."""
     union = UnionBase if len(outputs) == 1 else UnionType
     return any(isinstance(output.type, union) for output in outputs)
 

@@ -33,7 +33,7 @@ TypeNames = Callable[[NamedType], str]
 
 _RESERVED: Final = frozenset(
     {
-        # Names that mean something to whoever reads an archive; ``_`` would look like nothing.
+        # Names that readers of archives reserve; ``_`` would look like an unused value.
         *("_", "as", "aten", "attribute", "CONSTANTS", "fork", "getattr", "inf", "nan", "infj", "nanj", "ops"),
         *("__torch__", "uninitialized", "unchecked_cast"),
         *keyword.kwlist,
@@ -56,7 +56,7 @@ def as_identifier(name: str) -> str:
 
 
 class Names:
-    """The names that are taken in one function. Numbers behind names go on from function to function."""
+    """The names that are taken in one function. Numeric suffixes continue from function to function."""
 
     def __init__(self) -> None:
         self._used: set[str] = set()

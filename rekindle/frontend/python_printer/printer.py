@@ -40,11 +40,10 @@ from rekindle.ops.tensor.scalar_operands import scalar_operand
 
 
 class PythonPrinter:
-    """Prints functions and named types, one behind the other, to one text.
+    """Prints functions and named types, one after the other, to one text.
 
-    ``constants`` is where values go that have no text; one table serves all texts of an archive. ``type_name`` says
-    what named types are called where not by their own names. Where ``importable``, what could not be read back is
-    refused.
+    ``constants`` collects values without a text form; one table serves all texts of an archive. ``type_name`` maps
+    named types to other names than their own. With ``importable``, constructs that could not be read back are rejected.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class PythonPrinter:
         return spell(type, self._name_of)
 
     def line(self, text: str) -> None:
-        """Append a line that stands in no author's source."""
+        """Append a line that has no source location."""
         self._out.range = UNKNOWN_RANGE
         self._out.add(f"{'  ' * self._level}{text}\n")
 

@@ -242,7 +242,7 @@ class Environment:
             self.loops.pop()
 
     def leave_loop(self, body: Block, statement: Stmt) -> None:
-        """Behind a loop, what its body assigns may have been assigned.
+        """Merge the variables that the body of a loop may have assigned, after the loop.
 
         Raises:
             RestartEmission: the types of variables that one iteration assigns for the next have turned out.
@@ -346,7 +346,7 @@ class Environment:
         return frame.sugared[variable]
 
     def find_static(self, name: str) -> SugaredValue | None:
-        """Return what an assignment in the program has made of ``name``, where that is no value of the graph."""
+        """Return the sugared value that the program assigned to ``name``, if it is not a value of the graph."""
         variable = self.frame.variable(name)
         frame = self.frame.find(variable)
         return None if frame is None else frame.sugared.get(variable)
@@ -524,7 +524,7 @@ class Environment:
         ).output
 
     def find_origin(self, variable: str) -> FirstAssignment | None:
-        """Return how the variable was first assigned, where that does not tell what it is to hold."""
+        """Return the first assignment of the variable, if it does not determine the type."""
         frame: EnvironmentFrame | None = self.frame
         found: FirstAssignment | None = None
         while frame is not None:
@@ -533,8 +533,8 @@ class Environment:
         return found
 
     def origin_of(self, expr: Expr) -> FirstAssignment | None:
-        """Return how the variable was first assigned that ``expr`` names, if it names one, and if that does not tell
-        all."""
+        """Return the first assignment of the variable that ``expr`` names, if it names one and the assignment does
+        not determine the type."""
         if expr.tree.kind != Var.KIND:
             return None
         return self.find_origin(self.frame.variable(Var(expr.tree).name.name))
@@ -553,7 +553,7 @@ class Environment:
                 self.frame.origins[name] = known
 
     def _is_lenient(self, outer: EnvironmentFrame) -> bool:
-        """Return whether a block that was not understood stands around this place, within ``outer``."""
+        """Return whether a block with errors encloses this place, within ``outer``."""
         frame: EnvironmentFrame | None = self.frame
         while frame is not None and frame is not outer:
             if frame.allows_any_type:
@@ -562,11 +562,11 @@ class Environment:
         return False
 
     def _may_widen(self, name: str, type: Type) -> bool:
-        """Return whether a variable that had a narrower type so far may get a value of ``type`` in a branch: behind the
-        branch it has the type that both have in common.
+        """Return whether a variable that had a narrower type so far may get a value of ``type`` in a branch: after the
+        branch it has the common supertype.
 
-        Around a loop nothing may change, because the loop has been entered with what was known there: within
-        ``while x is not None`` x may become None again where it is Optional outside.
+        Across a loop nothing may widen, because the loop was entered with the narrower type: within ``while x is not
+        None`` x may become None again if it is Optional outside.
         """
         frame = self.frame
         near: Type | None = None
@@ -626,7 +626,7 @@ class Environment:
         self.assign(name, range, SimpleValue(value))
 
     def give_up(self, name: str) -> None:
-        """``name`` was to be given a meaning by what could not be compiled."""
+        """Mark ``name`` as unknown: the construct that was to assign it could not be compiled."""
         name = self.frame.variable(name)
         self.frame.types.pop(name, None)
         self.frame.sugared[name] = ERROR_VALUE

@@ -46,7 +46,7 @@ class EnvironmentFrame:
     prefix: str | None = None
     """How the variables begin that are the frame's own."""
     origins: dict[str, FirstAssignment] = field(default_factory=dict)
-    """The variables whose first assignment, here, does not tell what they are to hold."""
+    """Variables whose first assignment, here, does not determine their types."""
     allows_any_type: bool = False
     """Whether variables from outside may become anything: what the block is was not understood."""
     known_none: set[str] = field(default_factory=set)
@@ -155,7 +155,7 @@ class EnvironmentFrame:
 
 
 class LoopKind(Enum):
-    """What kind of loop a statement stands in."""
+    """Kind of the loop that contains a statement."""
 
     NONE = 0
     LOOP = 1

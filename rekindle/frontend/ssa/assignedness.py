@@ -1,6 +1,6 @@
 """Definite assignment: which variables have a value where they are read.
 
-A variable that only some paths assign is *partial* behind them. Reading it emits a guard, which asks a flag:
+A variable that only some paths assign is *partial* after them. A read of it emits a guard, which tests a flag:
 
 .. code-block:: text
 
@@ -13,8 +13,8 @@ A variable that only some paths assign is *partial* behind them. Reading it emit
                                        -> ()
                                    %y : int = prim::Load[name="y"]()
 
-:func:`settle_guards` then removes the guards of reads that every path leads to with an assignment, and lets the
-assignments of the other variables set their flags.
+:func:`settle_guards` then removes guards of reads that an assignment precedes on every path, and inserts the updates of
+the remaining flags.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def stored_types(block: Block) -> dict[str, Type]:
 def settle_guards(graph: Graph, guarded: set[str]) -> None:
     """Decide the guards of the variables ``guarded``, in a graph of loads and stores.
 
-    Before: guards that read flags which nothing sets, and flags that ``del`` clears. After: no guard stands where the
-    variable is certainly assigned; the flag of each variable that has a guard left is false at the start of the graph,
-    and true after each assignment.
+    Before: guards read flags that nothing sets, and ``del`` clears flags. After: there is no guard where the variable
+    is definitely assigned. The flag of each variable with a remaining guard is false at the start of the graph, and
+    true after each assignment.
     """
     loads = [node for node in graph.find_nodes("prim::Load") if node.get_string("name").startswith(FLAG)]
     guards: dict[Node, bool] = {}

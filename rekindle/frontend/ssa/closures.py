@@ -21,7 +21,7 @@ CLOSURES: Final = ("prim::fork", "prim::awaitable", "prim::Try")
 """The kinds of nodes that run a graph of their own: later, or to catch what it raises."""
 
 _REPEATABLE: Final = ("prim::Constant", "prim::Uninitialized")
-"""The kinds of nodes that may as well stand in another graph, too."""
+"""Kinds of nodes that may be copied into another graph."""
 
 
 def lift_closures(graph: Graph) -> None:

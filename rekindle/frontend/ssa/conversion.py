@@ -150,10 +150,10 @@ def _result(branch: _Scope, node: Node, name: str, type: Type, *, forget: bool) 
 
 
 def _joined_type(name: str, branches: list[_Scope], *, is_partial: bool) -> Type | None:
-    """Return the type that a variable has behind an ``if``; None where it is not defined there.
+    """Return the type of a variable after an ``if``; None if it is not defined there.
 
-    A branch that exits does not count, unless both do: then no one gets behind the ``if``, but a loop around it must
-    know that a variable of its own was assigned before the jump.
+    A branch that exits does not count, unless both do: then nothing after the ``if`` is reachable, but a loop around it
+    must know that its variable was assigned before the jump.
     """
     counting = [branch for branch in branches if not branch.exits]
     counting = counting or [branch for branch in branches if not branch.leaves] or branches
@@ -177,7 +177,7 @@ def _visit_loop(node: Node, scope: _Scope) -> None:
     for name in scope.in_order(assigned.types):
         type = scope.find(name)
         if type is None:
-            # The loop may not run at all, so that the variable is not there behind it.
+            # The loop may run zero times, so that the variable is undefined after it.
             continue
         # The body may run any number of times: what it starts from is of the first type or of the body's.
         joined = entered.types.get(name) or _joined(type, assigned.types[name]) or type
@@ -210,8 +210,8 @@ def _begin_partial(loop: Node, body: Block, scope: _Scope) -> None:
 
 
 def _widened(body: Block, scope: _Scope) -> dict[str, Type]:
-    """Return the variables of ``scope`` that are of a wider type in the loop's body than before the loop: whatever is
-    assigned at any place of it may be there when the body runs again, or behind the loop, by way of ``break``."""
+    """Return the variables of ``scope`` with a wider type in the loop's body than before the loop. A value assigned
+    anywhere in the body may be present in the next iteration, or after the loop through ``break``."""
     found: dict[str, Type] = {}
     _widen(body, scope, found)
     return found
@@ -261,7 +261,7 @@ def _add_stored_output(node: Node, name: str, type: Type) -> None:
 
 
 def add_loop_continuations(graph: Graph) -> None:
-    """Replace ``break`` and ``continue`` by ``prim::LoopContinuation``: whether to go on, and the carried variables.
+    """Replace ``break`` and ``continue`` by ``prim::LoopContinuation``: whether to continue, and the carried variables.
 
     .. code-block:: text
 
@@ -300,7 +300,7 @@ def _replace_jump(jump: Node, loop: Node) -> None:
         # At the top: were it here, the exit transform would see something to guard.
         condition = graph.block.prepend(graph.create_constant(False, range=jump.range)).output
     else:
-        # What the condition finds out of variables is for the next iteration, not for what stands behind the jump.
+        # Refinements by the condition hold for the next iteration, not for code after the jump.
         for node in loop.blocks[1].nodes:
             if node.kind == "prim::Store":
                 load = _load(jump, node.get_string("name"), node.input.type).insert_before(jump)

@@ -153,7 +153,7 @@ def _is_known(emitter: Emitter, name: str, range: SourceRange) -> bool:
 
 
 def _assign_first(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> None:
-    """An assignment that may not tell all that the variable is to hold; uses of it may have told."""
+    """Emit an assignment that may not determine the type of the variable; later uses may already have determined it."""
     type = _first_type(emitter, origin, target, value)
     if type is None or origin.kind == NUMBERS:
         assign(emitter, target, emitter.emit_sugared(value, 1, type), value.range)
@@ -176,8 +176,7 @@ def _assign_side_by_side(emitter: Emitter, targets: Sequence[Expr], values: Sequ
 
 
 def _first_type(emitter: Emitter, origin: FirstAssignment, target: Expr, value: Expr) -> Type | None:
-    """Return the type that a variable is to have of which this assignment does not tell all; None where nothing else
-    has told."""
+    """Return the inferred type of a variable whose assignment does not determine it; None if it was not inferred."""
     frame = emitter.environment.frame
     variable = frame.variable(Var(target.tree).name.name)
     around = None if frame.parent is None else frame.parent.find_type(variable)
@@ -222,7 +221,7 @@ def _assign_annotated(emitter: Emitter, target: Expr, value: Expr, type: Type) -
 
 
 def _assign_as(emitter: Emitter, target: Expr, found: SugaredValue, type: Type | None, range: SourceRange) -> None:
-    """Assign to a target that is to be of the type, where one is told; ``range`` is the place of the value."""
+    """Assign to a target, as a value of ``type`` if one is given; ``range`` is the location of the value."""
     if isinstance(type, (DictType, ListType)) and isinstance(found, SimpleValue):
         known = found.value.type
         if known.is_subtype_of(type):
@@ -555,7 +554,7 @@ def _wanted(current: Value) -> Type | None:
 
 
 _SAME_LATER: Final = frozenset({"const", "true", "false", "none", StringLiteral.KIND, Lambda.KIND})
-"""Expressions that mean the same wherever they stand."""
+"""Expressions with the same value wherever they occur."""
 
 
 def _is_variable(target: Expr) -> bool:
@@ -576,8 +575,8 @@ def _is_new_container(found: SugaredValue) -> bool:
 
 
 def _is_emptied(origin: FirstAssignment, around: Type) -> bool:
-    """Return whether a branch or a loop empties a list or dict that was made ``around`` it, which tells what it
-    holds."""
+    """Return whether a branch or a loop empties a list or dict that was made ``around`` it, which determines the
+    element type."""
     known = without_none(around)
     if isinstance(known, ListType):
         return origin.kind == (TUPLE if known.is_tuple else LIST)

@@ -55,7 +55,7 @@ class TryBody:
     outer: EnvironmentFrame
     """What is known around it."""
     loop: LoopKind
-    """The loop around it, which its jumps leave or go on with."""
+    """The enclosing loop, which its jumps leave or continue."""
     cells: dict[str, VariableCell] = field(default_factory=dict)
     """Those of variables from around it, and of others that are there at its end."""
     returned: VariableCell | None = None

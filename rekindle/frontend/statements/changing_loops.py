@@ -222,7 +222,7 @@ def _is_made_within(value: Value, body: Block) -> bool:
 
 
 def _is_new(value: Value) -> bool:
-    """Return whether ``value`` was made where it stands, and is nowhere else."""
+    """Return whether ``value`` is a new object, made here, without another reference."""
     return _is_made(_source(value).node) and all(
         _name(use.user) in _LOOKS or _is_changed_by(use.user, value) for use in value.uses
     )

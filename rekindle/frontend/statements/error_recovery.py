@@ -1,4 +1,4 @@
-"""What is to be known of a statement that could not be compiled, so that the emitter can go on behind it."""
+"""Error recovery: the effects of a statement that could not be compiled, so that the emitter can continue after it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rekindle.syntax.views import (
 
 
 def target_names(target: Expr) -> set[str]:
-    """Return the names that assigning to ``target`` gives a meaning."""
+    """Return the names that an assignment to ``target`` binds."""
     if target.tree.kind == Var.KIND:
         return {Var(target.tree).name.name}
     if target.tree.kind == Starred.KIND:
@@ -45,12 +45,12 @@ def target_names(target: Expr) -> set[str]:
 
 
 def assigned_names(statements: Iterable[Stmt | Expr]) -> set[str]:
-    """Return the names that the statements (or expressions), and those within them, give a meaning."""
+    """Return the names that the statements (or expressions), and those within them, bind."""
     return names_given_by(tree for statement in statements for tree in walk_scope(statement.tree))
 
 
 def names_given_by(trees: Iterable[Tree]) -> set[str]:
-    """Return the names that the trees themselves give a meaning."""
+    """Return the names that the trees themselves bind."""
     names: set[str] = set()
     for tree in trees:
         if tree.kind in _NAMING:
@@ -96,7 +96,7 @@ _NAMING: Final[dict[str, Callable[[Tree], Iterable[str]]]] = {
     LocalImport.KIND: lambda tree: [LocalImport(tree).name],
     Handler.KIND: lambda tree: filter(None, [Handler(tree).name]),
 }
-"""The names that a tree of a kind gives a meaning, other than by targets."""
+"""The names that a tree of a kind binds, other than by targets."""
 
 _ASSIGNING: Final[dict[str, Callable[[Tree], Iterable[Expr]]]] = {
     Assign.KIND: lambda tree: Assign(tree).targets,

@@ -64,7 +64,7 @@ from rekindle.syntax.views import (
 )
 
 _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
-"""Whether Python runs comprehensions where they stand, and generators alone as functions."""
+"""Whether Python runs comprehensions inline, and only generators as functions."""
 
 
 def give_up_condition(emitter: Emitter, condition: Expr) -> None:
@@ -348,7 +348,7 @@ def _ask_length_again(emitter: Emitter, node: Node, iterator: SugaredValue, rang
 
 
 def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | While) -> None:
-    """What the names that the body has assigned mean behind the loop."""
+    """Merge the names that the body has assigned, after the loop."""
     outer, range = emitter.environment.frame, statement.range
     for name, value in frame.sugared.items():
         if value is ERROR_VALUE and outer.find(name) is not None:
@@ -370,7 +370,7 @@ def _leave_loop(emitter: Emitter, frame: EnvironmentFrame, statement: For | Whil
 def emit_comprehension(emitter: Emitter, expr: Expr, hint: Type | None) -> Value:
     if expr.tree.kind == DictComp.KIND:
         return _dict_comprehension(emitter, DictComp(expr.tree), hint)
-    # A generator is eaten where it stands, so that the list of what it gives serves as well.
+    # A generator is consumed right here, so that the list of its elements is equivalent.
     view = GeneratorExpr if expr.tree.kind == GeneratorExpr.KIND else ListComp
     return list_comprehension(emitter, view(expr.tree), hint)
 

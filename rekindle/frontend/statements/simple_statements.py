@@ -120,7 +120,7 @@ class _AssertionFailure(Expr):
 
 
 _COMPOUND: Final = frozenset({"if", "while", "for", "with", "try", "given_up"})
-"""Statements that hold others. What stands in their heads is tried of itself."""
+"""Compound statements. The emission of their heads recovers from errors itself."""
 
 
 def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
@@ -140,7 +140,8 @@ def emit_statements(emitter: Emitter, statements: Sequence[Stmt]) -> None:
 
 
 def _give_up_statement(emitter: Emitter, statement: Stmt, error: Exception, place: EmissionPoint) -> None:
-    """Go on after a statement that could not be compiled. What it was to assign is given up, too."""
+    """Continue after a statement that could not be compiled. The names that it was to assign are unknown from then
+    on."""
     if _raises_as_python(emitter, statement, error, place):
         return
     if is_bug(error) and not emitter.diagnostics.has_failed:
@@ -168,7 +169,7 @@ def _emit_expression_statement(emitter: Emitter, tree: Tree) -> None:
     if expr.tree.kind in (StringLiteral.KIND, "dots"):
         return  # a docstring, or a body that is left out
     generator = generator_of(emitter, expr, ())
-    if generator is not None:  # nobody asks for its elements
+    if generator is not None:  # its elements are not used
         emitter.emit_sugared(generator.generators[0].iterable)
         return
     emitter.emit_sugared(expr, 0)
@@ -452,8 +453,8 @@ def emit_unexpected(emitter: Emitter, statements: list[Stmt]) -> None:
 
 
 def _unknown_condition(emitter: Emitter, statement: If) -> CondValue | None:
-    """Return a condition to go on with where that of ``statement`` could not be compiled; None if a branch may be one
-    that would not be compiled either."""
+    """Return a placeholder for the condition of ``statement``, which could not be compiled; None if a branch may be
+    one that must not be compiled."""
     branches = [*statement.true_branch, *statement.false_branch]
     if _may_be_static(emitter, statement.condition):
         for name in assigned_names([statement.condition, *branches]):
@@ -487,8 +488,8 @@ def _branch(emitter: Emitter, range: SourceRange, statements: list[Stmt]) -> Bra
 
 
 def _emit_given_up(emitter: Emitter, tree: Tree) -> None:
-    """What is not supported, and has been told: look into the blocks within it. When and whether they run is not
-    known, and so nothing of the variables that they assign but in the first."""
+    """Emit the blocks within an unsupported statement that is reported already. Whether and when they run is
+    unknown, and so are the variables that they assign, except within the first."""
     statement = ErrorStmt(tree)
     names = {*statement.names, *assigned_names([statement])}
     lost = names - {name for block in statement.blocks for name in assigned_names(block)}
@@ -513,7 +514,7 @@ def _emit_with(emitter: Emitter, tree: Tree) -> None:
                 emitter.environment.give_up(name)
     emitter.emit_statements(statement.body)
     for context, range in reversed(entered):
-        # TorchScript says Tensor, whatever __exit__ gives; nobody reads it.
+        # TorchScript declares a Tensor, whatever __exit__ returns; it is never read.
         emitter.insert_node("prim::Exit", range, [context], [TENSOR])
 
 

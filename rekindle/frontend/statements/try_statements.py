@@ -193,7 +193,7 @@ def _emit_handled(emitter: Emitter, statement: Try) -> None:
 
 
 def _emit_final(emitter: Emitter, statement: Try) -> None:
-    """``finally``, which stands once and runs however what is before it was left."""
+    """Emit ``finally``: one copy, which runs however control leaves the preceding blocks."""
     range = statement.range
 
     def tried() -> None:
@@ -304,7 +304,7 @@ def _try(emitter: Emitter, statement: Try, emit: Callable[[], None]) -> TryBody:
 
 
 def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range: SourceRange) -> None:
-    """At the end of the body: what it has assigned for the first time, and anew, also in loops within it."""
+    """Record at the end of the body what it has assigned for the first time, and reassigned, including in its loops."""
     assigned = {name: type for name in attempt.cells if (type := attempt.outer.find_type(name)) is not None}
     for name, type in (assigned | frame.types).items():
         if name in attempt.cells:
@@ -325,7 +325,7 @@ def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Bl
             attempt.assigned[variable] = stored[variable]
 
 
-# ------------------------------------------------------------------------------------- and behind it
+# ------------------------------------------------------------------------------------- and after it
 
 
 def _restore(emitter: Emitter, attempt: TryBody, range: SourceRange) -> None:

@@ -58,7 +58,7 @@ def interface_schema(
 
 
 def basename(interface: InterfaceType) -> str:
-    """Return the name without what stands before its last dot."""
+    """Return the part of the name after its last dot."""
     return interface.name.rpartition(".")[2]
 
 

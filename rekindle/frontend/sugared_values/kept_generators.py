@@ -150,4 +150,5 @@ ITERTOOLS: Final = frozenset(
         *("groupby", "starmap", "zip_longest"),
     }
 )
-"""Those of ``itertools``, by their forms. What ``count`` and ``cycle`` make has no end: loops go on with it."""
+"""Those of ``itertools``, by their forms. Those of ``count`` and ``cycle`` have no end: a later loop continues with
+them."""

@@ -71,7 +71,7 @@ def _free(tree: Tree) -> Iterator[str]:
 
 
 def runs_in_place(definition: Def) -> bool:
-    """Return whether the body can stand where the function is called: it returns at its end only."""
+    """Return whether the body can be inlined into the caller: its only return is at the end."""
     returns = [tree for statement in definition.body for tree in walk_scope(statement.tree) if tree.kind == Return.KIND]
     last = definition.body[-1].tree
     return not returns or (len(returns) == 1 and returns[0] is last)
@@ -143,7 +143,7 @@ class LocalFunction(SugaredFunction):
         return self.function.definition.name.name in self.variables
 
     def captured(self, range: SourceRange) -> dict[str, SugaredValue]:
-        """Return what the variables around the function mean by now; names that are no variables are left out.
+        """Return the current sugared values of the captured variables; other names are omitted.
 
         Raises:
             UnsupportedError: a variable may not have been assigned.

@@ -402,10 +402,10 @@ GLOBALS: Final[dict[str, SugaredValue]] = {
 """What Python's own names mean."""
 
 FORK: Final = SpecialForm("fork")
-"""``fork``, which is no name of Python's."""
+"""``fork``, which is not a name of Python."""
 
 AWAITABLE: Final = SpecialForm("awaitable")
-"""``awaitable``: as ``fork``, but the call is made by whoever waits first."""
+"""``awaitable``: as ``fork``, but the first wait runs the call."""
 
 ANNOTATE: Final = GLOBALS["annotate"]
 ISINSTANCE: Final = GLOBALS["isinstance"]

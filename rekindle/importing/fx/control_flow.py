@@ -108,7 +108,7 @@ def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
 def _scan(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Return a loop over the rows of ``xs``: what is carried, and the rows that it makes, put behind one another."""
+    """Return a loop over the rows of ``xs``: the carried values, and the rows that it computes, stacked."""
     combine, init, xs, additional = args
     return _over_rows(reader, combine, list(init), xs, additional)
 

@@ -33,7 +33,7 @@ def read_operator(
     """Return a call of an operator of the dispatcher.
 
     Raises:
-        CaptureError: it is no operator of programs, or takes what programs cannot hold.
+        CaptureError: programs have no such operator, or cannot hold its arguments.
     """
     target = node.target
     assert isinstance(target, OpOverload)

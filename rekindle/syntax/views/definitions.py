@@ -94,7 +94,7 @@ class Def(Stmt):
 
 
 class Decorated(Stmt):
-    """A method behind decorators, in the body of a class, as ``(decorated (list decorator …) def)``."""
+    """A method with decorators, in the body of a class: ``(decorated (list decorator …) def)``."""
 
     __slots__ = ()
     KIND = "decorated"

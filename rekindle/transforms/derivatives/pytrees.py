@@ -1,5 +1,5 @@
-"""Arguments and results as trees: tuples are taken apart, and dicts whose keys are known, down to what has a gradient
-as a whole."""
+"""Pytrees of arguments and results: tuples, and dicts with known keys, are flattened to leaves with one gradient
+each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def unflatten_like(tree: Pytree, values: Sequence[Value]) -> Pytree:
 
 
 def flatten(graph: Graph, value: Value) -> Pytree:
-    """Return ``value`` as a tree; what is needed to take it apart is inserted."""
+    """Return ``value`` as a tree; the nodes that flatten it are inserted."""
     if not isinstance(value.type, TupleType):
         return value
     if value.node.kind == "prim::TupleConstruct":
@@ -65,7 +65,7 @@ def entries(graph: Graph, value: Value, keys: Sequence[str]) -> Pytree:
 
 
 def type_of(tree: Pytree) -> Type:
-    """Return the type of the value that a tree is put together to."""
+    """Return the type of the value that a tree unflattens to."""
     if isinstance(tree, dict):
         return DictType(STRING, TENSOR)
     if isinstance(tree, Value):

@@ -232,7 +232,7 @@ def _parts(found: Any, count: int) -> tuple[Any, ...]:
 
 
 def _place(region: Region) -> Node:
-    """Return where all nodes of the region may stand: before the first or the last of them."""
+    """Return the legal insertion point of all nodes of the region: before the first or the last of them."""
     try:
         _check_order(region, region.nodes[-1].next)
     except GraphError as error:

@@ -1,7 +1,7 @@
-"""Arguments and results of programs as trees: where the examples lie in each tensor that is in them.
+"""Batch dimensions of arguments and results: a tree with the batch dimension of each leaf.
 
-A tuple is taken apart, and so is a list whose elements, or a dict whose entries, have dimensions of their own. Any
-other list or dict is one leaf, whose tensors all have the examples in the same dimension.
+A tuple is flattened, and so is a list whose elements, or a dict whose entries, have batch dimensions of their own. Any
+other list or dict is one leaf, whose tensors all have the same batch dimension.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _of_tuple(type: TupleType, dims: Dims, option: str, what: str) -> DimTree:
 
 
 def elements(graph: Graph, value: Value, form: DimTree) -> list[Value]:
-    """Return the leaves of ``value``; what takes it apart is inserted."""
+    """Return the leaves of ``value``; the nodes that flatten it are inserted."""
     if form.parts is None:
         return [value]
     pairs = zip(_parts(graph, value, form), form.parts, strict=True)
@@ -112,7 +112,7 @@ def _parts(graph: Graph, value: Value, form: DimTree) -> Sequence[Value]:
 
 
 def unflatten(graph: Graph, form: DimTree, leaves: Iterator[Value]) -> Value:
-    """Return a value of its ``leaves``; what puts it together is inserted. Numbers among them may have become
+    """Return a value of its ``leaves``; the nodes that unflatten it are inserted. Numbers among them may have become
     tensors."""
     if form.parts is None:
         return next(leaves)
@@ -135,7 +135,7 @@ def inputs(graph: Graph, form: DimTree, name: str) -> Value:
 
 
 def fold_entries(graph: Graph) -> None:
-    """What is read from a dict that was just made, and that nobody writes to, is what was put in."""
+    """Fold reads of a dict that was just made, and that is not written to, to the stored values."""
     for node in graph.find_nodes("prim::DictConstruct"):
         uses = list(node.output.uses)
         if any(use.user.kind != "aten::__getitem__" for use in uses):

@@ -25,7 +25,7 @@ _STRUCTURAL: Final = CONSTRUCTS | UNPACKS | CASTS | {"prim::Uninitialized"}
 
 
 def is_structural(node: Node) -> bool:
-    """Return whether ``node`` hands on what is in containers without a look at it."""
+    """Return whether ``node`` forwards the contents of containers without reading them."""
     if node.kind in _STRUCTURAL:
         return True
     operator = node.operator

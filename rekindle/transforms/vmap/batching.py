@@ -523,7 +523,8 @@ class Batcher:
             batch.values[output] = new.add_output(self._type_of(output))
 
     def _loop_for_each(self, node: Node, batch: Batch) -> None:
-        """The examples that go on are computed, and their results put in their places, until none goes on."""
+        """Lower a loop: in each iteration compute the examples that continue, and scatter their results, until none
+        continues."""
         self._check_no_writes(node, batch)
         view = LoopView(node)
         block = view.body
@@ -611,9 +612,8 @@ def _general(type: Type) -> Type:
 
 
 def _only_branch(node: Node, index: int) -> int | None:
-    """Return the branch of ``node``, an If, that alone gives its result: the other one gives None, or nothing, and
-    whoever uses the result does so where the same condition holds. So it is with what derivatives keep for the way
-    back."""
+    """Return the branch of ``node``, an If, that alone computes its result: the other one returns None, or nothing,
+    and all uses are under the same condition. Residuals of derivatives have this form."""
     for branch in (0, 1):
         other = node.blocks[1 - branch].outputs[index]
         is_none = other.type == NONE or (other.node.kind == "prim::Constant" and other.to_python() is None)
@@ -625,7 +625,7 @@ def _only_branch(node: Node, index: int) -> int | None:
 
 
 def _is_under(node: Node, condition: Value, branch: int) -> bool:
-    """Return whether ``node`` stands in this branch of an If on ``condition``."""
+    """Return whether ``node`` is in this branch of an If on ``condition``."""
     block = node.owning_block
     while block is not None and block.owning_node is not None:
         owner = block.owning_node

@@ -1,4 +1,4 @@
-"""What a loop over the examples computes in a batched program, as the program itself tells it."""
+"""Report of the loops over examples in a batched program, read from the program itself."""
 
 from __future__ import annotations
 

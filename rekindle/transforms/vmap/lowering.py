@@ -1,4 +1,4 @@
-"""``prim::vmap`` gives way to what computes with batches."""
+"""Lower ``prim::vmap``: replace it with batched operators."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ _SIZES: Final = {
     "Dict(str, Tensor)": "size_of_entries",
     "Tensor?": "size_of_optional",
 }
-"""What tells how many examples there are, the surest first: lists may be empty, and an Optional may be None."""
+"""Functions that return the batch size, the most reliable first: lists may be empty, and an Optional may be None."""
 
 _CHECKS: Final = {
     "Tensor": "check_size",
