@@ -1,7 +1,7 @@
-"""What code may take that runs while an archive is loaded: steps, which are about a microsecond each, and bytes.
+"""Resource limits of code that runs while an archive is loaded: steps of about a microsecond each, and bytes.
 
-What an operator takes is told before it runs, from the sizes of what it is given: a few characters of a hostile archive
-ask for a text of a terabyte, or for the sum of a tensor whose stride of 0 makes it endless.
+The cost of an operator is computed before it runs, from the sizes of its arguments: a few characters of a hostile
+archive may request a string of a terabyte, or the sum of a tensor whose stride of 0 makes it huge.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ _GROWTH: Final[dict[str, Callable[..., int]]] = {
 
 
 class TensorCosts(TorchDispatchMode):
-    """Within it, every operator of PyTorch is tried on tensors without content first, which tells its costs."""
+    """Within it, every operator of PyTorch first runs on meta tensors, which determines its costs."""
 
     def __init__(self, budget: Budget, method: str) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -184,7 +184,7 @@ class TensorCosts(TorchDispatchMode):
         try:
             made = func(*emptied[0], **(emptied[1] | device))
         except NotImplementedError:
-            raise refusal(self._method, name) from None  # nothing tells how large its result is before it runs
+            raise refusal(self._method, name) from None  # the size of its result is unknown before it runs
         found = list(_tensors(made))
         is_new = func._schema.is_mutable or not any(result.alias_info for result in func._schema.returns)
         return sum(tensor.numel() for tensor in found), sum(_bytes(tensor) for tensor in found) if is_new else 0

@@ -32,7 +32,7 @@ MODEL: Final = "model.json"
 """The member by which the layout is known."""
 
 FOLDER: Final = "tensors"
-"""Where the bytes of tensors stand."""
+"""Folder of the bytes of tensors."""
 
 _DTYPES: Final = {
     "FLOAT": torch.float32,
@@ -49,7 +49,7 @@ _DTYPES: Final = {
 }
 
 _HEAD: Final = ("op_version_set", "import ")
-"""How the lines begin that stand before the definitions of a file."""
+"""Prefixes of the lines before the definitions of a file."""
 
 
 @dataclass(slots=True)
@@ -105,7 +105,7 @@ class _Reader:
     # ----------------------------------------------------------------------------------------------------- modules
 
     def _module(self, module: dict[str, Any], qualifier: str, depth: int) -> PickledObject:
-        """Return the object of a module; the text of its class goes behind those of the qualifier."""
+        """Return the object of a module; append the text of its class to those of the qualifier."""
         if depth > self._reader.limits.nesting:
             raise RecursionError
         name = _class_name(module["name"])

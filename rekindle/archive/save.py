@@ -218,8 +218,8 @@ def _attributes_of(value: Any, type: ClassType) -> Iterator[tuple[str, Any, Type
 
 
 def _before_assignment(slot: ClassAttribute) -> Callable[[], object] | None:
-    """Return what makes that which stands in an archive for an attribute that a method is to make and has not made;
-    None where nothing can stand there."""
+    """Return a function that makes the archived value of an attribute that a method is to assign and has not yet
+    assigned; None if there is no such value."""
     if not slot.is_dynamic:
         return None
     return (lambda: None) if slot.type.is_optional else _EMPTY.get(slot.type.kind)

@@ -136,9 +136,9 @@ _GREATEST: Final = 3.4028234663852886e38
 
 @dataclass(slots=True, frozen=True)
 class KernelLaunch:
-    """A kernel with what it is called with for inputs of these layouts, and numbers of these types; ``outputs`` are
-    the layouts of what it writes. ``origin`` tells where the kernel was found, ``seconds`` how long it took to have
-    it."""
+    """A kernel with its call parameters for inputs of these layouts, and numbers of these types; ``outputs`` are the
+    layouts of the outputs. ``origin`` records where the kernel was found, ``seconds`` how long compiling or loading
+    it took."""
 
     kernel: CompiledKernel
     inputs: tuple[Layout | type, ...]
@@ -177,9 +177,10 @@ class KernelLaunch:
 
 @dataclass(slots=True, frozen=True)
 class GuardedKernel:
-    """A kernel for inputs of these dtypes and ranks, and numbers of these types, wherever ``formula`` holds for their
-    sizes and strides: it tells the ``parameters``, then the sizes and strides of each output. ``default_dtype`` is the
-    only one for which all this holds, if it does not for any. ``origin`` and ``seconds`` are as in its launches."""
+    """A kernel for inputs of these dtypes and ranks, and numbers of these types, for all sizes and strides for which
+    ``formula`` holds: it computes the ``parameters``, then the sizes and strides of each output. ``default_dtype``
+    is the only default dtype for which the kernel is valid; None if it is valid for all. ``origin`` and ``seconds``
+    are as in its launches."""
 
     kernel: CompiledKernel
     inputs: tuple[tuple[torch.dtype, int] | type, ...]

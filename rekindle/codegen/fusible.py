@@ -1,4 +1,4 @@
-"""Which nodes fuse, as far as the graph tells."""
+"""Fusibility of nodes, as far as the graph alone determines it."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _of_view(node: Node) -> str | None:
 
 
 def is_join(node: Node) -> bool:
-    """Return whether it puts tensors behind one another."""
+    """Return whether it concatenates tensors."""
     return qualified_name(node) in JOINS
 
 
@@ -164,7 +164,7 @@ def _of_join(node: Node) -> str | None:
 
 
 def _is_list_of_index(node: Node) -> bool:
-    """Return whether it makes a list of one tensor that is only there to tell indices."""
+    """Return whether it makes a list of one tensor that is only used as an index."""
     is_one = len(node.inputs) == 1 and isinstance(node.input.type, TensorType)
     return is_one and all(use.user.kind == "aten::index" and use.offset == 1 for use in node.output.uses)
 
@@ -178,8 +178,8 @@ _BITWISE: Final = frozenset(
 
 
 def _is_mask(index: Value) -> bool:
-    """Return whether ``index`` picks the elements for which it is true, and does not tell where they stand. What is
-    computed bit by bit, of nobody knows what, is nearly always such."""
+    """Return whether ``index`` is a mask, which selects the elements where it is true, rather than positions. A
+    bitwise operation on values of unknown dtype is assumed to be one, as it nearly always is."""
     pending, seen = [index], {index}
     found: set[bool | None] = set()
     while pending and False not in found:
@@ -213,8 +213,8 @@ def _operands_of_its_dtype(value: Value) -> list[Value]:
 
 
 def _is_truth(value: Value) -> bool | None:
-    """Return whether ``value`` consists of truth values, or of bytes, which count as such in indices; None where the
-    graph does not tell."""
+    """Return whether ``value`` consists of bools, or of bytes, which count as such in indices; None if the graph
+    does not determine it."""
     type = value.type
     if not isinstance(type, TensorType):
         return None if type == NUMBER else type == BOOL
@@ -280,7 +280,7 @@ def _of_arguments(node: Node, schema: FunctionSchema, rule: PointwiseOp) -> str 
 
 
 def is_literal(value: Value) -> bool:
-    """Return whether it is a constant other than a tensor, or a list of such that nobody can write to."""
+    """Return whether it is a constant other than a tensor, or an immutable list of such."""
     if value.node.kind == "prim::ListConstruct":
         is_safe = all(_takes_lists_as_they_are(use.user) for use in value.uses)
         return is_safe and all(is_literal(item) for item in value.node.inputs)

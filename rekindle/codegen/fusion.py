@@ -120,7 +120,7 @@ class _Fusion:
         return AliasDb(self.graph)
 
     def collect(self, block: Block) -> None:
-        """Find the groups of ``block`` and of the blocks within; what goes into one stands in a row afterwards."""
+        """Find the groups of ``block`` and of the blocks within; afterwards, the members of a group are adjacent."""
         for node in list(block.nodes_reversed):
             for inner in node.blocks:
                 self.collect(inner)
@@ -153,7 +153,7 @@ class _Fusion:
         if not self._pays_alone(node) and not any(self._is_candidate(value) for value in node.inputs):
             self.reasons[node] = "no operator beside it fuses with it"
             return False
-        # Whoever limits changes does so here: what moves below, moves for this group alone.
+        # Changes are counted here: the moves below only serve this group.
         return may_change("fuse", node)
 
     def _pays_alone(self, node: Node) -> bool:
@@ -247,7 +247,8 @@ class _Fusion:
         return len(moving) + len(members) <= self.most and all(self._is_free(each, members) for each in moving[1:])
 
     def _without_dependents(self, moving: list[Node], members: list[Node]) -> list[Node] | None:
-        """Move those that would have to move with a node behind the group instead; returns what moves then."""
+        """Move nodes that would have to move after the group with a node before the group instead, where legal;
+        return the nodes that then move."""
         node, *others = moving
         for each in reversed(others):
             along = self.aliases.nodes_to_move_after(each, members[-1])
@@ -294,7 +295,7 @@ def _copy_literal(subgraph: Graph, value: Value, inside: dict[Value, Value]) -> 
 
 
 def _make_group(graph: Graph, members: Sequence[Node]) -> None:
-    """Put one node in place of ``members``, which stand in a row."""
+    """Replace the adjacent nodes ``members`` with one node."""
     subgraph = Graph()
     inputs = list(_inputs(members))
     inside: dict[Value, Value] = {}

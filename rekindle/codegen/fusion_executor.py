@@ -40,11 +40,11 @@ MAX_LAUNCHES: Final = 64
 MAX_KERNELS: Final = 32
 """How often a group tries to make a kernel."""
 _REFUSED: Final = 4
-"""For how many tries one counts that was in vain."""
+"""Number of attempts that a failed compilation counts for."""
 
 COMPILE_THRESHOLD_US = 3000.0
-"""How many microseconds the operators of a group in a plan may take, as far as can be foreseen, before a kernel is
-made. In the third call it is made in any case, unless the group stands in a loop. Groups that are alike count
+"""Compile threshold: the estimated time in microseconds that the operators of a group in a plan may take before a
+kernel is compiled. The third call compiles it in any case, unless the group is in a loop. Equal groups count
 together."""
 _PER_OPERATOR: Final = 2.0
 _PER_ELEMENT: Final = 0.0005
@@ -56,21 +56,22 @@ RECORDED: Final = "gradients are recorded"
 ABSENT: Final = "an input is None that is a tensor in other calls"
 DECLINED: Final = "a kernel would use too little of the GPU"
 NOT_LAUNCHED: Final = "the GPU has no memory left, or refuses a launch"
-"""Why a group ran operator by operator; :attr:`FusionExecutor.failures` tell more of the first."""
+"""Reason why a group ran operator by operator; :attr:`FusionExecutor.failures` has details of the first failure."""
 
 _PLAIN_TYPES: Final = frozenset({Tensor, torch.nn.Parameter})
 
 
 class FusionExecutor(PatchableOperation):
-    """Runs ``graph``; see the module. Where kernels are to be had, :meth:`function` takes its place, which calls it
-    where no launch fits that it knows.
+    """Runs ``graph``; see the module. If kernels are available, :meth:`function` is called instead, and calls this
+    object if no known launch fits.
 
-    ``launches`` are what Python has met, by what tells it apart: None where there is no kernel; ``recipes`` are what
-    they come from. ``failures`` say why there was no kernel, in the order in which that came up; ``fallbacks`` count
-    the calls that ran operator by operator, by why.
+    ``launches`` are the launches made by Python, by key: None if there is no kernel; ``recipes`` are the kernels that
+    they come from. ``failures`` are the reasons why there was no kernel, in the order in which they occurred;
+    ``fallbacks`` counts the calls that ran operator by operator, by reason.
 
-    ``patience`` is how many microseconds the operators may take before a kernel is made, and ``each_call`` how many a
-    call counts for besides what it takes, in all ``places`` together where the group stands.
+    ``patience`` is the compile threshold: the microseconds that the operators may take before a kernel is compiled.
+    ``each_call`` are the microseconds that a call counts for in addition to its time. Both are for all ``places`` of
+    the group together.
     """
 
     def __init__(self, graph: Graph, name: str = "fused", *, patience: float = 0.0, each_call: float = 0.0) -> None:
@@ -287,8 +288,8 @@ def _taken(*inputs: Any) -> Any:
 
 
 def _is_intercepted() -> bool:
-    """Return whether somebody sees each operator that runs, or changes it: modes, transforms of functions, forward
-    differentiation, autocasting."""
+    """Return whether each operator is observed or modified: by modes, function transforms, forward-mode derivatives,
+    autocast."""
     return (
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._len_torch_function_stack() > 0

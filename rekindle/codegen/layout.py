@@ -32,8 +32,8 @@ class NoBroadcast(Exception):
 
 
 def _are_equal(a: Ints, b: Ints) -> bool:
-    """Compare sizes. Those of different ranks are told apart by that: Python compares the first elements of tuples
-    before their lengths, and a comparison of sizes is something that a kernel then depends on."""
+    """Return whether sizes are equal. Different ranks are compared first: Python compares the first elements of
+    tuples before their lengths, and a kernel would then depend on a comparison of sizes."""
     return len(a) == len(b) and a == b
 
 
@@ -98,7 +98,7 @@ def _common_format(sizes: Ints, operands: Sequence[Layout]) -> Ints | None:
 
 
 def channels_last_strides(sizes: Ints) -> Ints | None:
-    """Return the strides of images whose channels stand together; None where there are no images."""
+    """Return the strides of images in the channels-last format; None for other ranks."""
     if len(sizes) != 4:
         return None
     channels, height, width = sizes[1:]
@@ -111,7 +111,7 @@ def is_contiguous(layout: Layout) -> bool:
 
 
 def is_dense(layout: Layout) -> bool:
-    """Return whether it is contiguous, or an image whose channels stand together."""
+    """Return whether it is contiguous, or a channels-last image."""
     return is_contiguous(layout) or (layout.rank == 4 and _is_channels_last(layout.sizes, layout.strides))
 
 
@@ -139,8 +139,8 @@ def _is_channels_last(sizes: Ints, strides: Ints) -> bool:
 
 
 def with_trailing_dims(layout: Layout, count: int) -> Layout:
-    """Return the layout that ``Tensor.reshape`` gives a tensor with ``count`` more dimensions of one element behind the
-    others: all such dimensions get new strides, by which elementwise operators order them."""
+    """Return the layout of ``Tensor.reshape`` to ``count`` more trailing dimensions of size 1: all dimensions of
+    size 1 get new strides, by which elementwise operators order them."""
     sizes = (*layout.sizes, *(1,) * count)
     if not layout.rank:
         return Layout(sizes, (1,) * count, layout.dtype)
@@ -158,7 +158,7 @@ def with_trailing_dims(layout: Layout, count: int) -> Layout:
 
 
 def _order(sizes: Ints, operands: Sequence[Layout]) -> list[int]:
-    """Return the dimensions as they should stand in memory, the innermost first."""
+    """Return the dimensions in the order of the result's memory, the innermost first."""
     rank = len(sizes)
     strides = [_broadcast_strides(operand, sizes) for operand in operands]
 

@@ -1,8 +1,8 @@
-"""A fused graph and the layouts of its inputs become a kernel, with the numbers to call it with.
+"""Lower a fused graph and the layouts of its inputs to a kernel and its call parameters.
 
-Each output is asked for its elements, from there on backwards: an elementwise operator asks its operands for theirs, a
-view asks its base for the element that stands elsewhere, an input is loaded. So views and broadcasts cost nothing; they
-change strides.
+Lowering starts at the outputs and proceeds to the inputs: an elementwise operator requests the elements of its
+operands, a view requests an element of its base at another position, an input is loaded. So views and broadcasts cost
+nothing; they only change strides.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ _LEFT_TO_ONEDNN: Final = {("aten::gelu", "none"): 1 << 15}
 
 
 class _NestSequence:
-    """The nests of a kernel, one after the other. What one has written, those behind it may load."""
+    """The nests of a kernel, one after the other. A nest may load what earlier ones have stored."""
 
     def __init__(self, inputs: int, outputs: Sequence[Tensor], arithmetic: Arithmetic) -> None:
         self.arithmetic = arithmetic
@@ -510,8 +510,8 @@ def _dtype(given: ScalarValue) -> torch.dtype:
 
 
 def _refuse_overflow(number: ScalarValue, dtype: torch.dtype, is_operand: bool) -> None:
-    """Refuse constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype`` that
-    are no operands, such as the bounds of a clamp, for which it raises."""
+    """Reject constants that PyTorch cannot convert: ints beyond 64 bits, and floats beyond the range of ``dtype``
+    other than operands, such as the bounds of a clamp, for which it raises."""
     value = number.value
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         raise Unsupported("an int beyond 64 bits")
@@ -556,8 +556,8 @@ def _viewed(base: Tensor, view: View) -> ViewValue:
 
 
 def _looked(rule: GatherOp, arguments: list[Any]) -> Gather:
-    """Elements at indices, as PyTorch lays them out: one after the other, but that indexing keeps the order in which
-    the dimensions behind the first stand in memory."""
+    """Return the elements at indices, in PyTorch's layout: contiguous, except that indexing preserves the memory
+    order of the dimensions after the first."""
     base: Tensor = arguments[0]
     index = arguments[rule.index]
     if isinstance(index, list):
@@ -650,8 +650,7 @@ def _grouped(value: Tensor, layout: Layout, inner: int) -> ViewValue:
 
 
 def _padded(image: Tensor, dim: int, counts: tuple[int, int], pool: Pool) -> Tensor:
-    """Return ``image`` with what counts for nothing in front of it and behind it along ``dim``, so many elements of
-    each."""
+    """Return ``image`` padded with neutral elements along ``dim``: ``counts`` before and after it."""
     layout, parts = image.layout, [image]
     for count in counts:
         parts.reverse()

@@ -175,7 +175,7 @@ class NestBuilder:
     numbers: dict[tuple[int, int, Ints], int] = field(init=False, default_factory=dict)
     """Of the accesses, by buffer, offset and strides."""
     given: list[int] = field(init=False, default_factory=list)
-    """Numbers that the nest is told besides."""
+    """Additional parameters of the nest."""
     made: dict[tuple[Tensor, AffineMap], Expression] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -191,7 +191,7 @@ class NestBuilder:
         return self
 
     def _places(self) -> AffineMap:
-        """Choose the loops; tells where they stand in what is written."""
+        """Choose the loops; return the affine map from them to the output."""
         sizes, strides = self.layout.sizes, self.layout.strides
         long_dims = (dim for dim in range(len(sizes)) if sizes[dim] > 1 and dim not in self.dims)
         order = sorted(long_dims, key=lambda dim: (-strides[dim], dim))
@@ -293,7 +293,7 @@ class NestBuilder:
         return b.make("lookup", scalar, index, size, bytes, datum=self.access(base.number, base.layout, moved))
 
     def _given(self, number: int) -> Expression:
-        """Return a number that the nest is told."""
+        """Return an additional parameter of the nest."""
         self.given.append(number)
         return self.b.make("given", I64, datum=len(self.given) - 1)
 
@@ -389,7 +389,7 @@ class NestBuilder:
         return nest, [*parameters, *self.given]
 
     def _join(self) -> None:
-        """Make one loop of two where all accesses go on from the end of the inner one to the next step of the outer."""
+        """Merge adjacent loops if the inner one of every access ends where the next step of the outer one begins."""
         sizes = self.sizes
         for at in range(len(sizes) - 2, -1, -1):
             first = len(sizes) - self.inner

@@ -27,7 +27,7 @@ class Dependence:
     def __init__(self, accesses: Sequence[Access], depths: dict[Expression, int]) -> None:
         self.accesses = accesses
         self.depths = depths
-        """Of the results of reductions: in the how manieth phase they are known."""
+        """Phase in which the result of each reduction is known."""
         self._varies: dict[Expression, bool] = {}
 
     def varies(self, expression: Expression) -> bool:
@@ -57,7 +57,7 @@ def schedule_phases(
 ) -> tuple[tuple[Phase, ...], tuple[Store, ...]]:
     """Return the phases of a row, and what is stored at its end."""
     dependence = Dependence(accesses, {})
-    for reduction in reductions:  # each stands behind those that it needs
+    for reduction in reductions:  # in topological order
         dependence.depths[reduction.result] = dependence.depth(reduction.value) + 1
     last = tuple(store for store in stores if accesses[store.access].is_invariant)
     along = [store for store in stores if not accesses[store.access].is_invariant]
@@ -81,7 +81,8 @@ def schedule_phases(
 
 
 def _worth_materializing(store: Store, dependence: Dependence, reductions: Sequence[Reduction]) -> Expression | None:
-    """Return what an earlier phase computes at some cost, the store needs again, and its buffer can hold meanwhile."""
+    """Return an expensive expression of an earlier phase that the store needs again, and that its buffer can hold in
+    between."""
     earlier = {each for reduction in reductions for each in subexpressions(reduction.value)}
     depth = dependence.depth(store.value)
     for part in reversed(subexpressions(store.value)):

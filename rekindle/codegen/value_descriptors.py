@@ -81,7 +81,7 @@ class RowOpResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Concat:
-    """Tensors behind one another along a dimension."""
+    """Concatenation of tensors along a dimension."""
 
     layout: Layout
     parts: tuple[Tensor, ...]
@@ -153,8 +153,8 @@ def row_ops_of(value: Tensor, materialized: Container[Tensor]) -> list[RowOpResu
 
 
 def producers_of(value: Tensor, materialized: Container[Tensor]) -> Iterator[Tensor]:
-    """Yield all that ``value`` is made of, itself first, the nearest first; not what is ``materialized``, nor what is
-    before that or behind a product."""
+    """Yield ``value`` and all values that it is computed from, the nearest first; without those that are
+    ``materialized``, their producers, and the operands of products."""
     seen: set[Any] = set()
     pending: deque[Any] = deque([value])
     while pending:

@@ -118,7 +118,7 @@ class ProgramState:
     # -------------------------------------------------------------------------------------------------------- holding
 
     def hold_constants(self, tensors: Sequence[Tensor]) -> None:
-        """Have the shell hold the tensors that stand in the program itself."""
+        """Let the shell own the constant tensors of the program."""
         for index, tensor in enumerate(tensors):
             name = f"constant_{index}"
             self._constants[id(tensor)] = TensorSlot(self.shell, name)

@@ -98,7 +98,7 @@ def to_exported(
     binder_of(record).bind(given, kwargs)
     register_pytrees([*args, kwargs])
     with warnings.catch_warnings():
-        for category in (FutureWarning, DeprecationWarning):  # PyTorch tells itself
+        for category in (FutureWarning, DeprecationWarning):  # PyTorch's own deprecations
             warnings.simplefilter("ignore", category)
         return _Exporter(EntryCall(owner, record, hooks), draft, {}).export(tuple(args), kwargs, dynamic_shapes)
 
@@ -225,7 +225,7 @@ class _Exporter:
         warnings.warn(DraftWarning(self.call.record.basename, problems), stacklevel=4)
 
     def refusal(self, problems: Iterable[ExportProblem]) -> ExportError:
-        """Return the error that tells of ``problems``."""
+        """Return the error that reports ``problems``."""
         reported = _distinct(problems)
         if self.is_draft:
             reported = [problem for problem in reported if problem.in_draft is None]
@@ -233,7 +233,7 @@ class _Exporter:
 
 
 _UNTRACKED: Final = "is not tracked with proxy"
-"""What the tracer says of numbers of the example, which it sees behind what has no form."""
+"""Message of the tracer about numbers of the example, which it encounters after an unsupported construct."""
 
 
 def _distinct(problems: Iterable[ExportProblem]) -> list[ExportProblem]:
@@ -277,8 +277,8 @@ class _Run:
             raise self.exporter.refusal([*session.problems, failure, *static_problems(nodes)]) from failure.__cause__
         except Exception as error:
             if any(problem.in_draft is None for problem in session.problems):
-                raise self.exporter.refusal(session.problems) from error  # what stood for results was no result
-            # Behind what has no form the tracer has seen the example's numbers: it complains of that alone.
+                raise self.exporter.refusal(session.problems) from error  # substituted values were not results
+            # After an unsupported construct the tracer sees the example's numbers, and complains of these alone.
             reported = session.problems or _unknown_arguments(self.exporter.call, args, kwargs) or [_of_exporter(error)]
             raise self.exporter.refusal(reported) from error
 
@@ -355,7 +355,7 @@ class _Run:
 def _each_by_itself(
     shell: torch.nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return an example in which no tensor stands twice: PyTorch's exporter takes those for one input in all calls."""
+    """Return an example in which no tensor occurs twice: PyTorch's exporter takes those for one input in all calls."""
     seen = {id(tensor) for tensor in (*shell.parameters(), *shell.buffers())}
 
     def distinct(leaf: Any) -> Any:

@@ -18,9 +18,9 @@ from rekindle.ir.types.unify import unify_all
 
 
 class ConstantObject:
-    """A constant that is none of the simple kinds: a list, a tuple, a dict, an enum member, an object.
+    """A constant other than the simple kinds: a list, a tuple, a dict, an enum member, an object.
 
-    Frozen by convention: whoever runs the program hands out copies of what can be written to.
+    Immutable by convention: the runtime returns copies of mutable constants.
     """
 
     __slots__ = ("value",)
@@ -140,7 +140,7 @@ def constant_value(attribute: object, type: Type) -> object:
     """Return the Python value of a ``prim::Constant`` with this attribute and type.
 
     Raises:
-        GraphError: the graph was read from a text that does not tell the value.
+        GraphError: the graph was parsed from a text that omits the value.
     """
     if attribute is None:
         return None

@@ -106,8 +106,8 @@ class Builder:
 
     def constant(self, value: object, type: Type | None = None) -> Proxy:
         """Return a constant of any kind: None, a bool, a number, a string, a tensor, a dtype, a device, a list, tuple
-        or dict of such. ``type`` says what its class does not tell: of an empty list, or of None that stands for
-        ``int?``.
+        or dict of such. ``type`` is needed where the value does not determine it: for an empty list, or for None of
+        type ``int?``.
 
         Raises:
             GraphError: there is no such constant.
@@ -179,7 +179,7 @@ class Builder:
         names are those that the caller sees.
 
         Raises:
-            ParseError, CompileError: it is no expression, or cannot be compiled.
+            ParseError, CompileError: it is not an expression, or cannot be compiled.
         """
         return self._build(
             lambda given, named: emission.get().code(
@@ -190,8 +190,8 @@ class Builder:
         )
 
     def clone(self, nodes: Sequence[Node], values: Mapping[Value, AnyValue] | None = None) -> dict[Value, Value]:
-        """Copy ``nodes``, in this order, from any graph. ``values`` tells what stands here for values from elsewhere;
-        those of this graph stand for themselves. Returns, for each output of the nodes, its copy.
+        """Copy ``nodes``, in this order, from any graph. ``values`` maps values of other graphs to values of this one;
+        values of this graph are mapped to themselves. Return the copy of each output of the nodes.
 
         Raises:
             GraphError: a value from another graph has no stand-in.
@@ -225,7 +225,7 @@ class Builder:
     # ------------------------------------------------------------------------------------------ inside
 
     def take_out(self) -> None:
-        """Remove what has been built last and nobody uses."""
+        """Remove the nodes that were built last and have no uses."""
         if self._is_used:
             _take_out(self.graph, self._first_number)
 
@@ -307,8 +307,8 @@ class _UndoOnError:
 
 
 def _take_out(graph: Graph, first_number: int) -> None:
-    """Destroy the nodes right before the insertion point whose values have numbers from ``first_number`` on, as far as
-    nobody uses them."""
+    """Destroy the unused nodes directly before the insertion point whose values have numbers from ``first_number``
+    on."""
     node = graph.insert_point.prev
     while node.kind != "prim::Return" and _is_new(node, first_number):
         before = node.prev

@@ -80,7 +80,7 @@ class Value:
 
     @property
     def name(self) -> str:
-        """The name that the text form prints behind ``%``: the one given, else the unique number."""
+        """The name that the text form prints after ``%``: the one given, else the unique number."""
         return self._name or str(self.unique)
 
     @property
@@ -96,7 +96,7 @@ class Value:
         return constant_value(self.node.attributes.get("value"), self.type)
 
     def set_name(self, name: str) -> Value:
-        """Name the value. Whoever had the name before gets a number behind it; the empty string takes the name away.
+        """Name the value. The previous owner of the name gets a numeric suffix; the empty string removes the name.
 
         Raises:
             GraphError: ``name`` consists of digits, which are the names of values without one.
@@ -129,7 +129,7 @@ class Value:
             use.user.replace_input(use.offset, new)
 
     def replace_all_uses_after_node_with(self, node: Node, new: AnyValue) -> None:
-        """Let every user that stands behind ``node`` (in its blocks too) use ``new`` instead."""
+        """Replace all uses after ``node`` (in its blocks too) with ``new``."""
         new = value_of(new)
         self._check_same_graph(new)
         for use in [use for use in self._uses if use.user.is_after(node)]:
@@ -225,7 +225,7 @@ class Node:
 
     @property
     def next(self) -> Node:
-        """The node behind this one; the block's return node behind the last."""
+        """The next node; after the last, the block's return node."""
         if self._next is None:
             raise GraphError(f"{self.kind} stands in no block")
         return self._next
@@ -468,7 +468,7 @@ class Node:
         return self.insert_after(other.prev)
 
     def insert_after(self, other: Node) -> Node:
-        """Insert this new node behind ``other``; behind a block's return node means at its start."""
+        """Insert this new node after ``other``; after a block's return node means at its start."""
         if self._next is not None:
             raise GraphError(f"{self.kind} stands in a block already; move it instead")
         if self._prev is self:

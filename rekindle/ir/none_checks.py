@@ -1,8 +1,8 @@
-"""What a value that may be None becomes where something else is wanted.
+"""None checks: unwrap an Optional value where another type is expected.
 
-TorchScript refuses it; a program from Python checks when it runs. Whoever emits such a program puts its checks into
-the graph (:attr:`Graph.none_checks`), and the matching of calls asks them where no overload takes the arguments as they
-are.
+TorchScript rejects such a value; a program from Python checks it at run time. The emitter of such a program registers
+the checks with the graph (:attr:`Graph.none_checks`), and schema matching applies them if no overload accepts the
+unchanged arguments.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class NoneChecks(Protocol):
         """Return whether the value may be None, and may be something that is known else: then it can be checked."""
 
     def takes_none(self, schema: FunctionSchema, formal: Argument) -> bool:
-        """Return whether Python goes on with None as this argument, so that a check would be wrong."""
+        """Return whether Python accepts None as this argument, so that a check would be wrong."""
 
     def check_argument(
         self, value: Value, range: SourceRange, name: str, schema: FunctionSchema, formal: Argument, is_method: bool

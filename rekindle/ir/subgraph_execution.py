@@ -18,7 +18,7 @@ def callable_of(graph: Graph, name: str, *, optimized: bool = False) -> Callable
     """Return a function that runs ``graph``: called with its inputs, it returns its output, or a tuple of several.
     ``name`` is what tracebacks call it. The graph must not change afterwards.
 
-    It runs as it stands, or, if it is to be ``optimized``, a copy does that has been made faster.
+    The graph runs unchanged, or, if ``optimized``, as an optimized copy.
 
     Raises:
         SchemaError: nothing is registered that runs one of the nodes.

@@ -1,11 +1,11 @@
-"""Whether a graph keeps its invariants: what every pass may trust, and has to leave as it was.
+"""Verifier: check the invariants of a graph, which every pass may rely on and has to preserve.
 
 * Structure: blocks own their nodes, nodes their outputs and blocks, one graph all of them; positions rise; the nodes
   ``prim::Param`` and ``prim::Return`` are where they belong; the insertion point is in the graph.
-* Values: each is defined once, before its uses and in a block around them; uses and inputs tell the same; names and
+* Values: each is defined once, before its uses and in a block around them; uses and inputs are consistent; names and
   numbers are unique.
-* Meaning: ``prim::If``, ``prim::Loop`` and the nodes that make constants and containers are as
-  :mod:`rekindle.ir.verifier_rules` says; the call of an operator fits one of its overloads.
+* Semantics: ``prim::If``, ``prim::Loop`` and the nodes that make constants and containers follow
+  :mod:`rekindle.ir.verifier_rules`; the call of an operator fits one of its overloads.
 
 Time and memory are linear in the size of the graph.
 """
@@ -28,7 +28,7 @@ def verify(graph: Graph) -> None:
     """Check that ``graph``, and every graph in an attribute of its nodes, is valid.
 
     Raises:
-        VerificationError: it is not; the message tells what is wrong with which node, and shows the IR around it.
+        VerificationError: it is not; the message names the node and the violated invariant, and shows the IR around it.
     """
     pending = [graph]
     seen: set[Graph] = set()
@@ -142,7 +142,7 @@ class _Verifier:
                 self._fail("one of its blocks belongs to another node", node)
 
     def _end(self, node: Node) -> None:
-        """Behind the blocks of ``node``: its outputs can be used from here on."""
+        """Bring the outputs of ``node`` into scope, after its blocks."""
         self._define_outputs(node)
         try:
             rule = RULES.get(node.kind)
@@ -212,7 +212,7 @@ class _Verifier:
 
 
 def _context(node: Node) -> Iterator[str]:
-    """``node`` between its neighbours, with the node whose block they stand in."""
+    """Yield ``node`` between its neighbors, with the node whose block contains them."""
     block = node.owning_block
     if block is not None and block.owning_node is not None:
         yield f"  in {block_name(block)} of  {print_head(block.owning_node)}"
@@ -222,7 +222,7 @@ def _context(node: Node) -> Iterator[str]:
 
 
 def _neighbors(node: Node, link: str) -> list[Node]:
-    """Up to three nodes before or behind ``node`` in its block."""
+    """Return up to three nodes before or after ``node`` in its block."""
     found: list[Node] = []
     at: Node | None = node
     while len(found) < _CONTEXT:

@@ -1,4 +1,4 @@
-"""What single nodes have to be: rules of the kinds that the graph itself gives a meaning, agreement with schemas."""
+"""Verification rules of single nodes: rules of the kinds that the IR itself defines, and conformance to schemas."""
 
 from __future__ import annotations
 

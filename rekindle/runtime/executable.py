@@ -24,7 +24,7 @@ class Executable:
         self.code: Code | None = None
         self.strategy: Any = None
         self.is_watching = False
-        """Whether it will be told of edits."""
+        """Whether it receives notifications of edits."""
         self.was_edited = False
         """Whether a graph has been edited since the last time that something was made of it."""
 
@@ -45,7 +45,7 @@ class Executable:
                 graph.watch(weakref.WeakMethod(self.forget))
 
     def forget(self) -> None:
-        """Begin anew at the next call: a graph was edited."""
+        """Discard all versions: a graph was edited."""
         self.code = self.strategy = None
         self.is_watching = False
         self.was_edited = True
@@ -64,7 +64,7 @@ def executable_of(record: GraphFunction) -> Executable:
 
 
 def forget_strategies() -> None:
-    """Have every function begin anew, because what is asked of a strategy has changed."""
+    """Discard the versions of every function, because settings of a strategy have changed."""
     for executable in list(_ALL):
         executable.strategy = None
 

@@ -19,8 +19,8 @@ RunsAs = Literal["native plan", "plan", "interpreter"]
 
 
 class Version:
-    """``function`` runs ``code`` on arguments. ``seconds`` is what making it took, with the passes before, where
-    somebody has noted that."""
+    """``function`` runs ``code`` on arguments. ``seconds`` is the time that compiling it took, including passes, if
+    it was measured."""
 
     __slots__ = ("_python", "code", "function", "reference", "seconds")
 
@@ -33,7 +33,7 @@ class Version:
 
     @classmethod
     def of(cls, graph: Graph, name: str) -> Version:
-        """Return the fastest way to run ``graph`` as it stands.
+        """Return the fastest way to run the unchanged ``graph``.
 
         Raises:
             SchemaError: nothing is registered that runs one of the nodes.

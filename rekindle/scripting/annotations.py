@@ -327,7 +327,7 @@ def _annotations_in_mro(cls: type) -> dict[str, Any]:
 
 
 def class_annotations(cls: type) -> dict[str, tuple[Any, type]]:
-    """Return the annotations in the bodies of a class and its bases, each with the class in which it stands."""
+    """Return the annotations in the bodies of a class and its bases, each with the class that contains it."""
     found: dict[str, tuple[Any, type]] = {}
     for base in reversed(cls.__mro__):
         if base is object or _is_library_base(base):
@@ -346,8 +346,8 @@ _init_annotations: weakref.WeakKeyDictionary[types.FunctionType, dict[str, str]]
 
 def declared_in_init(cls: type) -> dict[str, tuple[str, types.FunctionType]]:
     """Return the annotations, as text, of attributes that ``__init__`` of a class or of its bases assigns, each with
-    the function in which it stands: ``self.items: List[int] = []``, of which Python keeps nothing. A class counts more
-    than its bases."""
+    the function that contains it: ``self.items: List[int] = []``, which Python does not store. A class overrides its
+    bases."""
     found: dict[str, tuple[str, types.FunctionType]] = {}
     for owner in reversed(cls.__mro__):
         init = vars(owner).get("__init__")

@@ -22,7 +22,7 @@ _MISSING: Final = object()
 
 
 class NameObserver(Protocol):
-    """Is told what a function that is compiled finds under names."""
+    """Observer of the names that a function looks up while it is compiled."""
 
     def name_is(self, name: str, value: Any) -> None:
         """A name of the function means ``value``, or nothing if that is :data:`ABSENT`."""
@@ -31,7 +31,7 @@ class NameObserver(Protocol):
         """An attribute of an object holds ``value``, or is not there."""
 
     def uses(self, value: Any) -> None:
-        """An object is given a meaning."""
+        """Record that an object is used."""
 
     def refuse(self, reason: str) -> None:
         """The function depends on something else."""
@@ -237,8 +237,8 @@ def closure_of(function: types.FunctionType) -> dict[str, Any]:
 
 
 def classes_in_annotations(function: types.FunctionType) -> dict[str, Any]:
-    """Return the classes that stand in the function's annotations, by name. A class that is local to another function
-    and used in an annotation only is not in the closure."""
+    """Return the classes in the function's annotations, by name. A class that is local to another function and used
+    in an annotation only is not in the closure."""
     found = (cls for annotation in annotations_of(function).values() for cls in _classes_in(annotation))
     return {cls.__name__: cls for cls in found if "<locals>" in cls.__qualname__}
 

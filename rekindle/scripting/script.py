@@ -75,7 +75,7 @@ def script(obj: Any) -> Any:
     try:
         return _compiled(obj)
     except CompileError as error:
-        # What led the compiler to the error is none of the user's lines; those stand in the message.
+        # The compiler's frames are not lines of the user; those are in the message.
         if KEEP_INTERNAL_FRAMES:
             raise
         raise error.with_traceback(None) from error.__cause__

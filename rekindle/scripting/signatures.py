@@ -32,7 +32,7 @@ _BUILTINS: Final = frozenset({"int", "float", "complex", "str"})
 
 
 def _takes_member(parameter: inspect.Parameter) -> bool:
-    """Return whether the default is a member of an enum and is told to be one, not the number or string that it is
+    """Return whether the default is a member of an enum and declared to be one, not the number or string that it is
     too."""
     if not isinstance(parameter.default, enum.Enum) or parameter.annotation is inspect.Parameter.empty:
         return False
@@ -68,8 +68,8 @@ def without_defaults(definition: Def, names: set[str]) -> Def:
 def annotated_types(
     function: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
-    """Return the types of parameters and result that only the annotation objects tell, not the names in the source:
-    names may have been imported differently, or be out of reach by now."""
+    """Return the types of parameters and result that only the annotation objects determine, not the names in the
+    source: names may have been imported differently, or be out of scope by now."""
     found: dict[str, TypeOrError] = {}
     for parameter in definition.params:
         if parameter.annotation is not None:
@@ -112,7 +112,7 @@ def _annotation(function: types.FunctionType, name: str) -> Any:
 def declared_types(
     declaration: types.FunctionType, definition: Def, resolver: Resolver
 ) -> tuple[dict[str, TypeOrError], TypeOrError | None]:
-    """Return all the types that the declaration of an overload tells."""
+    """Return all types in the declaration of an overload."""
     rescued, result = annotated_types(declaration, definition, resolver)
     for parameter in definition.params:
         name = parameter.name.name

@@ -62,7 +62,7 @@ class NotInferable:
 
 
 def infer(value: object) -> Type | NotInferable:
-    """Return the type of ``value``. Containers are looked into: an empty one tells no type."""
+    """Return the type of ``value``. The type of a container is inferred from its elements; an empty one has none."""
     if isinstance(value, enum.Enum):
         return _guarded(lambda: enum_type(type(value)))
     for python, simple in _SIMPLE:

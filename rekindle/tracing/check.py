@@ -1,4 +1,4 @@
-"""Does the trace do what the code does? Run both again, and record again, and tell the first difference."""
+"""Trace checking: run the trace and the code again, record again, and report the first difference."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rekindle.tracing.recording.recorder import TracerWarning
 Call = Callable[..., Any]
 
 _MANGLED: Final = re.compile(r"___torch_mangle_\d+\.")
-"""What tells types of one name apart: each recording makes its own."""
+"""The part of a name that distinguishes types of one name: each recording makes its own."""
 
 
 _CONSTANT: Final = "prim::Constant"
@@ -143,7 +143,7 @@ def check_graphs(first: Graph, second: Graph, name: str) -> None:
     """Raise where a second recording differs from the first.
 
     Raises:
-        TracingCheckError: with the first nodes that differ, and where they stand.
+        TracingCheckError: with the first nodes that differ, and their locations.
     """
     if _lines(first) == _lines(second):
         return
@@ -166,7 +166,7 @@ def _shown(first: Graph, second: Graph) -> str:
 
 
 def _lines(graph: Graph) -> list[str]:
-    """Return the nodes without their places, constants told by value."""
+    """Return the nodes without their locations, with constants printed by value."""
     return [_MANGLED.sub("", line.partition(" # ")[0]) for line in _texts(graph)]
 
 

@@ -149,7 +149,7 @@ class _Body:
         self.path = path
         self.graph = Graph()
         self.values: dict[Value, Value] = {}
-        """What stands here for the values of the recording."""
+        """Values of this graph, by the value of the recording that they stand for."""
         self.parts: dict[Path, Value] = {}
         """What ``self`` leads to, by the path from the root."""
         if owner is not None:
@@ -199,7 +199,7 @@ class _Body:
                 made.recorded_type = value.recorded_type
 
     def value(self, value: Value, range: SourceRange) -> Value:
-        """Return what stands here for a value of the recording."""
+        """Return the value of this graph for a value of the recording."""
         found = self.values.get(value)
         if found is not None:
             return found
@@ -243,8 +243,8 @@ class _Body:
 
 
 def _late_writes(recording: Graph, outputs: Sequence[Value]) -> dict[Node, None]:
-    """Return the writes of attributes whose values from before are used later, or that stand in a module that has no
-    way to the attribute; in order."""
+    """Return the writes of attributes whose previous values are used later, or that are in a module without a path
+    to the attribute; in order."""
     written: dict[Path, list[Node]] = {}
     late: dict[Node, None] = {}
 

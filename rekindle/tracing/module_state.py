@@ -66,7 +66,8 @@ class ModuleState:
                 self._visit(child, inner, before, (*path, name))
 
     def record(self, recorder: Recorder, module: torch.nn.Module, path: Path) -> None:
-        """Record what ``module``, which stands at ``path``, holds now and did not hold before."""
+        """Record the tensors and submodules that ``module``, whose path is ``path``, holds now and did not hold
+        before."""
         part = self._parts.get(id(module))
         if part is None:
             return
@@ -100,7 +101,7 @@ class ModuleState:
             held = _held(part.module).get(name)
             if held is None or part.compiled.script_type.attribute_type(name) is None:
                 continue
-            with suppress(TypeError):  # of another type than before, which the report tells
+            with suppress(TypeError):  # of another type than before, which is in the report
                 setattr(part.compiled, name, held.value)
 
 

@@ -51,7 +51,7 @@ def _own_type(module: torch.nn.Module, made: dict[int, ConcreteModuleType]) -> C
 
 
 def places_of_modules(module: torch.nn.Module) -> dict[int, list[Path]]:
-    """Return the paths of all parts, by identity; a part may stand in several places."""
+    """Return the paths of all submodules, by identity; a submodule may have several paths."""
     found: dict[int, list[Path]] = {}
 
     def visit(part: torch.nn.Module, path: Path) -> None:

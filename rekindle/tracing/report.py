@@ -62,7 +62,7 @@ class TraceReport:
     _seen: set[object] = field(default_factory=set, repr=False)
 
     def add(self, kind: Baked, what: str, value: object, place: SourceRange) -> bool:
-        """Note a fact; returns False where the same place has told the same before."""
+        """Record a fact; return False if the same was recorded for this location before."""
         key = (kind, what, place.place, str(value))
         if key in self._seen:
             return False

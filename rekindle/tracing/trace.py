@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import torch
 
-import rekindle.tracing.recording.compiled_calls  # noqa: F401  (fills the slots of the floors below)
+import rekindle.tracing.recording.compiled_calls  # noqa: F401  (implements hooks of lower layers)
 from rekindle.errors import TracingError
 from rekindle.ir.graph_function import GraphFunction
 from rekindle.program.function import Function, Method, Overloaded
@@ -31,7 +31,7 @@ _T = TypeVar("_T")
 
 
 class TracedFunction(Function):
-    """A compiled function that was traced. ``report`` tells what it assumes."""
+    """A compiled function that was traced. ``report`` lists its assumptions."""
 
     def __init__(self, record: GraphFunction, python: Any, report: TraceReport) -> None:
         super().__init__(record, python)

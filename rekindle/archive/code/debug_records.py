@@ -1,8 +1,8 @@
-"""Where each part of a program text comes from, as archives tell it beside the text (``….py.debug_pkl``).
+"""Debug records: source locations of a program text, which archives store beside it (``….py.debug_pkl``).
 
 The pickle is a tuple: the word ``FORMAT_WITH_STRING_TABLE``, a table of texts (lines of sources and names of files),
-and a tuple of marks ``(offset, (source, start, end), 0)``: from this byte of the text on, it stands for the bytes
-``[start, end)`` of a source ``(lines, file name, first line)``, where ``lines`` and the file name are places in the
+and a tuple of marks ``(offset, (source, start, end), 0)``: from this byte of the text on, it corresponds to the bytes
+``[start, end)`` of a source ``(lines, file name, first line)``, where ``lines`` and the file name are indices into the
 table. Archives of releases before 1.12 hold the tuple of marks alone, with the text in the place of its lines.
 """
 
@@ -24,8 +24,8 @@ _WITH_TABLE: Final = "FORMAT_WITH_STRING_TABLE"
 
 
 def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) -> bytes:
-    """Return the pickle for ``text``, of which ``ranges`` tells from which offset (in characters) on it stands for
-    what."""
+    """Return the pickle for ``text``; each of ``ranges`` is an offset (in characters) and the source range from
+    there on."""
     table = _Table()
     pieces = _Pieces()
     ranges = [(offset, pieces.around(range.original)) for offset, range in ranges]
@@ -61,7 +61,7 @@ def write_debug_records(text: str, ranges: Sequence[tuple[int, SourceRange]]) ->
 
 
 _CONTEXT: Final = 3
-"""Lines before and behind a place that are kept for those who show it."""
+"""Number of source lines before and after a location that are stored for error messages."""
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class DebugRecords:
         self._ranges: list[SourceRange] = []
 
     def origin(self, offset: int) -> SourceRange | None:
-        """Return the place in the author's source of what stands at ``offset`` (in characters); None where there is
+        """Return the location in the author's source of the text at ``offset`` (in characters); None if there is
         none."""
         if self._read is not None:
             read, self._read = self._read, None
@@ -243,7 +243,7 @@ _LATER_BYTES: Final = bytes(range(0x80, 0xC0))
 
 
 class _Read:
-    """A source whose places are told in bytes."""
+    """A source whose offsets are in bytes."""
 
     def __init__(self, source: Source) -> None:
         self.source = source

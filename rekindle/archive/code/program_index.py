@@ -40,10 +40,9 @@ class ProgramIndex:
     """The definitions of all texts, by qualified name, and what their heads say."""
 
     def __init__(self, texts: ArchiveSources, preferred: Callable[[str], Sequence[GraphFunction]]) -> None:
-        """
-        Raises:
-            ArchiveError: a text is broken, or they are longer than the limits allow.
-            ParseError: a text is no program.
+        """Raises:
+        ArchiveError: a text is broken, or they are longer than the limits allow.
+        ParseError: a text is not a program.
         """
         self.names = ArchiveResolver(self._type_called, (), preferred)
         self._definitions: dict[str, ClassDef | Def] = {}
@@ -147,7 +146,7 @@ class ProgramIndex:
 
 
 class _Spelled:
-    """A default that is no literal, as it is written."""
+    """A default other than a literal, as source text."""
 
     def __init__(self, text: str) -> None:
         self.text = text

@@ -1,4 +1,4 @@
-"""The names that classes and functions have in an archive: their own, told apart within the archive alone.
+"""Names of classes and functions in an archive: their own names, made unique within the archive.
 
 A program's own names depend on what the process compiled before (``___torch_mangle_7``); those of an archive must not,
 for the same program to give the same file.

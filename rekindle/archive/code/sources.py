@@ -40,7 +40,7 @@ class ArchiveSources:
         """Return the text of a qualifier; None where the archive has none.
 
         Raises:
-            ArchiveError: it is no text, is broken, or the texts are longer than the limits allow.
+            ArchiveError: it is not text, is broken, or the texts are longer than the limits allow.
         """
         member = f"{_FOLDER}{qualifier.replace('.', '/')}{_SUFFIX}"
         if self._legacy is not None:

@@ -54,7 +54,7 @@ def check(condition: bool, problem: str) -> None:
 
 
 def expect(value: object, kind: type[T], problem: str) -> T:
-    """``value``, which must be exactly of this class: True is no int.
+    """Return ``value``, which must be exactly of this class: True is not an int.
 
     Raises:
         Malformed: it is not.

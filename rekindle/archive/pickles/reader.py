@@ -109,7 +109,7 @@ class _Machine:
         return found.decode("utf-8")
 
     def pop(self) -> Any:
-        """Return the topmost value, which stands above the last mark."""
+        """Return the topmost value, which is above the last mark."""
         check(len(self.stack) > (self.marks[-1] if self.marks else 0), "a value is missing")
         return self.stack.pop()
 

@@ -39,7 +39,7 @@ _ALLOWED_NAMESPACES: Final = frozenset({"aten", "prim", "archive", "quantized", 
 """Namespaces of PyTorch's own operators: those of libraries may do anything."""
 
 _MAX_DEPTH: Final = 100
-"""How many calls may stand within one another."""
+"""Maximum depth of nested calls."""
 
 ValueMap = dict[Value, Any]
 
@@ -60,7 +60,7 @@ class SetStateSandbox:
         Raises:
             UnsafeArchiveError: it may not run, fails, or would do what loading never does.
             ArchiveLimitError: it takes too long, or too much memory.
-            CompileError: it is no program.
+            CompileError: it is not a valid program.
         """
         if not self._allowed:
             raise UnsafeArchiveError(
@@ -76,7 +76,7 @@ class SetStateSandbox:
         Raises:
             UnsafeArchiveError: it fails, or would do what loading never does.
             ArchiveLimitError: it takes too long, or too much memory.
-            CompileError: it is no program.
+            CompileError: it is not a valid program.
         """
         self._running = method.name
         try:
@@ -183,7 +183,7 @@ def _is_allowed(node: Node) -> bool:
 
 
 _CARRIES: Final = kinds_with(Trait.CARRIES_ELEMENTS) | queries_of(Trait.READS_IDENTITY) | CASTS
-"""Operators that pass on what a container holds without a look at it; the keys of dicts are no objects."""
+"""Operators that forward the contents of containers without reading them; the keys of dicts are not objects."""
 
 
 def _may_hold_objects(type: Type) -> bool:

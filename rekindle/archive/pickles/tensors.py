@@ -160,7 +160,7 @@ class TensorLoader:
             moved: torch.UntypedStorage = storage.to(device=device)
             return moved
         except (RuntimeError, AssertionError, NotImplementedError, AttributeError, TypeError) as error:
-            # PyTorch tells of some devices that are not there with a slip of its own.
+            # PyTorch reports some missing devices with an error of its own.
             why = "" if isinstance(error, TypeError) else f": {_first_line(error)}"
             if device.type == record.location.partition(":")[0]:
                 place, hint = "stands on", 'Say where tensors are to go: map_location="cpu".'

@@ -150,7 +150,7 @@ class ValueBuilder:
         raise _Misfit(record, type)
 
     def _build_shared(self, record: Any, type: Type) -> Any:
-        """Return what may stand in several places, or within itself."""
+        """Return a value that may occur several times, or within itself."""
         key = (id(record), ANY if isinstance(record, PickledObject) else type)
         known = self._made.get(key)
         if known is None:
@@ -300,8 +300,8 @@ class ValueBuilder:
         return found
 
     def _type_of(self, record: object, value: Any) -> Type:
-        """Return the type of a value, of which the record may tell more than the value does: what an empty list is one
-        of."""
+        """Return the type of a value. The record may determine it more exactly than the value: the element type of
+        an empty list."""
         if isinstance(record, PickledTyped):
             return self._type_called(record.type)
         if isinstance(record, tuple):
@@ -349,7 +349,7 @@ def _put(made: Any, type: ClassType, slot: ClassAttribute, value: Any) -> None:
 
 
 def _as_parameter(value: torch.Tensor | None) -> torch.Tensor | None:
-    """Return ``value`` as a parameter. It stays the same object, for it may stand elsewhere in the program too."""
+    """Return ``value`` as a parameter. It remains the same object, since other parts of the program may refer to it."""
     if value is not None and not isinstance(value, torch.nn.Parameter):
         value.__class__ = torch.nn.Parameter
     return value

@@ -114,7 +114,7 @@ class ValuePickler:
             self._shared(value, type)
 
     def _shared(self, value: Any, type: Type) -> None:
-        """A value that is one object wherever it stands."""
+        """Write a value that is one object wherever it occurs."""
         known = self._memo.get(id(value))
         if known is not None:
             self._encoder.recall(known[0])
@@ -296,7 +296,7 @@ class ValuePickler:
         key = self._storages.key(storage)
         known = self._persistent.get((key, dtype))
         if known is not None:
-            # PyTorch makes a storage for each time that one is told: what is shared must be recalled.
+            # PyTorch makes a storage for each record: a shared storage must be recalled.
             out.recall(known)
             return
         out.mark()
@@ -349,8 +349,7 @@ class ValuePickler:
     # ----------------------------------------------------------------------------------------------------------- places
 
     def _where(self) -> str:
-        """Return the path to the value that is being written. It is told where writing stopped, so nobody puts it
-        back."""
+        """Return the path to the value that is being written. After an error it remains where writing stopped."""
         return "".join(f".{step}" if isinstance(step, str) else f"[{_key(step)}]" for step in self._path).lstrip(".")
 
     def _refusal(self, message: str, hint: str | None = None) -> SaveError:
@@ -358,7 +357,7 @@ class ValuePickler:
 
 
 def _key(step: object) -> str:
-    """Return a place or a key as it can stand in a path."""
+    """Return an index or a key as an element of a path."""
     key = step[0] if isinstance(step, tuple) else step
     return repr(key) if isinstance(key, (str, int)) else "…"
 

@@ -40,10 +40,9 @@ class ArchiveReader:
     """
 
     def __init__(self, f: FileLike, limits: ArchiveLimits = DEFAULT_LIMITS, *, use_mmap: bool = True) -> None:
-        """
-        Raises:
-            OSError: the file cannot be read.
-            ArchiveError: it is no archive, is broken, or asks for more than the limits allow.
+        """Raises:
+        OSError: the file cannot be read.
+        ArchiveError: it is not an archive, is broken, or exceeds the limits.
         """
         self.limits = limits
         self._data, self._copy = _bytes_of(f, use_mmap, limits)
@@ -100,9 +99,8 @@ class ArchiveReader:
         return bytes(self.view(name))
 
     def writable(self, name: str, alignment: int) -> memoryview:
-        """Return the bytes of a member that may be written to, without any effect on the archive: a mapping
-        copy-on-write where the file is mapped and the member stands at a multiple of ``alignment`` in it, else a
-        copy."""
+        """Return the bytes of a member that may be written to, without any effect on the archive: a copy-on-write
+        mapping if the file is mapped and the member is aligned to ``alignment`` in it, else a copy."""
         found = self.view(name)
         entry = self.entry(name)
         if self._copy is None or entry.method == DEFLATED or entry.start % alignment:

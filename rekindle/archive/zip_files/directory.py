@@ -1,8 +1,7 @@
-"""The directory of a zip file: which members it has and where their bytes stand.
+"""The directory of a zip file: its members and the offsets of their bytes.
 
-Readers of zip files disagree where a file contradicts itself (two directories, local headers that say something else
-than the directory, members that overlap). Every such file is refused here, so that what this package reads is what any
-reader reads.
+Readers of zip files disagree where a file contradicts itself (two directories, local headers that differ from the
+directory, members that overlap). Every such file is rejected here, so that all readers agree with this package.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ _LOCAL: Final = struct.Struct("<4s5H3L2H")
 _ENCRYPTED: Final = 0x2041
 """Flags of members that are encrypted, strongly or not, or whose headers are."""
 _DESCRIPTOR: Final = 0x0008
-"""The flag that says that sizes and checksum follow the data instead of standing in the local header."""
+"""Flag: sizes and checksum follow the data instead of being in the local header."""
 
 
 @dataclass(slots=True, frozen=True)
 class Entry:
-    """A member: its full name, how it is kept, and where its bytes stand in the file."""
+    """A member: its full name, its compression, and the offset of its bytes in the file."""
 
     name: str
     method: int
@@ -62,7 +61,7 @@ def read_directory(data: memoryview, limits: ArchiveLimits) -> list[Entry]:
     """Return the members of the zip file ``data``, in the order of the directory; those for folders left out.
 
     Raises:
-        ArchiveError: it is no zip file, is cut off, contradicts itself, or has more members than the limits allow.
+        ArchiveError: it is not a zip file, is truncated, is inconsistent, or has more members than the limits allow.
     """
     start, count, end = _find_directory(data, limits)
     headers = _read_headers(data[start:end], count)
@@ -119,7 +118,7 @@ def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, 
 
 
 _FULL: Final = (0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF)
-"""What a field of the short end record holds when the value stands in the long one."""
+"""Values of fields of the short end record if the value is in the long one."""
 
 
 def _set(limit: str) -> str:

@@ -1,5 +1,5 @@
-"""Functions of floats that are short enough to stand where they are called: a call costs the vectors that are in
-registers. They are for machines that multiply and add at once, and less than two units in the last place off."""
+"""Inlined math functions of floats: a call would spill the vector registers. They require fused multiply-add, and
+their error is less than two units in the last place."""
 
 from __future__ import annotations
 

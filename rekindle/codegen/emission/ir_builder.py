@@ -1,4 +1,4 @@
-"""Lines of LLVM's language, and the functions that they call."""
+"""Builder of LLVM IR: instructions, and declarations of the functions that they call."""
 
 from __future__ import annotations
 

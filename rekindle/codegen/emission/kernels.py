@@ -1,7 +1,7 @@
-"""Whole kernels: the nests, one after the other, each shared by the threads of PyTorch's own pool.
+"""Emission of whole kernels: the nests, one after the other, each parallelized over the threads of PyTorch's own pool.
 
 The function ``kernel(ptr pointers, ptr parameters, ptr arguments)`` takes the addresses of the buffers, the sizes,
-offsets and strides of the nests, and eight bytes for each argument. It answers 0, or 1 if an index was none.
+offsets and strides of the nests, and eight bytes for each argument. It returns 0, or 1 if an index was out of bounds.
 """
 
 from __future__ import annotations
@@ -144,12 +144,12 @@ def _multiply(f: FunctionBuilder, pointers: str, nest: MatmulNest, first: int) -
 
 _SLOTS = 7
 _TOTAL, _KNOWN, _PARTS, _THREADS = range(3, _SLOTS)
-"""What threads are told, behind what the kernel was called with; and how many they turned out to be."""
+"""Fields of the threads' argument, after the arguments of the kernel; the last is the actual number of threads."""
 
 
 def _with_temporaries(f: FunctionBuilder, kernel: Kernel, first: int) -> str:
-    """Return the pointers of all buffers: those that are given, and those of memory that is got for the time of the
-    call; from parameter ``first`` on stands how large each is."""
+    """Return the pointers of all buffers: those that are given, and temporaries that are allocated for the call.
+    Their sizes are the parameters from ``first`` on."""
     if not kernel.temporaries and not kernel.has_gathers:
         return "%pointers"
     given = len(kernel.inputs) + len(kernel.outputs)

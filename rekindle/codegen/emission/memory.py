@@ -60,8 +60,8 @@ class MemoryAccess:
     def look_up_one(
         self, number: int, start: str, at: str, mask: str | None, index: str, size: str, step: str, status: str
     ) -> str:
-        """As :meth:`load`, from ``index`` times ``step`` bytes on, which is the same in all lanes; what is not below
-        ``size`` is told at ``status``, and gives something."""
+        """Load as :meth:`load`, at an offset of ``index`` times ``step`` bytes, which is the same in all lanes. An
+        index that is not below ``size`` sets ``status``, and the result is then arbitrary."""
         f = self.f
         if self.lanes > 1:
             index, size, step = (
@@ -155,7 +155,7 @@ class MemoryAccess:
         return self._gathered(access, places, splat("i1", "true", lanes) if mask is None else mask)
 
     def _gathered(self, access: Access, places: str, mask: str) -> str:
-        """Return what stands at ``places``, where ``mask`` says that something does."""
+        """Return the elements at ``places``, in the lanes where ``mask`` is set."""
         f, lanes, stored = self.f, self.lanes, memory_type(access.scalar)
         whole, type = vector(stored, lanes), vector("i1", lanes)
         symbol = f"llvm.masked.gather.{suffix(stored, lanes)}.v{lanes}p0"

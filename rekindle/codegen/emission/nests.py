@@ -327,7 +327,7 @@ class NestWriter:
         return Expressions(self.f, self.machine, self.lanes, leaf, written=known, lookup=lookup)
 
     def _status(self) -> str:
-        """Return where it is told that an index is none; null on a machine that has no such place."""
+        """Return the address of the flag for out-of-bounds indices; null on a machine without one."""
         kernel = self.kernel
         if not self.machine.has_status:
             return "null"
@@ -362,8 +362,8 @@ class NestWriter:
     def elements(
         self, phase: Phase, bases: Bases, known: Known, at: str, mask: str | None, way: int = 0
     ) -> Expressions:
-        """Compute and store the elements from ``at`` on: a whole vector, or those that ``mask`` tells. ``way`` counts
-        the vectors that go across rows."""
+        """Compute and store the elements from ``at`` on: a whole vector, or the lanes set in ``mask``. ``way``
+        counts the vectors that go across rows."""
 
         def scan(expression: Expression, value: str) -> str:
             return self.scans[expression, way].take(value)

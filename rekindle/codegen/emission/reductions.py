@@ -83,8 +83,8 @@ class ReductionWriter:
                 self.f.emit(f"store {type} {neutral}, ptr {place}")
 
     def take(self, value: str, index: str, mask: str | None, way: int) -> None:
-        """Fold a vector in, whose elements are those at ``index``, a vector too; of one under a mask, the elements
-        that it tells."""
+        """Reduce a vector into the accumulator. Its elements are those at ``index``, a vector too; under a mask,
+        only the lanes that are set count."""
         given = (value, index)[: self.slots]
         known = self._loaded(self.places[way])
         found = self.combine(known, given, self.lanes)

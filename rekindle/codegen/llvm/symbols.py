@@ -15,7 +15,7 @@ from typing import Final
 import torch
 
 _OF_TORCH: Final = ("torch_cpu", "torch_cuda", "c10", "torch_python", "gomp", "omp", "iomp5")
-"""Libraries that stand beside torch, by the part of their names that is the same everywhere."""
+"""Libraries that are loaded with torch, by the part of their names that is the same on all platforms."""
 _PREFIX: Final = "" if os.name == "nt" else "lib"
 
 

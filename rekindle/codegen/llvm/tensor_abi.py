@@ -50,7 +50,7 @@ _MODES: Final = (
     *("Python", "PythonTLSSnapshot", "PreDispatch"),
     *("FuncTorchDynamicLayerFrontMode", "FuncTorchDynamicLayerBackMode"),
 )
-"""Dispatch keys that are on while somebody watches or changes what operators do."""
+"""Dispatch keys that are active while something intercepts operators."""
 _WORD: Final = 8
 _SEARCHED: Final = 24
 """How many words of a tensor are looked at: it has more."""

@@ -1,11 +1,11 @@
-"""Code in LLVM's language that takes Tensors and numbers apart as Python has them, and makes Tensors.
+"""LLVM IR that unboxes Python's Tensors and numbers, and boxes Tensors.
 
-It tells what they are like in structures of words of 64 bits::
+It describes them in structures of 64-bit words::
 
     layout  dtype, rank, sizes*, strides*        of a number: its class (0 int, 1 float, 2 bool), 0, null, null
                                                  of a fixed object: -1, 0, null, null
 
-The word of the dtype tells the device too: see :func:`dtype_and_device`.
+The word of the dtype encodes the device too: see :func:`dtype_and_device`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEVICE_UNIT: Final = 256
 """What the word of a dtype is larger by for ``cuda:0`` than for the CPU, and for each GPU than for the one before."""
 
 FIXED: Final = -1
-"""What stands in place of a dtype for an input that is always the same object."""
+"""In place of a dtype, marks an input that is always the same object."""
 
 
 def dtype_and_device(dtype: torch.dtype, device: torch.device) -> int:

@@ -1,4 +1,4 @@
-"""Writes functions on vectors in LLVM's language: an expression is a call of a method, its value a name.
+"""Builder of functions on vectors in LLVM IR: an expression is a call of a method, its value a name.
 
 >>> writer = VectorWriter("double", 4)
 >>> writer.add("%x", writer.splat(1.0))

@@ -2,7 +2,7 @@
 
 SLEEF's, which torch brings along, where the machine has registers for them; else the formulas of
 :mod:`rekindle.codegen.llvm.polynomials`; else the C library, number by number. A vector narrower than SLEEF's is
-filled up, a wider one cut, so that an element gives the same answer wherever it stands.
+padded, a wider one split, so that the result for an element does not depend on its position.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The text of a kernel.
+"""Printer of kernels in the loop form.
 
 .. code-block:: text
 
@@ -9,9 +9,9 @@
         %2 : f32 = add(%0, %1)
         store out0[*, 1] = %2
 
-In brackets stands how an access moves along each loop: ``0`` not at all, ``1`` to the next element, ``s`` by some
-stride; ``*`` stands for any of these in loops that vectors do not go along. ``in0'`` is another access to the same
-tensor, from another place or with other strides.
+The brackets contain the stride of an access along each loop: ``0`` for loop-invariant, ``1`` for the next element,
+``s`` for another stride; ``*`` stands for any of these in loops that are not vectorized. ``in0'`` is another access to
+the same tensor, with another offset or other strides.
 """
 
 from __future__ import annotations

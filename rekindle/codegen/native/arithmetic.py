@@ -1,7 +1,7 @@
-"""Operators of ints, floats and bools in machine code, as Python has them.
+"""Lowering of operators on ints, floats and bools to LLVM IR, with Python's semantics.
 
-Each is a function that writes code and returns the name of the result. What Python raises, or answers with an int of
-more than 64 bits, leaves the region.
+Each is a function that emits code and returns the name of the result. If Python would raise, or return an int of more
+than 64 bits, the code leaves the region.
 """
 
 from __future__ import annotations
@@ -346,7 +346,7 @@ FUNCTIONS: Final = (
     *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "exp", "expm1", "sin", "sinh", "tan", "tanh"),
     *("log", "log10", "log1p", "log2", "erf", "erfc"),
 )
-"""Of the C library, which is what Python calls; where it answers NaN or an infinity, Python may raise instead."""
+"""Functions of the C library, which Python calls too; if one returns NaN or an infinity, Python may raise instead."""
 
 DECLARATIONS: Final = "\n".join(
     [

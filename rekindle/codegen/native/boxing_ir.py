@@ -1,6 +1,6 @@
-"""Python's numbers and lists, taken apart and put together in LLVM's language.
+"""LLVM IR that unboxes Python's numbers and lists, and boxes results.
 
-What was written to a list that came from Python goes back into it at the end, from ``low`` on.
+Items that were written to a list from Python are copied back into it at the end, from ``low`` on.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ def _library_text() -> str:
 
 
 class NativeRegion(PatchableOperation):
-    """Called with the inputs of ``graph``, it answers with its output, or a tuple of several. ``code`` is its machine
-    code, once there is any."""
+    """Callable that takes the inputs of ``graph``, and returns its output, or a tuple of several. ``code`` is its
+    machine code, once compiled."""
 
     def __init__(self, graph: Graph) -> None:
         super().__init__()
@@ -98,7 +98,7 @@ class NativeRegion(PatchableOperation):
 
 
 def _is_simple(node: Node) -> bool:
-    """Return whether a node is no loop within a loop, and none that has no bound."""
+    """Return whether a node is neither a loop within a loop nor an unbounded loop."""
     if node.kind != "prim::Loop":
         return all(_is_simple(inner) for block in node.blocks for inner in block.nodes)
     loop = LoopView(node)

@@ -1,4 +1,4 @@
-"""Loops over numbers and characters, and what stands around them, are collected into ``prim::NativeRegion`` nodes.
+"""Outline loops over numbers and characters, and adjacent nodes, into ``prim::NativeRegion`` nodes.
 
 .. code-block:: text
 
@@ -10,8 +10,8 @@
                                                             %z : int = aten::mul(%y, %two)
                                                             return (%z)
 
-A region is a run of nodes of a block that all have machine code, and has a loop: without one, the call costs more than
-it saves. Where a loop as a whole has none, those within it are looked at.
+A region is a sequence of adjacent nodes of a block that can all be compiled, and contains a loop: without one, the call
+costs more than it saves. If a loop as a whole cannot be compiled, its inner loops are tried.
 """
 
 from __future__ import annotations
@@ -182,7 +182,7 @@ def _outline(graph: Graph, nodes: Sequence[Node]) -> None:
 
 
 def _can_be_copied(value: Value) -> bool:
-    """Return whether there may be several of a value: constants that nobody can write to, and what no path defines."""
+    """Return whether a value may be duplicated: an immutable constant, or a value that no path defines."""
     if value.node.kind == "prim::Uninitialized":
         return native_type_of(value.type) is not None
     kind = native_type_of(value.type)

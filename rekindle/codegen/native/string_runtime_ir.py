@@ -1,7 +1,7 @@
-"""Strings in LLVM's language.
+"""Run-time library of strings in LLVM IR.
 
-A string is one word. That of a single character is its code point, shifted by one, with the lowest bit set; it needs
-no memory, and two are equal as words. Any other came from Python: the word is where its list stands
+A string is one word. That of a single character is its code point, shifted by one, with the lowest bit set; it needs no
+memory, and two are equal as words. Any other came from Python: the word is the address of its list
 (:mod:`rekindle.codegen.native.list_runtime_ir`), whose elements are code points, taken out of Python's string as they
 are needed.
 """

@@ -1,8 +1,7 @@
-"""How Python calls a region: a C function of CPython, which takes Python's objects apart, calls the region, and puts
-the results together.
+"""The CPython wrapper of a region: a C function that unboxes Python's objects, calls the region, and boxes the results.
 
-Whatever it cannot take apart, and whatever the region leaves to the plan, it hands to a function of Python, with the
-arguments as they came.
+If it cannot unbox an argument, or the region leaves the work to the plan, it calls a function of Python with the
+original arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Writes a region's graph as a function in LLVM's language: blocks of code for blocks of the graph.
+"""Lower a region's graph to a function in LLVM IR: basic blocks for blocks of the graph.
 
-The function answers 0 when it is done, 1 when the plan has to do it (an int of more than 64 bits, an error), and 2 when
-Python's error is set.
+The function returns 0 on success, 1 to fall back to the plan (an int overflows 64 bits, or an error), and 2 if a Python
+exception is set.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FALLBACK: Final = 1
 RAISED: Final = 2
 
 _INTERRUPT_CHECK_INTERVAL: Final = 1 << 20
-"""After so many jumps back, loops look whether somebody wants to stop them."""
+"""Number of backward jumps after which a loop checks for interrupts."""
 
 
 _POISON: Final = "poison"
@@ -171,7 +171,7 @@ class RegionWriter:
             self.bind(output, self.meet(kind, [(label, values[index]) for label, values in ends]))
 
     def loop(self, node: Node) -> None:
-        """``prim::Loop``: the number of iterations, the condition and what is carried stand in phis at its head."""
+        """Emit ``prim::Loop``: phis at its head hold the trip count, the condition and the carried values."""
         loop = LoopView(node)
         body = loop.body
         head, inside, behind = self.fresh("loop"), self.fresh("body"), self.fresh("end")
@@ -235,7 +235,7 @@ class RegionWriter:
                     self.operation(node)
 
     def operation(self, node: Node) -> None:
-        """A node that is no control flow: for the table of operators to say."""
+        """Emit a node other than control flow, by the table of operators."""
         raise NotImplementedError
 
     def function(self, graph: Graph, name: str) -> str:
@@ -271,7 +271,7 @@ class RegionWriter:
         return [word, self.as_word(number.is_float, NativeType.BOOL)]
 
     def as_word(self, name: str, kind: NativeType) -> str:
-        """Return a value as a word of 64 bits; lists are where they stand."""
+        """Return a value as a word of 64 bits; a list is its address."""
         match kind:
             case NativeType.INT:
                 return name

@@ -23,8 +23,8 @@ _MEAN: Final = RowOp(mean, is_folded=True)
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as.
-    ``is_adaptive`` tells the size of the result instead."""
+    """An operator on windows of ``dims`` dimensions; ``around`` is what the elements beyond the edge count as. With
+    ``is_adaptive``, the argument is the size of the result instead."""
 
     rule: RowOp
     dims: int
@@ -71,7 +71,7 @@ def beyond_the_edge(size: int, kernel: int, stride: int, padding: int, dilation:
 
 
 def windows(sizes: Ints, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]) -> View:
-    """Return the windows of an image: a view with a dimension for each dimension of a window behind the others.
+    """Return the windows of an image: a view with an additional trailing dimension for each dimension of a window.
 
     Raises:
         ValueError: there is none.

@@ -32,12 +32,12 @@ class Row(Protocol):
 @dataclass(frozen=True, slots=True)
 class RowOp:
     """An operator on rows of its first argument. ``build`` is called with a builder, a row, and the arguments of the
-    schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size`` the
-    one with the sizes of what is left; without any it has all dimensions. Where ``channels`` names operands with one
-    element for each channel (dimension 1), a row is a channel of an image, or as many channels as make one of
-    ``groups`` groups. ``is_folded`` says that the result has one
-    element for each row; the parameter ``keepdim`` tells of which shape. ``is_ordered`` says that it matters in which
-    order the elements of a row stand, ``is_variance`` that it divides by the degrees of freedom."""
+    schema; ``dims`` names the parameter with the dimensions of the row, ``shape`` the one with its sizes, ``size``
+    the one with the sizes of what is left; without any it has all dimensions. Where ``channels`` names operands with
+    one element for each channel (dimension 1), a row is a channel of an image, or as many channels as make one of
+    ``groups`` groups. ``is_folded``: the result has one element for each row, and the parameter ``keepdim``
+    specifies its shape. ``is_ordered``: the result depends on the order of the elements of a row. ``is_variance``:
+    it divides by the degrees of freedom."""
 
     build: Callable[..., E]
     dims: str = ""

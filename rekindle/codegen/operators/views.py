@@ -1,6 +1,6 @@
-"""Views: where the elements of a view stand in its base.
+"""Views: affine maps from the elements of a view to those of its base.
 
-A view of a value that a kernel computes is no tensor: its elements are computed where they are needed.
+A view of a value that a kernel computes is not materialized: its elements are computed where they are needed.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ AffineExpr = tuple[int, Ints]
 """Along one dimension: an offset, and how far one step along each loop goes."""
 
 AffineMap = tuple[AffineExpr, ...]
-"""For each dimension of a value, where the loops stand in it."""
+"""For each dimension of a value, its index as a function of the loops."""
 
 View = tuple[Ints, AffineMap]
-"""The sizes of a view, and for each dimension of the base, where the elements of the view stand."""
+"""The sizes of a view, and for each dimension of the base, its index as a function of the view's indices."""
 
 ViewRule = Callable[..., "Sequence[View]"]
 """Called with the sizes of the base and the constant arguments; gives each output. ``IndexError`` and ``ValueError``
@@ -52,7 +52,8 @@ def _wrapped(dim: int, rank: int) -> int:
 
 
 def compose(places: AffineMap, through: AffineMap, loops: int) -> AffineMap:
-    """Return where ``loops`` loops stand in the base, if ``through`` says where they stand in the view."""
+    """Return the map from ``loops`` loops to the base: ``places`` maps them to the view, ``through`` the view to the
+    base."""
     found = []
     for offset, steps in places:
         total = [0] * loops

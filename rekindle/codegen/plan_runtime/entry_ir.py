@@ -1,8 +1,8 @@
 """How Python calls a native plan, and how it ends.
 
-The entry is a C function of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. What it cannot take, it
-hands to a function of Python, with the arguments as they came: Tensors of other classes, numbers of more than 64 bits,
-and all calls while somebody watches or changes what operators do.
+The entry is a C function of CPython, whose ``self`` is a capsule of a :class:`PlanStructure`. Unsupported calls are
+passed to a function of Python, with the original arguments: Tensor subclasses, numbers of more than 64 bits, and all
+calls while something intercepts operators.
 """
 
 from __future__ import annotations

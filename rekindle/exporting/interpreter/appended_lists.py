@@ -1,6 +1,6 @@
-"""Lists of which only the run tells how many tensors they hold: those that a ``while_loop`` has appended to.
+"""Lists of data-dependent length: those that a ``while_loop`` has appended to.
 
-Such a list holds, beside tensors, ``UnbackedScalar("rows", tensor)``: one element for each row of the tensor.
+Such a list contains, beside tensors, ``UnbackedScalar("rows", tensor)``: one element for each row of the tensor.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Runner = Callable[[GraphFunction, Sequence[Any]], Any]
 
 @dataclass(slots=True, frozen=True)
 class Hooks:
-    """What runs before and behind ``forward`` where Python calls a module, and what is against an export of that."""
+    """Hooks that run before and after ``forward`` when Python calls a module, and blockers of their export."""
 
     pre: tuple[GraphFunction, ...] = ()
     post: tuple[GraphFunction, ...] = ()

@@ -145,7 +145,7 @@ class Operands:
 
     @classmethod
     def of(cls, template: JoinedState, rehearsals: Sequence[DryRun]) -> Operands:
-        """Return what the ways read and write, and what they hand on."""
+        """Return what the paths read, write and return."""
         found = cls()
         for rehearsal in rehearsals:
             found.leaves.update(rehearsal.read_leaves)
@@ -287,7 +287,8 @@ def note_shared(
     results: Sequence[Tensor],
     moment: ExecutionPoint | None,
 ) -> None:
-    """Remember results that one way took from before: only the run tells whether they share memory with that."""
+    """Record results that one path took from values before it: whether they share memory with those is
+    data-dependent."""
     for rehearsal in rehearsals:
         memory = {own[1]: leaf for own, leaf in rehearsal.world.origins.items() if own[0] == "tensor"}
         by_storage = {
@@ -317,5 +318,5 @@ def without_gradients(template: JoinedState, results: Sequence[Tensor]) -> list[
 
 
 def values_of(template: JoinedState, tensors: Sequence[Tensor]) -> list[Any]:
-    """Return the values that go on, from what an operator gave for the slots."""
+    """Return the values after an operator, given its results for the slots."""
     return template.built([value_of(info.kind, tensor) for info, tensor in zip(template.slots, tensors, strict=True)])

@@ -1,16 +1,15 @@
-"""How the export goes on where something has no form in Export IR.
+"""Continuation of the export after an unsupported construct.
 
-A reason against the export is no end of it: the report is to have all of them, and a draft all the rest. What comes
-next is taken from the *example*, a run of the program on the example's own tensors
+A blocker does not end the export: the report lists all of them, and a draft contains the rest of the program. Missing
+values are taken from the *example*, a run of the program on the example's own tensors
 (:mod:`rekindle.exporting.interpreter.example_run`):
 
-=====================================  ===============================================================================
-a branch, a loop                       goes as in the example; the draft checks the conditions
-a number that only the run tells       is that of the example; the draft checks it
-a call of Python                       is made; what the tracer records of it is in the draft
-a print, a file that is written        is left out
-anything else                          gives what it gives in the example. There is no draft then, only a report
-=====================================  ===============================================================================
+=====================================  =============================================================================== a
+branch, a loop                       goes as in the example; the draft checks the conditions an unbacked number
+is that of the example; the draft checks it a call of Python                       is made; what the tracer records of
+it is in the draft a print, a file that is written        is left out anything else                          returns its
+result in the example. There is no draft then, only a report =====================================
+===============================================================================
 """
 
 from __future__ import annotations
@@ -146,11 +145,11 @@ def _check(machine: SymbolicInterpreter, node: Node, condition: Any, expected: b
 
 
 def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node: Node, problem: ExportProblem) -> None:
-    """Give the outputs of any other node values, so that the program goes on.
+    """Substitute the results of the example for the outputs of any other node, so that the export continues.
 
     Raises:
         ExportProblem: nothing is known of them.
-        NeedsExample: the export has to begin again.
+        NeedsExample: the export has to start again.
     """
     moment = execution_point(frame, node)
     if moment is None:
@@ -191,7 +190,7 @@ def substitute_example_results(machine: SymbolicInterpreter, frame: Frame, node:
 
 
 def _as_in_example(machine: SymbolicInterpreter, node: Node, value: Any, known: Any, numbers: list[str]) -> Any:
-    """Return ``value`` with the example's number in place of each that only the run tells."""
+    """Return ``value`` with the example's number in place of each unbacked one."""
     if isinstance(known, (list, tuple)) and isinstance(value, (list, tuple)) and len(known) == len(value):
         items = [_as_in_example(machine, node, x, y, numbers) for x, y in zip(value, known, strict=True)]
         return with_items(value, items) if isinstance(value, tuple) else items

@@ -65,10 +65,10 @@ MAX_FIXPOINT_ROUNDS: Final = 8
 """So often a body is rehearsed to find out what it changes."""
 
 MAX_SPECULATIVE_UNROLL: Final = 16
-"""Loops of so many iterations at most are unrolled, though only the run may tell whether they are left early."""
+"""Loops of at most this many iterations are unrolled, even if whether they exit early is data-dependent."""
 
 MAX_PEELED: Final = 2
-"""So many first iterations may stand before the operator, where they make variables what they stay from then on."""
+"""Maximum number of iterations peeled off before the operator, after which the variables have their final types."""
 
 MAX_UNROLLED: Final = 4096
 """No more iterations than these are unrolled."""
@@ -125,8 +125,8 @@ def iterate(
 def _peel(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> bool:
-    """Take an iteration out of a loop, of which only the run tells whether it runs at all: with it and without it the
-    program goes on by itself. False where that does not help."""
+    """Peel off an iteration; whether it runs at all is data-dependent: the program continues separately with it and
+    without it. Return False if that does not help."""
     session = machine.session
     known, decided = len(session.problems), dict(session.forced_by_example)
     limit = frame.activation.env[LoopView(node).trip_count]
@@ -154,8 +154,8 @@ def _peel(
 
 
 def _is_to_unroll(machine: SymbolicInterpreter, frame: Frame, node: Node, limit: Any, carried: list[Any]) -> bool:
-    """Return whether the condition is known behind the first iteration too. Loops of few iterations are unrolled in any
-    case."""
+    """Return whether the condition is known after the first iteration too. Loops of few iterations are always
+    unrolled."""
     if isinstance(limit, int) and limit <= MAX_SPECULATIVE_UNROLL:
         return True
     body = node.blocks[0]
@@ -189,19 +189,19 @@ class _Loop:
     """A loop that becomes an operator."""
 
     frame: Frame
-    """Stands at the start of the body."""
+    """Its execution point is the start of the body."""
     template: JoinedState
     """What the values before and after an iteration have in common; its first value is the condition."""
     rehearsal: DryRun
     surviving: list[Any]
-    """The containers that matter behind an iteration."""
+    """The containers that are used after an iteration."""
     first: list[Any]
     """What is in the slots before the first iteration."""
     operands: Operands
     limit: Any
     """The most iterations that there are; None where there is no such number."""
     capacity: Any
-    """How many elements the iterations append at most; None where nobody knows before the loop."""
+    """Maximum number of elements that the iterations append; None if it is unknown before the loop."""
 
     @property
     def condition(self) -> Any:
@@ -246,8 +246,8 @@ def while_loop(
 
 
 def _capacity(frame: Frame, node: Node, limit: Any, iteration: int, carried: Sequence[Any]) -> Any:
-    """Return how many iterations there are at most, which is how many elements they append to a list; None where nobody
-    knows before the loop, and where they append none."""
+    """Return the maximum trip count, which bounds the number of elements appended to a list; None if it is unknown
+    before the loop, and if none are appended."""
     body = node.blocks[0]
     if not any(inner.kind == "aten::append" for inner in reachable(body.nodes)):
         return None
@@ -386,7 +386,7 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
 
 
 def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, loop: _Loop) -> list[Any]:
-    """Return the condition and the carried values behind the loop."""
+    """Return the condition and the carried values after the loop."""
     template, session = loop.template, machine.session
     if session.dry_run_depth:
         results: Sequence[Tensor] = [phi_placeholder(info) for info in template.slots]
@@ -430,8 +430,8 @@ def _as_many(rows: Tensor, passed: UnbackedScalar, iteration: int) -> Tensor:
 
 
 class _Functions:
-    """The functions that ``while_loop`` takes. What it carries: the number of the iteration, the slots, the tensors
-    that the body writes to; behind them comes what each iteration gets as it is."""
+    """The functions that ``while_loop`` takes. Its carried values are the index of the iteration, the slots, and the
+    tensors that the body writes to; the loop-invariant inputs follow."""
 
     def __init__(self, machine: SymbolicInterpreter, node: Node, loop: _Loop, iteration: int) -> None:
         self.iteration = iteration
@@ -442,7 +442,7 @@ class _Functions:
         self.written = list(operands.written)
         self.read = {key: leaf for key, leaf in operands.leaves.items() if key not in operands.written}
         self.sizes = {key: leaf for key, leaf in self.read.items() if self._is_of_sizes(leaf)}
-        """The numbers that are sizes of tensors, or computed from sizes. An iteration computes them anew."""
+        """The numbers that are sizes of tensors, or computed from sizes. An iteration recomputes them."""
         self.read = {key: leaf for key, leaf in self.read.items() if key not in self.sizes}
 
     def _is_of_sizes(self, leaf: Any) -> bool:
@@ -480,7 +480,7 @@ class _Functions:
         return made
 
     def additional(self) -> list[Any]:
-        """Return what every iteration gets as it is; the limit stands last, where only the run tells it."""
+        """Return the loop-invariant inputs; the limit is the last, if it is data-dependent."""
         given = dealias([as_operand(leaf) for leaf in self.read.values()])
         if isinstance(self.loop.limit, (UnbackedScalar, SymInt)):
             limit = self.loop.limit

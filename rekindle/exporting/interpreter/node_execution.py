@@ -107,10 +107,10 @@ class ExportInterpreter(SymbolicInterpreter):
             raise known
 
     def refuse(self, frame: Frame, node: Node) -> None:
-        """Note what a kind of nodes is against, in a program that goes on all the same.
+        """Record the blocker for a kind of nodes, if the export continues nonetheless.
 
         Raises:
-            ExportProblem: it does not.
+            ExportProblem: it does not continue.
         """
         problem = static_problem(node, callers_of(frame))
         assert problem is not None
@@ -275,7 +275,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return result if node.outputs else ()
 
     def of_rows(self, frame: Frame, node: Node, args: list[Any]) -> Any:
-        """Return the outputs of a node that has to do with a list of which only the run tells the length."""
+        """Return the outputs of a node that uses a list of data-dependent length."""
         handler = appended_lists.OF_ROWS.get(node.kind)
         if handler is None or (node.kind != "aten::append" and any(appended_lists.is_growing(value) for value in args)):
             name = node.kind.rpartition("::")[2]
@@ -336,7 +336,7 @@ class ExportInterpreter(SymbolicInterpreter):
     # ---------------------------------------------------------------------------------------------------- reads, writes
 
     def note_reads(self, args: list[Any]) -> None:
-        """Remember which leaves are read, for whoever rehearses a branch."""
+        """Record which leaves are read, for the dry run of a branch."""
         if not self.session.dry_run_depth:
             return
         for value in args:
@@ -348,10 +348,10 @@ class ExportInterpreter(SymbolicInterpreter):
                     self.session.read_leaves.add(key)
 
     def note_writes(self, frame: Frame, node: Node, written: list[Tensor]) -> None:
-        """Remember which memory is written to.
+        """Record which memory is written to.
 
         Raises:
-            ExportProblem: only the run tells which tensors share it.
+            ExportProblem: which tensors share it is data-dependent.
         """
         for tensor in written:
             memory = tensor.untyped_storage()._cdata
@@ -370,7 +370,7 @@ class ExportInterpreter(SymbolicInterpreter):
 
 
 def step_of(record: GraphFunction, owner: Any, node: Node | None) -> CallFrame:
-    """Return a call of ``record`` as it stands in stack traces."""
+    """Return a call of ``record`` in the format of stack traces."""
     called_from = None if node is None else node.range
     if isinstance(owner, SymbolicObject) and owner.path is not None:
         return CallFrame(record.basename, record.name, called_from, owner.path, class_name_of(owner))

@@ -74,7 +74,7 @@ def _is_not_none(args: Sequence[Any]) -> Any:
 
 
 def _tensor_of(args: Sequence[Any]) -> Any:
-    """``torch.tensor`` of numbers, some of which only the run tells."""
+    """Return ``torch.tensor`` of numbers, some of which are unbacked."""
     data, dtype, device, requires_grad = (*args, None, None, None)[:4]
     wanted = None if dtype is None else DTYPES[dtype]
     if isinstance(data, (list, tuple)) and not _has_unknown(data):
@@ -145,8 +145,8 @@ def _module_at(args: Sequence[Any]) -> Any:
 
 
 def _select(args: Sequence[Any]) -> Any:
-    """``tensor.select(dim, index)``, an index that only the run tells being made one from 0: what writes to such a part
-    has to know that in its functional form."""
+    """Return ``tensor.select(dim, index)``. A negative unbacked index is normalized: the functional form of a write
+    to the selected part requires that."""
     tensor, dim, index = args[0], with_symbols(args[1]), args[2]
     if _may_be_negative(index):
         size, given = tensor.shape[dim], numbers_as_tensor(index)
@@ -260,7 +260,7 @@ HANDLERS: Final[dict[str, Handler]] = {
 """Operators that numbers known only at run time need another form of, by qualified name."""
 
 ACCEPTS_UNBACKED: Final = CONSTRUCTS | UNPACKS | kinds_with(Trait.CARRIES_ELEMENTS)
-"""Kinds that hand values on without looking at them: numbers may stay late."""
+"""Kinds that forward values without reading them: numbers may remain unbacked."""
 
 for _kind, _function in (
     ("aten::add", lambda a, b: a + b),
@@ -317,7 +317,8 @@ _AS_WRITTEN: Final = {
     )
     for suffix in ("", "_")
 }
-"""Overloads for numbers that nobody calls by hand: ``x + 1`` is an ``add.Tensor``, so that is what other tools read."""
+"""Overloads for numbers that users do not call by hand: ``x + 1`` is exported as ``add.Tensor``, which other tools
+expect."""
 
 
 def as_written(operator: Operator) -> Any:
@@ -328,8 +329,8 @@ def as_written(operator: Operator) -> Any:
 
 
 def call_overload(overload: Any, args: Sequence[Any]) -> Any:
-    """Call an operator of the dispatcher with all arguments in the order of its schema; those that are their defaults
-    are left out, as whoever writes the call by hand does."""
+    """Call an operator of the dispatcher with all arguments in the order of its schema; defaults are omitted, as in
+    calls written by hand."""
     if any(isinstance(value, UnbackedScalar) for value in args):
         fill = scalar_operands.filled(overload, args)
         if fill is not None:

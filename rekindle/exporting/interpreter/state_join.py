@@ -1,9 +1,9 @@
-"""Two ways that a program can take, and what they have in common.
+"""Join of abstract states at the end of two paths of a program.
 
-The branches of an `if`, and a loop before and after an iteration, leave a *world*: the values that go on, and the
-containers that were there before and may have been changed. :func:`join_states` compares two worlds and makes a
-:class:`JoinedState` of them: what is equal in both stands in it as it is, what differs is a *slot*, a tensor that
-``torch.cond`` or ``while_loop`` returns. Where no slot can hold both, it raises :class:`JoinError`.
+Each branch of an ``if``, and a loop before and after an iteration, results in an *abstract state*: the values that are
+used later, and the containers that existed before and may have been changed. :func:`join_states` compares two states
+and returns a :class:`JoinedState`: what is equal in both is in it as it is; what differs is a *slot*, a tensor that
+``torch.cond`` or ``while_loop`` returns. If no slot can hold both, it raises :class:`JoinError`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class JoinError(Exception):
 
 @dataclass(slots=True)
 class AbstractState:
-    """What a way through the program leaves: the values that go on, the copies of the containers that were there, and
-    for every stand-in of a leaf of before the leaf that it stands for."""
+    """The state after a path of the program: the values that are used later, the copies of the containers that
+    existed before, and for every surrogate of an earlier leaf the leaf itself."""
 
     values: list[Any]
     copier: StateCopier
@@ -77,7 +77,7 @@ class Phi:
 
 @dataclass(slots=True, frozen=True)
 class ExistingContainer:
-    """A container of before. What it holds then is told in the template's heap."""
+    """A container that existed before. Its new contents are in the template's heap."""
 
     container: Any
 
@@ -92,7 +92,7 @@ class NewContainer:
 
 @dataclass(slots=True, frozen=True)
 class BackReference:
-    """A container that stands elsewhere in the template too."""
+    """A container that occurs elsewhere in the template too."""
 
     made: NewContainer
 
@@ -116,8 +116,8 @@ class PhiInfo:
 
 @dataclass(slots=True, frozen=True)
 class AppendedRows:
-    """What a list has behind the elements that it had before a loop: the rows of the iterations so far, and the element
-    of this one."""
+    """The elements of a list after those that it had before a loop: the rows of the iterations so far, and the
+    element of the current one."""
 
     rows: Any
     element: Any = None
@@ -125,8 +125,8 @@ class AppendedRows:
 
 @dataclass(slots=True)
 class JoinedState:
-    """What two worlds have in common: ``values``, one for each value that goes on; ``heap``, containers of before with
-    what they hold now, where that has changed; and the ``slots``."""
+    """The join of two abstract states: ``values``, those that are used later; ``heap``, earlier containers with
+    their contents, if these have changed; and the ``slots``."""
 
     values: list[Any] = field(default_factory=list)
     heap: list[tuple[Any, NewContainer]] = field(default_factory=list)
@@ -239,15 +239,14 @@ def join_states(
     may_be_late: Sequence[bool] | None = None,
     capacity: Any = None,
 ) -> JoinedState:
-    """Return what two worlds that began as copies of the same one have in common. ``surviving`` are the containers of
-    before that somebody may still look at. For a loop of at most ``capacity`` iterations a list may have one more
-    element in the second.
+    """Join two abstract states that started as copies of one. ``surviving`` are the earlier containers that are used
+    later. For a loop of at most ``capacity`` iterations a list may have one more element in the second state.
 
-    With ``is_strict`` numbers that are known but differ have no slot, other than those of the values that
-    ``may_be_late`` marks: better to know them, on two ways, than not to know them on one.
+    With ``is_strict`` numbers that are known but differ have no slot, except those of the values that ``may_be_late``
+    marks: splitting the paths keeps them known.
 
     Raises:
-        Mismatch: there is nothing that could hold both.
+        Mismatch: no slot can hold both.
     """
     return _StateJoiner(first, second, is_strict, capacity).run(surviving, may_be_late)
 

@@ -102,8 +102,8 @@ class ExportSession:
     forced_by_example: dict[ExecutionPoint, ExportProblem] = field(default_factory=dict)
     """Branches and loops that go as they do in the example, and why."""
     maybe_aliased: dict[int, tuple[Any, ExecutionPoint | None]] = field(default_factory=dict)
-    """Memory that may or may not be shared, since only the run tells which tensor a branch gave: a tensor that has it,
-    and the branch or loop."""
+    """Memory that may be shared, depending on which tensor a data-dependent branch returned: a tensor with this
+    memory, and the branch or loop."""
     written: set[int] = field(default_factory=set)
     """Memory that operators have written to."""
     read_leaves: set[LeafKey] = field(default_factory=set)
@@ -119,7 +119,7 @@ class ExportSession:
     asks_dtype: bool = False
     """Whether the program has asked for a dtype."""
     dry_run_depth: int = 0
-    """How many rehearsals, which record nothing, are going on within one another."""
+    """Number of nested dry runs in progress; these record nothing."""
     subgraph_depth: int = 0
     """How many branches and bodies of loops are being traced within one another."""
 
@@ -158,7 +158,7 @@ class SymbolicInterpreter:
         self.constants = constants
         """What stands for each tensor that is a constant of the program, by its id."""
         self.kept = kept
-        """Values that somebody looks at when the machine has come to its end: modules, arguments."""
+        """Values that are used after the machine has finished: modules, arguments."""
         self.result: list[Any] | None = None
 
     @classmethod
@@ -218,7 +218,7 @@ class SymbolicInterpreter:
         self.bind(frame.caller, owner, values)
 
     def note_reads(self, args: list[Any]) -> None:
-        """Remember which leaves are read, for whoever rehearses a branch."""
+        """Record which leaves are read, for the dry run of a branch."""
         raise NotImplementedError
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
@@ -232,7 +232,7 @@ class SymbolicInterpreter:
     def enter_block(
         self, frame: Frame, block: Block, owner: Node | None, arguments: Iterable[Any] = (), iteration: int = 0
     ) -> None:
-        """Go on in ``block``, which stands in the function that ``frame`` runs."""
+        """Continue in ``block``, which is in the function that ``frame`` runs."""
         frame.activation.env.update(zip(block.inputs, arguments, strict=True))
         path = frame.path
         if path is not None and owner is not None and owner.kind == "prim::Loop":
@@ -240,7 +240,7 @@ class SymbolicInterpreter:
         self.frames.append(Frame(frame.activation, block, block.return_node.next, owner, None, iteration, path))
 
     def call(self, frame: Frame, node: Node, graph: Graph, arguments: Sequence[Any], step: CallFrame | None) -> None:
-        """Go on in a function that ``node`` calls."""
+        """Continue in a function that ``node`` calls."""
         steps = frame.activation.steps if step is None else (*frame.activation.steps, step)
         env = dict(zip(graph.inputs, arguments, strict=True))
         path = None if frame.path is None else (*frame.path, id(node))
@@ -285,7 +285,7 @@ class SymbolicInterpreter:
         ]
 
     def leaves_of(self, frames: Sequence[Frame]) -> dict[LeafKey, Any]:
-        """Return all tensors and symbols that ``frames`` may still come to, by what tells them apart."""
+        """Return all tensors and symbols that ``frames`` may still use, by their keys."""
         found: dict[LeafKey, Any] = {}
         seen: set[int] = set()
         for tensor in self.constants.values():

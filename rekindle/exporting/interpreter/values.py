@@ -23,7 +23,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from rekindle.ir.types import ClassType
 
 NumberKind = Literal["int", "float", "bool", "rows"]
-"""The kinds of late values. "rows" is no number: it stands in a list for as many tensors as its tensor has rows."""
+"""Kinds of unbacked values. "rows" is not a number: in a list, it represents one tensor for each row of its tensor."""
 
 DTYPE_OF_KIND: Final[dict[str, torch.dtype]] = {"int": torch.int64, "float": torch.float64, "bool": torch.bool}
 
@@ -45,7 +45,8 @@ class UnbackedScalar:
     """Computes the number from those of others, where it is a sum of them or the like, so that PyTorch knows how
     sizes that depend on it are related. None where it is read off the tensor."""
     is_copy: bool = False
-    """Whether it stands for another one within a branch or a loop: there it is read anew, which PyTorch has to see."""
+    """Whether it represents another scalar within a branch or a loop: it is read again there, which PyTorch has to
+    see."""
     _number: Any = None
 
     @property
@@ -103,7 +104,7 @@ LeafKey: TypeAlias = "tuple[str, Any]"
 
 
 def leaf_key(value: Any) -> LeafKey | None:
-    """Return what tells a leaf of the world, a tensor or a symbol, from others; None for what is no leaf."""
+    """Return the identity of a leaf of the state, a tensor or a symbol; None for other values."""
     if isinstance(value, Tensor):
         return ("tensor", id(value))
     if isinstance(value, SYMBOLS):
@@ -137,7 +138,7 @@ def is_rows(value: Any) -> bool:
 
 
 def has_rows(value: Any) -> bool:
-    """Return whether ``value`` is a list of which only the run tells how many elements it has."""
+    """Return whether ``value`` is a list of data-dependent length."""
     return isinstance(value, list) and any(is_rows(item) for item in value)
 
 

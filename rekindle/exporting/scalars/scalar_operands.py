@@ -1,4 +1,4 @@
-"""Numbers that only the run tells, as arguments of operators on tensors.
+"""Unbacked numbers as arguments of operators on tensors.
 
 ``mul.Scalar(x, n)`` of such a number is ``mul.Tensor(x, n)`` of the tensor that holds it. So no symbol of it is made:
 PyTorch's compilers take floats that are read off tensors for constants, and cannot carry symbols into branches.

@@ -46,7 +46,8 @@ def private_names(definition: Def) -> frozenset[str]:
 
 
 def _visit(tree: Tree, assigned: set[str], shared: set[str], *, passes: bool) -> None:
-    """Record the uses of names in ``tree``. ``passes``: a container at this position is only read, and does not escape."""
+    """Record the uses of names in ``tree``. ``passes``: a container at this position is only read, and does not
+    escape."""
     kind = tree.kind
     if kind == Var.KIND:
         if not passes:

@@ -54,7 +54,7 @@ class Invocation:
     named: tuple[tuple[str, int], ...] = ()
     """The name of a parameter, and the index of the input that goes there."""
     constants: tuple[int, ...] = ()
-    """Numbers that go behind the inputs that are passed by position."""
+    """Numbers that follow the inputs that are passed by position."""
     objects: tuple[tuple[int, object], ...] = ()
     """Inputs in whose place something else is passed, which is constant: by index, dtypes for their numbers."""
     tables: tuple[tuple[int, Mapping[int, object]], ...] = ()
@@ -68,17 +68,16 @@ class Invocation:
 class Operator:
     """A registered operator.
 
-    ``operation`` runs it; where that depends on the node (its attributes, its number of outputs),
-    ``operation_for_node`` makes it. Code that is written for one node calls it by ``invocation_of``, which
-    ``invocation_for_node`` tells where not all inputs have to be passed. ``has_side_effects`` holds for what must run
-    though nobody uses its results: printing, raising. ``is_nondeterministic`` for what may answer differently each
-    time.
+    ``operation`` runs it; if that depends on the node (its attributes, its number of outputs), ``operation_for_node``
+    makes it. Code that is written for one node calls it as ``invocation_of`` specifies; ``invocation_for_node``
+    determines that if not all inputs have to be passed. ``has_side_effects``: it must run even if its results are
+    unused, such as printing and raising. ``is_nondeterministic``: equal arguments may yield different results.
 
-    Two things that some schemas hide: ``may_alias_inputs`` says that a result without an alias annotation may be one of
-    the arguments, a view of one, or an element; ``hidden_writes`` names arguments that are written to without saying
-    so, each with the bool argument that turns this off where it is False. ``takes_any_sequence`` says of the arguments
-    that are lists that a tuple does as well: the operator only reads them. ``traits`` are what else passes know of it.
-    ``is_dispatched`` holds for those that PyTorch's dispatcher runs, with nothing of Python before it.
+    Two properties that some schemas lack: ``may_alias_inputs``: a result without an alias annotation may be one of the
+    arguments, a view of one, or an element. ``hidden_writes`` names arguments that are written to without an
+    annotation, each with the bool argument that disables this if it is False. ``takes_any_sequence``: list arguments
+    may be tuples, since the operator only reads them. ``traits`` are further properties for passes. ``is_dispatched``:
+    PyTorch's dispatcher runs it directly, without Python code in between.
     """
 
     schema: FunctionSchema
@@ -128,7 +127,7 @@ class Operator:
                     return False
                 formal = substitute(formal, bindings)
                 if formal is None and value.type == NONE:
-                    continue  # the element of an Optional, which None does not tell
+                    continue  # the element of an Optional, which None does not determine
             if formal is None:
                 return False
             if not value.type.is_subtype_of(formal) and not (argument.alias is None and _reads_as(value.type, formal)):
@@ -179,7 +178,7 @@ class OperatorRegistry:
         self._namespaces: set[str] = set()
 
     def register(self, operator: Operator) -> Operator:
-        """Add an operator behind those of its kind. One with the same overload name is replaced."""
+        """Add an operator after those of its kind. One with the same overload name is replaced."""
         self._namespaces.add(operator.name.partition("::")[0])
         known = self._registered.setdefault(operator.name, [])
         for index, other in enumerate(known):

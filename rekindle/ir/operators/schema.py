@@ -51,7 +51,7 @@ class AliasInfo:
 
 
 def _format_sets(names: frozenset[str]) -> str:
-    # The last name stands first, as in PyTorch's own texts: ``Tensor(b|a)``.
+    # The last name comes first, as in PyTorch's own texts: ``Tensor(b|a)``.
     return "|".join(sorted(names, key=lambda name: (name == WILDCARD, name), reverse=True))
 
 

@@ -87,8 +87,8 @@ class MatchedSchema:
 
 
 class SchemaMismatch(Exception):
-    """Why a call does not fit a schema. A message that takes time to write is given as a function: most overloads that
-    do not fit stand before one that does, and nobody reads why."""
+    """Why a call does not fit a schema. A message that is expensive to build is a function: most overloads that do
+    not fit precede one that does, and their messages are never shown."""
 
     def __init__(self, message: str | Callable[[], str], cause: Cause = Cause.TYPE_MISMATCH) -> None:
         super().__init__()
@@ -131,7 +131,7 @@ def convert(argument: NamedValue, type: Type, conversions: bool) -> tuple[InputB
         literal = argument.value
         return lambda graph, range: make_as(literal, type), type
     if isinstance(actual, TupleType):
-        # What an empty tuple would be a list of, only the formal type tells.
+        # Only the formal type determines the element type of an empty tuple.
         empty = not actual.elements and has_free_variables(type)
         if isinstance(type, ListType) and not empty and _all_fit(actual, type.element, conversions):
             return _tuple_to_list(argument, type, conversions), type
@@ -202,7 +202,7 @@ def _is_assumed(value: Value) -> bool:
     """Return whether nothing is known of what gives the value, so that it was taken for a Tensor."""
     node = value.node
     if not isinstance(value.type, (TensorType, TupleType)):
-        return False  # its place has told what it is
+        return False  # its position determines its type
     if node.kind == "prim::CallMethod":
         receiver, *_ = node.inputs
         owner = receiver.type
@@ -211,7 +211,7 @@ def _is_assumed(value: Value) -> bool:
 
 
 def _reveal(value: Value, type: Type) -> InputBuilder:
-    """Return the value, of which the place where it stands tells the type."""
+    """Return the value, whose type its position determines."""
 
     def build(graph: Graph, range: SourceRange) -> Value:
         return value if value.type.is_subtype_of(type) else value.set_type(type)
@@ -435,7 +435,7 @@ def _default_of(formal: Argument) -> NamedValue:
 
 
 def _is_method(schema: FunctionSchema) -> bool:
-    """Return whether the first argument is an object whose method this is, which nobody writes in a call."""
+    """Return whether the first argument is the object whose method this is, which calls do not write."""
     first = schema.arguments[0] if schema.arguments else None
     return first is not None and first.name == "self" and isinstance(first.type, (ClassType, InterfaceType))
 
@@ -548,7 +548,7 @@ def _misfit(formal: Argument, actual: NamedValue, result: Type, type: Type) -> s
 
 
 def _becomes(actual: NamedValue, known: Type, conversions: bool) -> bool:
-    """Return whether the argument is turned into a ``known`` type, so that its own type tells nothing of type
+    """Return whether the argument is converted to a ``known`` type, so that its own type does not bind type
     variables."""
     if is_empty_list_literal(actual):
         return isinstance(known, ListType)
@@ -658,7 +658,8 @@ def _would_fit_checked(
     kwargs: Sequence[NamedValue],
     self_value: NamedValue | None,
 ) -> bool:
-    """Return whether the program has to look whether an argument is None: Python goes on with it, and this does not."""
+    """Return whether the program has to check that an argument is not None: Python accepts None, and the operator
+    does not."""
     for schema in schemas:
         lenient = NoneCheckingCall(name, schema, self_value is not None, everywhere=True)
         with contextlib.suppress(SchemaMismatch):

@@ -1,7 +1,7 @@
-"""Text -> the attributes of nodes, constants among them.
+"""Parser of the attributes of nodes, including constants.
 
-What a constant's text means depends on the type of the constant: ``1`` is an int, a float, a bool, ``(1, 2)`` a tuple
-or the beginning of a tensor. The text of a tensor does not tell it exactly; who wants it back passes it along.
+The interpretation of a constant's text depends on the type of the constant: ``1`` is an int, a float or a bool, ``(1,
+2)`` a tuple or the beginning of a tensor. The text of a tensor is not exact; the caller passes the tensors themselves.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class ConstantReader:
         return ConstantObject(value)
 
     def _is_tuple_type(self) -> bool:
-        """Return whether the parentheses here hold types, told by the first thing in them."""
+        """Return whether the parentheses here contain types, judging by the first token in them."""
         ahead = 1
         while self.lexer.lookahead(ahead).kind == "(":
             ahead += 1
@@ -262,7 +262,7 @@ class ConstantReader:
         if token.text == "annotate":
             lexer.next()
             lexer.expect("(")
-            self._raw()  # the type, which is known: it stands beside the value that the constant defines
+            self._raw()  # the type, which is known: it is written at the value that the constant defines
             lexer.expect(",")
             value = self._value(type)
             lexer.expect(")")
@@ -348,7 +348,7 @@ class ConstantReader:
             ahead += 1
         text = lexer.source.text
         start = lexer.end
-        # One blank behind a comma or a colon separates; the others belong to the text of a tensor.
+        # One blank after a comma or a colon separates; the others belong to the text of a tensor.
         if text[start - 1] in ",:" and text[start : start + 1] == " ":
             start += 1
         return text[start : token.start]
@@ -359,7 +359,7 @@ _CALLS: Final = ("annotate", "torch", "object")
 
 
 def _scalar_tensor(text: str, type: Type) -> torch.Tensor | None:
-    """Return the tensor of one element that ``{text}`` shows; None where ``text`` is no number."""
+    """Return the tensor of one element that ``{text}`` shows; None where ``text`` is not a number."""
     pair = _PAIR.match(text)
     try:
         value = complex(float(pair.group(1)), float(pair.group(2))) if pair is not None else _read_real(text)

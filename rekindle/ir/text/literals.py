@@ -15,8 +15,8 @@ _WHOLE_IN_SCHEMAS = 2.0**63
 
 
 def format_float(value: float) -> str:
-    """As graphs spell it. A whole number of 1e10 and more has no dot: only the type beside it tells that it is a
-    float.
+    """Return the number as graphs write it. A whole number of 1e10 and more has no dot: only the type beside it
+    marks it as a float.
     """
     if math.isfinite(value) and abs(value) < _WHOLE_IN_GRAPHS and value == int(value):
         return f"{value:.0f}."
@@ -72,10 +72,10 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def read_string(literal: str) -> str:
-    """Return what a quoted ``literal`` says: the inverse of :func:`format_string`.
+    """Return the string that a quoted ``literal`` denotes: the inverse of :func:`format_string`.
 
-    Octal escapes in a row are the bytes of UTF-8, or of Latin-1 where they make no UTF-8. An escape without a meaning
-    stays as it is.
+    Consecutive octal escapes are the bytes of UTF-8, or of Latin-1 if they are not valid UTF-8. An unknown escape is
+    kept verbatim.
     """
     body = literal[1:-1]
     return _ESCAPED.sub(_unescape, body) if "\\" in body else body

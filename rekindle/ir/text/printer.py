@@ -1,7 +1,6 @@
-"""Graphs -> text, in TorchScript's syntax.
+"""Printer of graphs, in TorchScript's syntax.
 
-One line a node, two blanks of indentation a level, the blocks of a node behind it, the place in the source behind
-``#``::
+One line per node, two blanks of indentation per level, the blocks of a node after it, the source location after ``#``::
 
     graph(%x.1 : Tensor,
           %n.1 : int):
@@ -15,7 +14,7 @@ One line a node, two blanks of indentation a level, the blocks of a node behind 
           -> (%x.1)
       return (%y)
 
-A graph in the attribute ``Subgraph`` of a node is printed behind the whole, and the node refers to it by a number:
+A graph in the attribute ``Subgraph`` of a node is printed at the end, and the node refers to it by a number:
 ``prim::fork_0``.
 """
 
@@ -51,7 +50,7 @@ from rekindle.ir.types import (
 )
 
 SUBGRAPH = "Subgraph"
-"""The attribute whose graph is printed behind the one that refers to it."""
+"""The attribute whose graph is printed after the graph that refers to it."""
 PYTHON_CALL = "prim::PythonOp"
 """The kind of nodes that call a Python function: printed as ``^name[attributes](constant arguments)(inputs)``."""
 CONSTANT_ARGUMENTS = "scalar_args"
@@ -59,14 +58,14 @@ CONSTANT_ARGUMENTS = "scalar_args"
 
 
 def print_graph(graph: Graph, *, ranges: bool = True, verbosity: int = 3, recorded: bool = False) -> str:
-    """Return the text of ``graph``, line ends included. ``ranges`` adds the places in the source; ``verbosity`` says
-    how much is told of types: 0 nothing, 1 dtypes and shapes, 2 strides too, 3 all. ``recorded`` shows the types that
-    values had when they were traced."""
+    """Return the text of ``graph``, line ends included. ``ranges`` adds the source locations; ``verbosity`` is the
+    detail of types: 0 none, 1 dtypes and shapes, 2 strides too, 3 all. ``recorded`` prints the types that values had
+    when they were traced."""
     return _Printer(ranges, verbosity, recorded).graph(graph)
 
 
 def print_node(node: Node, *, ranges: bool = True) -> str:
-    """Return the text of ``node`` and its blocks, without indentation. Its sub-graph, if any, stands behind it."""
+    """Return the text of ``node`` and its blocks, without indentation. Its sub-graph, if any, follows it."""
     printer = _Printer(ranges)
     printer.nodes([node], 0)
     printer.subgraphs()
@@ -178,7 +177,7 @@ class _Printer:
             return format_type(value)
         if isinstance(value, Graph):
             return "<Graph>"
-        # A bool is an int here; its type tells what it is.
+        # A bool is an int here; its type distinguishes it.
         return format_constant(int(value) if isinstance(value, bool) else value, ANY)
 
 
@@ -190,8 +189,8 @@ def _names(values: Iterable[Value]) -> str:
 
 
 def format_type(type: Type, verbosity: int = 3) -> str:
-    """Return ``type`` as graphs spell it. Unlike ``str(type)`` it shows the fields of a NamedTuple, and square brackets
-    behind Future and RRef. ``verbosity`` as in :func:`print_graph`."""
+    """Return ``type`` as graphs write it. Unlike ``str(type)`` it includes the fields of a NamedTuple, and square
+    brackets after Future and RRef. ``verbosity`` as in :func:`print_graph`."""
     if isinstance(type, ListType):
         return f"{format_type(type.element, verbosity)}[]"
     if isinstance(type, OptionalType):
@@ -291,12 +290,11 @@ def _format_container(value: list[object] | tuple[object, ...] | dict[object, ob
 
 
 def _tells_type(value: list[object] | dict[object, object], element: Type) -> bool:
-    """Return whether the type of a list or dict can be told from what it holds."""
+    """Return whether the contents of a list or dict determine its type."""
     return bool(value) and not isinstance(element, (UnionType, OptionalType, NumberType, AnyType))
 
 
-# ----------------------------------------------------------------------------------------------- what the text does not
-# tell
+# ----------------------------------------------------------------------------------- what the text omits
 
 
 def tensor_constants(graph: Graph) -> list[object]:

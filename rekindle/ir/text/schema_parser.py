@@ -109,7 +109,7 @@ def _result(text: str) -> Argument:
 
 
 _Default = tuple[object, str | None]
-"""The default of an argument, and its spelling where the value does not tell it."""
+"""The default of an argument, and its spelling if the value does not determine it."""
 
 
 class _SchemaReader:

@@ -23,10 +23,10 @@ _WIDTH = 80
 
 
 def format_tensor(tensor: torch.Tensor) -> str:
-    """Return the text of ``tensor``, as it stands behind ``value=``.
+    """Return the text of ``tensor``, as printed after ``value=``.
 
-    A sparse tensor, one of another device than the CPU and one without data are ``<Tensor>`` unless they have one
-    element that can be had.
+    A sparse tensor, one on another device than the CPU and one without data are ``<Tensor>`` unless they have one
+    element that can be read.
     """
     if tensor.numel() > MAX_ELEMENTS or tensor.layout is not torch.strided or tensor.is_meta:
         return MANY_ELEMENTS

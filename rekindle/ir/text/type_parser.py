@@ -127,7 +127,7 @@ class Annotated(NamedTuple):
 
 
 class TypeReader:
-    """Reads types from the tokens of ``lexer``. ``aliases`` tells whether annotations may follow them."""
+    """Reads types from the tokens of ``lexer``. ``aliases`` specifies whether annotations may follow them."""
 
     __slots__ = ("_aliases", "_classes", "_depth", "_resolver", "lexer")
 
@@ -181,8 +181,8 @@ class TypeReader:
         return Annotated(type, alias, size, spelling)
 
     def read_facts(self, dtype: torch.dtype | None, ranked: bool) -> TensorType:
-        """Return what stands in parentheses behind the name of a tensor type. Without ``ranked``, no sizes mean that
-        the rank is unknown.
+        """Return the type in parentheses after the name of a tensor type. Without ``ranked``, a missing list of
+        sizes means that the rank is unknown.
         """
         lexer = self.lexer
         lexer.expect("(")
@@ -370,7 +370,7 @@ class TypeReader:
         return found
 
     def _in_angles(self, kind: type[Type], make: Callable[[str], Type]) -> Type:
-        """``<name>`` behind Enum or InterfaceType."""
+        """Parse ``<name>`` after Enum or InterfaceType."""
         lexer = self.lexer
         lexer.expect("<")
         name = self._dotted(lexer.expect(IDENT))

@@ -32,7 +32,7 @@ class Type:
         return self
 
     def is_subtype_of(self, other: Type) -> bool:
-        """Return whether a value of this type can stand wherever one of ``other`` is expected."""
+        """Return whether a value of this type is accepted wherever one of ``other`` is expected."""
         return self is other or self == other or other.accepts(self)
 
     def accepts(self, other: Type) -> bool:
@@ -297,5 +297,5 @@ class VarType(Type):
 
 
 def has_free_variables(type: Type) -> bool:
-    """Return whether a type variable stands in ``type``."""
+    """Return whether ``type`` contains a type variable."""
     return isinstance(type, VarType) or any(has_free_variables(part) for part in type.contained)

@@ -1,5 +1,5 @@
-"""What Python has in place of a list or a dict, and does something else: the limit of a deque, and what makes the
-values of a dict, stand in their types."""
+"""Subclasses of list and dict with other behavior: the limit of a deque, and the default factory of a dict, are part
+of their types."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from rekindle.ir.types.base import COMPLEX, FLOAT, INT, NONE, NUMBER, IntType, N
 class ListType(Type):
     """A mutable list; its element type is invariant, because a list can be written to.
 
-    ``python`` names what Python has in its place, where that is no list: a ``deque``, a ``tuple`` of a length that only
-    the run knows, or a ``Size`` (``torch.Size``). Wherever a list is asked for, such a value does: to the IR, and in
-    archives, it is a list.
+    ``python`` names Python's class if that is not a list: a ``deque``, a ``tuple`` of data-dependent length, or a
+    ``Size`` (``torch.Size``). Such a value is accepted wherever a list is expected: in the IR, and in archives, it is a
+    list.
     """
 
     kind: ClassVar[str] = "ListType"
@@ -388,7 +388,7 @@ _ORDER = (
 
 
 def _rank(member: Type) -> tuple[int, str]:
-    """Return where a member stands in its union: as in TorchScript, by its kind, then by its text."""
+    """Return the sort key of a member in its union: as in TorchScript, by its kind, then by its text."""
     return (_ORDER.index(member.kind) if member.kind in _ORDER else len(_ORDER), str(member))
 
 

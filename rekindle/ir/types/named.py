@@ -29,7 +29,7 @@ class ClassAttribute:
     type: Type
     kind: AttributeKind = "attribute"
     note: str | None = field(default=None, compare=False, repr=False)
-    """A hint for whoever is surprised by the type."""
+    """A hint for error messages about an unexpected type."""
     is_dynamic: bool = field(default=False, compare=False, repr=False)
     """Whether a method assigns it first, so that objects do not have it from the start."""
     initial: Callable[[], object] | None = field(default=None, compare=False, repr=False)
@@ -73,10 +73,10 @@ class ClassType(Type):
     properties: dict[str, Property] = field(default_factory=dict, repr=False)
     pre_hooks: list[GraphFunction] = field(default_factory=list, repr=False)
     hooks: list[GraphFunction] = field(default_factory=list, repr=False)
-    """What runs before and behind ``forward`` where Python calls a module; calls within a program spell it out."""
+    """Hooks that run before and after ``forward`` when Python calls a module; calls within a program are explicit."""
     python_class: type | None = field(default=None, repr=False)
     is_incomplete: bool = False
-    """Whether what tells its attributes and methods could not be compiled: it may have more than are known."""
+    """Whether the definition of its attributes and methods could not be compiled: it may have more than are known."""
     is_frozen: bool = False
     """Whether only ``__init__`` may assign its attributes."""
     is_open: bool = False
@@ -98,7 +98,7 @@ class ClassType(Type):
 
     @property
     def basename(self) -> str:
-        """The name without what stands before its last dot."""
+        """The part of the name after its last dot."""
         return self.name.rsplit(".", 1)[-1]
 
     @property

@@ -172,10 +172,10 @@ def present(type: Type) -> Type:
 
 
 def join_contents(a: Type, b: Type) -> Type | None:
-    """Return the type of a value that may be an ``a`` or a ``b``, made anew: also of lists and dicts.
+    """Return the type of a new value that may be an ``a`` or a ``b``, including lists and dicts.
 
-    A ``List[int]`` that exists is not a ``List[Union[float, int]]``, since it would be given floats. What makes the
-    list is to make it of the joined type.
+    An existing ``List[int]`` is not a ``List[Union[float, int]]``, since floats could be written to it. The node that
+    makes the list must make it of the joined type.
     """
     if a == b:
         return a
@@ -229,7 +229,7 @@ def _unify_parts(a: Type, b: Type) -> Type | None:
 
 
 def as_python_has(declared: Type, given: Type) -> Type:
-    """``declared``, and where it says list or int, what of tuples and dtypes the type of a value that fits it tells."""
+    """Return ``declared``, with Python's tuples and dtypes in place of its lists and ints where ``given`` has them."""
     if isinstance(declared, OptionalType):
         return optional(as_python_has(declared.element, given.element if isinstance(given, OptionalType) else given))
     if isinstance(declared, IntType) and isinstance(given, IntType):

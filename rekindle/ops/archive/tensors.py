@@ -1,4 +1,4 @@
-"""A tensor as C++ writes it: aligned columns, at most 80 characters to a line, and the type and shape behind them::
+"""A tensor as C++ prints it: aligned columns, at most 80 characters per line, followed by the type and shape::
 
  1.0000
  2.5000
@@ -16,7 +16,7 @@ from typing import Final
 import torch
 
 _LINE: Final = 80
-"""Characters to a line, after which a matrix goes on in another group of columns."""
+"""Characters per line, after which a matrix continues in another group of columns."""
 
 _NAMES: Final = {
     torch.float32: "Float",

@@ -1,8 +1,8 @@
-"""Numbers, strings and dicts as archives have them, where Python means something else.
+"""Operators on numbers, strings and dicts with TorchScript's semantics, where Python's differ.
 
-Mathematics is C's: it answers nan or inf where Python raises. Letters beyond ASCII have no cases, and
-``popitem`` takes the first item. Each operator has the schema of its twin in ``aten``, which
-means what Python means, and is tried before it where the text of an archive calls ``torch.name``.
+Math functions are C's: they return nan or inf where Python raises. Letters beyond ASCII have no case, and ``popitem``
+removes the first item. Each operator has the schema of its twin in ``aten``, which has Python's semantics, and takes
+precedence over it where the text of an archive calls ``torch.name``.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ block_until_done: Final = LayerHook[Callable[[Any], None]]("rekindle.runtime.int
 class Await(Generic[T]):
     """A result that is computed when it is first waited for, and saved.
 
-    Other threads that wait for it meanwhile block, as for a future. An error is not saved: the next wait computes
+    Other threads that wait for it block until then, as for a future. An error is not saved: the next wait computes
     again.
 
     Example:
@@ -79,8 +79,8 @@ class Await(Generic[T]):
     # ---------------------------------------------------------------------------------- for those who compute in parts
 
     def claim(self) -> Call[T] | None:
-        """Return what the caller is to compute now, and tell with :meth:`finish` or :meth:`give_up`; None if there is
-        nothing to compute, or another computes it: :meth:`done` tells which."""
+        """Return the computation for the caller to run, which must then call :meth:`finish` or :meth:`give_up`; None
+        if there is nothing to compute, or another thread computes it: :meth:`done` distinguishes these."""
         with self._lock:
             if self._is_running:
                 return None
@@ -94,7 +94,7 @@ class Await(Generic[T]):
         self.give_up()
 
     def give_up(self) -> None:
-        """Nobody computes any more."""
+        """Release the claim: the computation is no longer running."""
         with self._lock:
             self._is_running = False
             callbacks, self._callbacks = self._callbacks, []
@@ -102,11 +102,11 @@ class Await(Generic[T]):
             callback(self)
 
     def done(self) -> bool:
-        """Return whether nobody computes it at the moment, so that waiting takes no other thread."""
+        """Return whether no thread is computing it, so that waiting needs no other thread."""
         return not self._is_running
 
     def add_done_callback(self, callback: Callable[[Any], object]) -> None:
-        """Call ``callback`` when nobody computes it any more; at once if that is so."""
+        """Call ``callback`` once no thread is computing it; immediately if none is."""
         with self._lock:
             if self._is_running:
                 self._callbacks.append(callback)

@@ -76,10 +76,10 @@ def complex_of_mixed(x: Tensor | float, y: Tensor | float) -> complex:
 
 
 def _check_implicit(a: Tensor) -> None:
-    """Whether a tensor may stand where a number is expected.
+    """Check that a tensor may be converted to a number implicitly.
 
     Raises:
-        RuntimeError: it needs a gradient, which the number would lose, or it is not 0-dimensional.
+        RuntimeError: it requires a gradient, which the number would lose, or it is not 0-dimensional.
     """
     if a.requires_grad:
         raise RuntimeError("a tensor that requires grad cannot stand for a number; call .item() or detach it")

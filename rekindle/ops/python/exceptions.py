@@ -19,8 +19,8 @@ word_error: Final = LayerHook[Callable[[BaseException], None]]("rekindle.runtime
 """Replaces the text of an IndexError that was caught by Python's."""
 
 EXCEPTION_CLASSES: Final[dict[str, type[BaseException]]] = {}
-"""Classes of exceptions by qualified name (``package.module.Class``). Those of Python itself need not stand here;
-whoever compiles a ``raise`` of another class puts it in."""
+"""Classes of exceptions by qualified name (``package.module.Class``). Python's own are not listed; the compiler adds
+other classes when it compiles a ``raise`` of one."""
 
 
 _ASSERTION: Final = "AssertionError: "
@@ -83,8 +83,8 @@ def exception_name(exception: Any) -> str:
 
 @implements_for_node("prim::Try(...) -> ...", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def try_subgraph(node: Node) -> Operation:
-    """Run the subgraph as it stands: it tells in a number how it was left, and the number is -1 where it raises. The
-    second result is the exception then, else None."""
+    """Run the subgraph unchanged. Its first result is the number of its exit, or -1 if it raised; the second result
+    is then the exception, else None."""
     run = callable_of(node.get_graph("Subgraph"), TRIED)
 
     def attempt(*inputs: Any) -> tuple[int, BaseException | None]:

@@ -19,7 +19,7 @@ _MIXED = ("int_complex", "complex_int", "float_complex", "complex_float")
 
 
 def _binary_texts(name: str) -> list[str]:
-    """Return the schemas of an operator that takes every pair of number types and answers with the wider one."""
+    """Return the schemas of an operator that takes every pair of number types and returns the wider one."""
     texts = [f"aten::{name}.{type}({type} a, {type} b) -> {type}" for type in ("int", "complex", "float")]
     for overload in _MIXED:
         left, right = overload.split("_")
@@ -31,7 +31,7 @@ def _binary_texts(name: str) -> list[str]:
 
 
 def _real_texts(name: str, of_ints: str, of_scalars: str = "Scalar") -> list[str]:
-    """Return the schemas of an operator on real numbers; ``of_ints`` and ``of_scalars`` are what it answers for
+    """Return the schemas of an operator on real numbers; ``of_ints`` and ``of_scalars`` are its result types for
     those."""
     return [
         f"aten::{name}.int(int a, int b) -> {of_ints}",
@@ -275,7 +275,7 @@ def range_length(lo: int, hi: int, step: int) -> int:
     numbers = range(lo, hi, step)
     try:
         return len(numbers)
-    except OverflowError:  # len() answers with a machine word only
+    except OverflowError:  # len() returns a machine word only
         return (hi - lo - (1 if step > 0 else -1)) // step + 1
 
 

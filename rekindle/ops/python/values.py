@@ -121,7 +121,7 @@ def fields_of(value: tuple[object, ...]) -> tuple[str, ...] | None:
 
 
 def type_of_value(value: object) -> Type:
-    """Return the type of a value; ``Any`` where its class alone does not tell (modules, objects of classes)."""
+    """Return the type of a value; ``Any`` if its class alone does not determine it (modules, objects of classes)."""
     found = script_class(value)
     if found is not None:
         return found
@@ -145,8 +145,8 @@ Test = Callable[[Any, Any], bool]
 
 
 def value_matches(value: object, type: Type) -> bool:
-    """Return whether ``value`` is of ``type`` as it is: an int is no float and a bool no int. Every element of a
-    container counts."""
+    """Return whether ``value`` is of ``type`` without conversion: an int is not a float, and a bool not an int.
+    Every element of a container is checked."""
     test = _TESTS.get(type.kind)
     return test is not None and test(value, type)
 
@@ -199,7 +199,7 @@ LATER: Final[dict[str, list[type]]] = {FutureType.kind: [torch.futures.Future], 
 
 
 def _is_later(value: Any, type: FutureType | AwaitType) -> bool:
-    """Return whether the value is a future or an await. Of one that is not done, nothing tells what it will hold."""
+    """Return whether the value is a future or an await. The type of the result is unknown until it is done."""
     if not any(isinstance(value, cls) for cls in LATER[type.kind]):
         return False
     return type.element == ANY or not _is_there(value) or value_matches(value.wait(), type.element)

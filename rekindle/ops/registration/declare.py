@@ -78,7 +78,7 @@ def declare(
     may_alias_inputs: bool = False,
 ) -> None:
     """Declare the operators with these schemas, all run by ``operation``; see
-    :class:`~rekindle.ir.operators.registry.Operator` for the facts that schemas do not tell."""
+    :class:`~rekindle.ir.operators.registry.Operator` for the properties that schemas do not declare."""
     for text in texts:
         _add(Declaration(text, operation, None, effects, side_effects, nondeterministic, may_alias_inputs))
 
@@ -119,7 +119,7 @@ def implements_for_node(
     invocation_for_node: Callable[[Node], Invocation] | None = None,
 ) -> Callable[[_M], _M]:
     """Declare operators whose implementation depends on the node: the decorated function makes it, once for each
-    node. ``invocation_for_node`` tells a shorter way for code that is written for the node."""
+    node. ``invocation_for_node`` returns a shorter call for code that is generated for the node."""
 
     def decorate(make: _M) -> _M:
         for text in texts:

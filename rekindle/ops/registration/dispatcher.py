@@ -1,6 +1,6 @@
 """The operators of PyTorch's dispatcher, of every namespace: looked up by kind when first asked for, never all at once.
 
-A node calls its operator with its inputs in the order of the schema. The dispatcher takes those behind the ``*`` of a
+A node calls its operator with its inputs in the order of the schema. The dispatcher takes those after the ``*`` of a
 schema by name, and reading arguments costs time, so the operation of a node passes by position what it must, by name
 what it must, and leaves out what is constant and equal to its default.
 """

@@ -41,7 +41,7 @@ def _matmul(left: str, right: str) -> SizesRule:
 
 
 def _of_rank(rank: int, rule: Callable[[Call], Sizes | None]) -> SizesRule:
-    """The sizes of ``rule``; only the rank where that does not tell."""
+    """Return a rule for the sizes of ``rule``; only the rank if those are unknown."""
 
     def sizes_of(call: Call) -> Sizes | None:
         found = rule(call)

@@ -131,11 +131,12 @@ _MAX_COLUMNS: Final = 16
 
 @implements_for_node("prim::MMBatchSide(...) -> ...")
 def mm_batch_side(node: Node) -> Operation:
-    """Products that share a factor, which is the first input; it stands left where attribute ``side`` is 0, else
-    right.
+    """Batch products that share a factor, which is the first input; it is the left operand if attribute ``side`` is 0,
+    else the right one.
 
-    Others of the same sizes and dtype are joined, where that pays: with a weight of 256 by 1024, eight products of a
-    row took 0.28 of the time, eight of a matrix of eight columns 0.19. The products are contiguous, as they would be.
+    The other factors are joined if they have the same sizes and dtype, and it pays: with a weight of 256 by 1024, eight
+    products of a row took 0.28 of the time, eight of a matrix of eight columns 0.19. The products are contiguous, as
+    separate ones are.
     """
     side = int_attribute(node, "side")
     products = _times_shared if side == 1 else _shared_times

@@ -1,4 +1,4 @@
-"""Tensors made of numbers and lists, and what of them is no operator of the dispatcher."""
+"""Tensors made of numbers and lists, and functions on tensors that are not operators of the dispatcher."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def is_non_overlapping_and_dense(self: Tensor) -> bool:
 
 @implements("aten::is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool")
 def is_strides_like_format(self: Tensor, memory_format: int) -> bool:
-    """Return whether the strides stand in the order of a memory format: channels last, in two or three dimensions."""
+    """Return whether the strides are in the order of a memory format: channels last, in two or three dimensions."""
     form = MEMORY_FORMATS[memory_format]
     rank = {torch.channels_last: 4, torch.channels_last_3d: 5}.get(form)
     if rank is None or self.dim() != rank:

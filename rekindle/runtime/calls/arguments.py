@@ -67,7 +67,7 @@ def binder_of(record: GraphFunction) -> Binder:
     """Return what binds the arguments of a function, made when it is first called."""
     found = record.binder
     if not isinstance(found, Binder):
-        schema = record.schema  # compiling the function tells where it is from
+        schema = record.schema  # compiling the function determines its origin
         by_origin = DROP_IN_RULES if record.takes_tensors_as_numbers else PYTHON_RULES
         rules = TORCHSCRIPT_RULES if record.is_from_archive else by_origin
         writes_to = None if record.is_from_archive else partial(_writes_to, ref(record))
@@ -147,7 +147,7 @@ class Binder:
     ) -> Callable[..., Any]:
         names = {**names, "arrange": self._arrange, "convert": self._convert}
         text = "\n".join(_binding(self.schema, parameters, use or "{}", names, are_arranged))
-        exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is ours)
+        exec(compile(text, "<rekindle arguments>", "exec"), names)  # noqa: S102 (the text is generated here)
         written: Callable[..., Any] = names["bind"]
         return written
 

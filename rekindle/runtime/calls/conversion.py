@@ -91,7 +91,7 @@ def takes_conversion(type: Type) -> bool:
 
 
 class_of_python_object: Final = LayerHook[Callable[[type], Type | None]]("rekindle.scripting", lambda cls: None)
-"""The type of the objects of a Python class that no program has met yet; None where it is no script class."""
+"""Return the type of the objects of a Python class that no program has used yet; None if it is not a script class."""
 
 
 def class_of(value: object) -> Type | None:
@@ -351,7 +351,7 @@ class _Walk(threading.local):
 _walk = _Walk()
 
 NOT_ASSIGNED = object()
-"""Stands in errors for an attribute that an object does not have."""
+"""In errors, represents an attribute that an object lacks."""
 
 
 def _class(type: ClassType, numbers: NumberRules) -> Converter:
@@ -386,8 +386,8 @@ def _check_objects(
     slots: dict[ClassType, list[tuple[str, Any, Converter]]],
     numbers: NumberRules,
 ) -> None:
-    """Check the attributes of the objects in ``queue``, and of those that turn up meanwhile, each once. What fits after
-    conversion only, as an int does for a float, is converted for good."""
+    """Check the attributes of the objects in ``queue``, and of objects found on the way, each once. A value that
+    fits only after conversion, such as an int for a float, is replaced by the converted one."""
     seen: set[int] = set()
     while queue:
         value, type, path = queue.pop()
@@ -478,8 +478,8 @@ _MAKERS: dict[str, Callable[[Any, NumberRules], Converter]] = {
 
 
 def to_python(value: Any, type: Type) -> Any:
-    """Return a result for Python's user: NamedTuples, sets and the like as instances of their class, wherever they
-    stand."""
+    """Return a result as a Python value: NamedTuples, sets and the like become instances of their class, at any
+    depth."""
     return value if not differs_in_python(type) else _named(value, type)
 
 

@@ -26,10 +26,10 @@ Jump = Callable[[Registers], "BasicBlock"]
 class BasicBlock:
     """The instructions from ``start`` on.
 
-    ``body`` are those that just go on, ``transfer`` gives the next segment: the last instruction, or where there is no
-    jump, what leads to the segment behind. It is None if the last instruction, ``exit_instruction``, calls, forks,
-    waits or returns. ``next`` is the segment behind it. ``jump`` is ``transfer`` for those who go step by step:
-    ``transfer`` may run what is left of a loop all at once.
+    ``body`` are those that continue with the next instruction. ``transfer`` returns the next segment: it is the last
+    instruction, or without a jump, a fall-through to the following segment. It is None if the last instruction,
+    ``exit_instruction``, calls, forks, waits or returns. ``next`` is the segment after it. ``jump`` is ``transfer`` for
+    single steps: ``transfer`` may run the rest of a loop at once.
     """
 
     start: int
@@ -39,7 +39,7 @@ class BasicBlock:
     exit_instruction: Instruction | None = None
     next: BasicBlock | None = None
     falls_through: bool = False
-    """Whether no instruction stands at the end: it just leads on."""
+    """Whether there is no instruction at the end: control falls through."""
 
     @property
     def boundary_index(self) -> int:
@@ -203,6 +203,6 @@ def _maker(inputs: int, cleared: int, outputs: tuple[bool, ...], calls: bool) ->
     body = "".join(f"\n  {line}" for line in lines or ["pass"])
     text = f"def make({', '.join(parameters)}):\n def step(registers):{body}\n return step"
     namespace: dict[str, Any] = {}
-    exec(compile(text, "<rekindle interpreter>", "exec"), namespace)  # noqa: S102 (the text is ours, not a program's)
+    exec(compile(text, "<rekindle interpreter>", "exec"), namespace)  # noqa: S102 (the text is generated here, not a program's)
     maker: Callable[..., BoundInstruction] = namespace["make"]
     return maker

@@ -1,8 +1,8 @@
-"""Futures, and the threads that work towards them.
+"""Futures, and the thread pool that runs their tasks.
 
-A task that finds a future unfinished does not keep its thread: it notes on the future how it goes on and lets go. So
-a few threads serve any number of tasks that wait for each other. Only a thread that is no task's, such as the one of
-a Python caller, stands still while it waits.
+A task that waits for an unfinished future releases its thread: it registers its continuation with the future. So a few
+threads serve any number of tasks that wait for each other. Only a thread without a task, such as that of a Python
+caller, blocks while it waits.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class Future(Generic[T]):
         return result
 
     def _error_to_raise(self) -> BaseException:
-        """Return the error with the frames of the task. It goes on to gather those of whoever waits, so that everyone
-        but the first gets a copy."""
+        """Return the error with the frames of the task. Its traceback grows in each waiter, so all but the first get
+        a copy."""
         assert self._error is not None
         with self._lock:
             is_first, self._is_raised = not self._is_raised, True
@@ -77,7 +77,7 @@ class Future(Generic[T]):
         return error.with_traceback(self._traceback)
 
     def wait(self) -> T:
-        """Return the value, once it is there. The thread stands still until then.
+        """Return the value, once it exists. The thread blocks until then.
 
         Raises:
             Exception: whatever the task raised.
@@ -154,9 +154,9 @@ def copy_of_error(error: BaseException) -> BaseException:
 
 
 def block_until_done(future: Any) -> None:
-    """Have this thread stand still until ``future`` is done.
+    """Block this thread until ``future`` is done.
 
-    A thread of a pool has another one stand in for it meanwhile: what it waits for may be waiting for a thread.
+    A blocked thread of a pool is replaced by another one: the task that it waits for may be waiting for a thread.
     """
     if future.done():
         return
@@ -196,7 +196,7 @@ class TaskPool:
         self._wake = threading.Condition(self._lock)
         self._workers: set[threading.Thread] = set()
         self._idle = 0
-        """Workers that sleep and that nobody has woken yet."""
+        """Workers that sleep and have not been woken yet."""
         self._blocked = 0
         self._closed = False
 
@@ -239,7 +239,7 @@ class TaskPool:
             return None
 
     def blocked(self) -> _Blocked:
-        """Within, the thread of the pool that enters stands still, and does not count as one."""
+        """Mark the thread of the pool as blocked within the ``with`` block: it does not count as a worker."""
         return _Blocked(self)
 
     @property
@@ -317,7 +317,8 @@ def _close_at_exit() -> None:
 
 
 def _forget_in_child() -> None:
-    """After a fork of the process, the child has none of its parent's threads, and maybe a lock that nobody frees."""
+    """Reset the pool after a fork of the process: the child has none of its parent's threads, and maybe a lock that
+    is never released."""
     _current.lock, _current.pool = threading.Lock(), None
 
 

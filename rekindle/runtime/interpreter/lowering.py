@@ -111,7 +111,7 @@ class _Lowering:
             self.result.non_owning.discard(register)
 
     def define_outputs(self, node: Node) -> tuple[int | None, ...]:
-        """Return the registers that the outputs of ``node`` are written to; None for those that nobody needs."""
+        """Return the registers that the outputs of ``node`` are written to; None for unused outputs."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         return tuple(self.define(output) if output in used else None for output in node.outputs)
@@ -271,7 +271,7 @@ class _Lowering:
             if method is None:
                 raise InternalError(f"prim::CallMethod: class '{owner}' has no method '{name}'")
         elif isinstance(owner, (InterfaceType, UnionBase)):
-            method = None  # which method it is, the object tells
+            method = None  # the class of the object determines the method
         else:
             raise InternalError(f"prim::CallMethod: a value of type {owner} has no methods")
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)
@@ -303,7 +303,7 @@ class _Lowering:
         self.emit(opcode, node, inputs, outputs, dying=dying, name=name).function = function
 
     def bailout(self, node: Node) -> None:
-        """A guard and what goes on where it fails, which gets all inputs but the template."""
+        """Lower a guard and its continuation, which gets all inputs but the template."""
         guarded, template, *captured = node.inputs
         inputs = [guarded, *captured]
         dying = self.live.dies_at.get(node, set()) - {template}
@@ -383,7 +383,7 @@ class _Lowering:
         self.drop([*self.live.dies_after.get(node, ()), *unused], node)
 
     def _carried(self, node: Node, used: dict[Value, Node]) -> dict[int, int]:
-        """Return the registers of what the loop carries, by the index of the output, without what nobody needs."""
+        """Return the registers of the used loop-carried values, by the index of the output."""
         carried: dict[int, int] = {}
         for index, variable in enumerate(LoopView(node).carried):
             if variable.result in used or variable.parameter.has_uses:

@@ -12,8 +12,8 @@ def leave_all(managers: list[Any], error: BaseException) -> None:
 
     Raises:
         BaseException: what one of them raises, in place of ``error``.
-        RekindleError: one of them answers that the error is to be forgotten. Python would go on behind the with
-            statement, where a program does not know what was assigned until then.
+        RekindleError: one of them returns that the error is suppressed. Python would continue after the with statement,
+            where a program does not know which variables were assigned.
     """
     raised = error
     while managers:

@@ -1,6 +1,6 @@
-"""Instructions that need no line of their own where instructions become Python.
+"""Expression folding: instructions that need no statement of their own in generated Python.
 
-Two sorts of results are written where they are read, rather than into a variable first::
+Two sorts of results are substituted into their readers, rather than assigned to a variable first::
 
     8 = remainder 1, 2
     9 = eq 8, 3                      becomes   if r1 % 2 == r3:
@@ -9,9 +9,9 @@ Two sorts of results are written where they are read, rather than into a variabl
     4 = ListConstruct 1, 2           becomes   r5 = f3(r0, (r1, r2, ))
     5 = view 0, move(4)
 
-What is *joined* is read once, by an instruction that follows at once, but for others that are joined; it cannot fail,
-so that an error never comes from another place than it should. What is *repeated* is a list of numbers that nobody
-can tell from a tuple: only operators that take any sequence read it.
+An *inlined* result is read once, by the next instruction that is not inlined itself; it cannot fail, so that errors
+keep their location. A *rematerialized* result is a list of numbers that no reader distinguishes from a tuple: only
+operators that take any sequence read it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def foldable(instructions: Sequence[Instruction], uses: Uses) -> FoldedInstructi
 
 
 class Uses:
-    """Who reads and how often somebody writes each register, and where jumps lead."""
+    """The readers and the number of writes of each register, and the targets of jumps."""
 
     def __init__(self, instructions: Sequence[Instruction]) -> None:
         self.readers: dict[int | None, list[int]] = {}
@@ -133,7 +133,7 @@ def _join(instructions: Sequence[Instruction], uses: Uses, found: FoldedInstruct
         else:
             reader = index
         if index in uses.targets:
-            reader = -1  # what stands before does not always come before
+            reader = -1  # a jump target may be reached from elsewhere
 
 
 def _can_join(

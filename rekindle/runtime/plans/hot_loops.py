@@ -1,8 +1,8 @@
-"""Loops that run often become Python functions.
+"""Loop JIT: compile hot loops to Python functions.
 
-The steps of a loop are functions of the registers, and calling them is most of the time that a loop over numbers
-takes. Once a loop has come back to its start :data:`HOT` times, the instructions between are written down as the body
-of one function, which runs the iterations that are left::
+The steps of a loop are functions of the registers, and calling them is most of the time of a loop over numbers. Once a
+loop has jumped back to its start :data:`HOT` times, its instructions are compiled as the body of one function, which
+runs the remaining iterations::
 
     L2:                                        def loop(registers):
     6 = mul 4, 1                                 (r0, r1, …) = (registers[0], registers[1], …)
@@ -13,9 +13,9 @@ of one function, which runs the iterations that are left::
                                                    if r4 >= r0: break
                                                  (registers[4], registers[6]) = (r4, r6)
 
-Numbers live in variables meanwhile. The other registers are read, written and cleared as before, so that everything
-dies as before. A loop that calls other functions of the program, forks or waits is left alone: it may have to stop
-in its middle.
+Numbers are in variables while it runs. The other registers are read, written and cleared as before, so that lifetimes
+are unchanged. A loop that calls other functions of the program, forks or waits is not compiled: it may have to be
+suspended.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class HotLoops:
         except NotCompilable:
             return None
         text = "\n".join(["def loop(registers):", writer.head(), *writer.lines, writer.tail()])
-        exec(compile(text, "<rekindle loop>", "exec"), writer.names)  # noqa: S102 (the text is ours, not a program's)
+        exec(compile(text, "<rekindle loop>", "exec"), writer.names)  # noqa: S102 (the text is generated here, not a program's)
         for name, value in list(writer.names.items()):
             if isinstance(value, PatchableOperation):
                 value.add_call_site(partial(writer.names.__setitem__, name))

@@ -55,9 +55,9 @@ class ExecutionPlan:
             self._indices = writer.indices
             names = {**writer.names, _PLAN: self}
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", SyntaxWarning)  # `None[0]` behind what raises before it
+                warnings.simplefilter("ignore", SyntaxWarning)  # `None[0]` after an expression that raises before it
                 compiled = compile(self.source, f"<rekindle plan of {code.name}>", "exec")
-            exec(compiled, names)  # noqa: S102 (the text is ours)
+            exec(compiled, names)  # noqa: S102 (the text is generated here)
             for name, value in writer.names.items():
                 if isinstance(value, PatchableOperation):
                     value.add_call_site(partial(names.__setitem__, name))
@@ -150,7 +150,7 @@ class _PlanWriter(PythonWriter):
         return " and ".join(parts)
 
     def _with(self, index: int, enter: Instruction, end: int) -> int:
-        """``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which stays behind them."""
+        """Emit ``try`` and ``except`` from a ``prim::Enter`` to its ``prim::Exit``, which remains after them."""
         exit = self._exit_of(index, end)
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable

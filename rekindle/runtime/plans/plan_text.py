@@ -1,7 +1,7 @@
-"""Plans as Python that runs by itself.
+"""Plans as self-contained Python source.
 
-The text of a plan calls its operators ``f0``, ``f1`` …, which stand in its globals; here each gets a line that imports
-it by name. A group of operators, for which calls have a kernel, is written as the plan of its operators.
+The text of a plan calls its operators ``f0``, ``f1`` …, which are its globals; here each gets a line that imports it by
+name. A group of operators, for which calls have a kernel, is written as the plan of its operators.
 """
 
 from __future__ import annotations

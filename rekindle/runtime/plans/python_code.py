@@ -1,8 +1,7 @@
-"""Instructions as lines of Python.
+"""Python code generation from instructions.
 
-Running an instruction one by one costs more than most of what they do with numbers. What runs often is written down
-as Python source and compiled once: loops that have become hot, and whole functions. Jumps become ``if`` and ``while``
-again::
+Interpreting an instruction costs more than most operations on numbers. Code that runs often is generated as Python
+source and compiled once: hot loops, and whole functions. Jumps become ``if`` and ``while`` again::
 
     JumpIfFalse 2 -> L4                if r2:
     3 = add move(0), 1                   r3 = f1(r0, r1); r0 = None
@@ -10,7 +9,7 @@ again::
     L4: 3 = neg move(0)                  r3 = f3(r0); r0 = None
     L5: …
 
-The text is ours: nothing of a program stands in it but numbers and strings as Python's ``repr`` writes them.
+The generated text contains nothing of a program but numbers and strings as Python's ``repr`` writes them.
 """
 
 from __future__ import annotations
@@ -139,7 +138,7 @@ class PythonWriter:
             index = self.instruction(index, end)
 
     def instruction(self, index: int, end: int) -> int:
-        """Write the instruction at ``index`` and what belongs to it; returns the index behind.
+        """Write the instruction at ``index`` and those that belong to it; return the index after them.
 
         Raises:
             NotCompilable: it is not for this writer.
@@ -290,7 +289,7 @@ class PythonWriter:
     # ----------------------------------------------------------------------------------------------------- operations
 
     def statement(self, index: int, instruction: Instruction) -> bool:
-        """Write an operation that is no expression; returns whether it was one."""
+        """Write an operation that is a statement; return whether it was one."""
         form = _STATEMENTS.get(instruction.operation)
         if form is not None and all(output is None for output in instruction.outputs):
             self.write(index, form.format(*map(self.part, instruction.inputs)))
@@ -387,7 +386,7 @@ _STATEMENTS: Final[dict[Any, str]] = {
     operator.setitem: "{0}[{1}] = {2}",
     operator.delitem: "del {0}[{1}]",
 }
-"""Operations whose result nobody needs, as statements."""
+"""Operations whose results are unused, as statements."""
 
 
 def _list(node: Node, reads: Sequence[str]) -> str:
@@ -438,7 +437,7 @@ def _attribute(node: Node, reads: Sequence[str]) -> str | None:
 
 
 def _several(node: Node, reads: Sequence[str]) -> str | None:
-    """Python itself takes apart what is assigned to several names, where there are names."""
+    """Return an assignment to several names, by which Python itself unpacks the value; None without names."""
     return reads[0] if len(node.outputs) > 1 and any(output.has_uses for output in node.outputs) else None
 
 

@@ -32,7 +32,7 @@ from rekindle.passes.simplification.peephole import FOLDED_BY_TYPE
 from rekindle.passes.simplification.type_refinement import TYPE_QUERIES
 
 ArgumentSpec = tuple[object, ...]
-"""The answers to what a graph asks, in the order of :attr:`ArgumentSpecCreator.queried_properties`."""
+"""The values of the properties that a graph queries, in the order of :attr:`ArgumentSpecCreator.queried_properties`."""
 
 
 class ArgumentProperty(Enum):
@@ -75,7 +75,7 @@ _PLAIN: Final = (TensorType, IntType, FloatType, BoolType, NoneType)
 
 @dataclass(frozen=True, slots=True)
 class ArgumentPath:
-    """Where an argument stands: the number of an input, and the way from there through tuples."""
+    """Access path of an argument: the index of an input, and the indices of the tuples on the way from there."""
 
     input: int
     path: tuple[int, ...] = ()
@@ -344,7 +344,7 @@ def _casts_of(value: Value) -> list[Value]:
 
 
 def _first(graph: Graph, value: Value) -> Node:
-    """Return the node before which something that uses ``value`` may stand."""
+    """Return the earliest node before which a use of ``value`` may be inserted."""
     node = value.node
     following = node.next if node.kind != "prim::Param" else None
     return following or next(iter(graph.nodes), None) or graph.return_node

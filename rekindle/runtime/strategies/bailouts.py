@@ -1,7 +1,7 @@
-"""Where a program goes on when a guard fails.
+"""Bailouts: continue a program after a guard fails.
 
-A ``prim::BailOut`` is one instruction: it passes its first input on if that is as it was assumed to be. Else it leaves
-the code for the rest of the program, whose code is made when it is first needed. Nothing is assumed there.
+A ``prim::BailOut`` is one instruction: it returns its first input if that passes the guard. Else it leaves the code for
+the rest of the program, whose code is compiled when it is first needed. That code assumes nothing.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def failing_guards() -> Iterator[FaultInjector]:
 
 
 class Bailout:
-    """What a ``prim::BailOut`` needs when it runs.
+    """Data of a ``prim::BailOut`` at run time.
 
-    ``test`` tells whether a value is of the assumed ``type``.
+    ``test`` returns whether a value is of the assumed ``type``.
     """
 
     __slots__ = (
@@ -90,7 +90,7 @@ class Bailout:
 
     @property
     def is_at_entry(self) -> bool:
-        """Whether the whole program can start anew."""
+        """Whether the whole program can restart."""
         return self._places is not None
 
     @property

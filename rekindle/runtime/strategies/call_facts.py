@@ -106,7 +106,7 @@ def _test(facts: CallFacts, count: int) -> Callable[..., bool]:
             other = f"type(value) is not {type(value).__name__} or {differs}"  # 1 == 1.0
             lines.append(f"  if value is not v{number} and ({other}): return False")
     lines += ["  return True", " except (AttributeError, KeyError):", "  return False"]
-    exec("\n".join(lines), names)  # noqa: S102 (the text is ours; attributes have names that are identifiers)
+    exec("\n".join(lines), names)  # noqa: S102 (the text is generated here; attribute names are identifiers)
     test: Callable[..., bool] = names["hold"]
     return test
 
@@ -124,9 +124,9 @@ def _module_name(path: ModulePath, known: dict[ModulePath, str], lines: list[str
 
 @dataclass(slots=True)
 class CallFactsFinder:
-    """Finds what may be assumed of the calls of a function.
+    """Finds facts about the calls of a function that a version may assume.
 
-    ``volatile`` are the attributes that have been seen with several values that are no bools.
+    ``volatile`` are the attributes for which several values other than bools have been seen.
     """
 
     record: GraphFunction

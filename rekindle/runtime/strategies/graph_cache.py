@@ -229,7 +229,7 @@ def _nodes(graph: Graph, limit: int) -> int:
 
 
 def are_passes_watched() -> bool:
-    """Return whether somebody wants to see passes run, so that nothing is to be read from disk."""
+    """Return whether passes are observed, so that nothing may be read from disk."""
     debug = settings()
     return bool(debug.levels or debug.limits or debug.verify or has_user_passes())
 

@@ -28,9 +28,9 @@ from rekindle.passes.speculation.insert_profiling import PROFILE, PROFILED_TYPE,
 class TensorProfile:
     """What one ``prim::profile`` has seen.
 
-    ``type`` is what is true of all tensors that came, dtype, device, sizes, strides and whether a gradient is required;
-    None where there was none. ``nones`` counts None in a tensor's place, ``opaque_tensors`` tensors of which types tell
-    nothing: those of subclasses, and sparse ones.
+    ``type`` holds for all recorded tensors: dtype, device, sizes, strides and ``requires_grad``; None if there was no
+    tensor. ``nones`` counts None in place of a tensor, ``opaque_tensors`` tensors that types do not describe:
+    subclasses and sparse tensors.
     """
 
     seen: int = 0

@@ -1,13 +1,12 @@
-"""The strategy ``profiling``: watch a call, specialise the function to what flowed, bail out where other things flow.
+"""The strategy ``profiling``: profile calls, specialize the function to the recorded types, bail out on others.
 
-The first calls run in the interpreter, with notes of the tensors that flow. Then there is a version in which guards
-insist on what was seen, and the passes work with it. The guards at its start, those of arguments and attributes, decide
-whether a call is for it: where one fails, the next older version is tried, and behind the oldest one the call is
-watched and gives rise to a new version. A guard that fails later leaves for the rest of the program.
+The first calls run in the interpreter, which records the types of tensors. Then a version is compiled that guards these
+types, and passes rely on them. The guards at its start, of arguments and attributes, select the version for a call: if
+one fails, the next older version is tried. After the oldest one the call is profiled, and results in a new version. A
+guard that fails later continues with the rest of the program.
 
-How many versions there may be, and which of them know sizes, :func:`rekindle.set_fusion_strategy` says. When they are
-spent, what fits none of them runs a version that assumes nothing; so there is a bound on what is compiled, whatever
-comes.
+:func:`rekindle.set_fusion_strategy` sets the number of versions, and which of them guard sizes. Once the limit is
+reached, calls that fit no version run one that assumes nothing; so the number of compilations is bounded.
 """
 
 from __future__ import annotations
@@ -163,7 +162,7 @@ class ProfilingStrategy:
                 graph = self.record.graph.copy()
                 optimize(graph, OPTIMIZATION)
                 for value in graph.inputs:
-                    value.set_type(unshaped(value.type))  # what a trace has seen binds nobody
+                    value.set_type(unshaped(value.type))  # types recorded by a trace are not guarantees
                 self._graph = graph
         return self._graph
 

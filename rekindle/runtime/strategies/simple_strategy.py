@@ -1,10 +1,10 @@
 """The strategy ``simple``: one version of a function for each kind of call.
 
-Calls are told apart twice. What can be tested before anything is optimised comes first: which inputs are None, and what
-the attributes of modules hold (:class:`~rekindle.runtime.strategies.call_facts.CallFacts`). The graph is evaluated
-partially for calls of which the same is known, and optimised. If the result queries properties of its arguments, their
-:class:`~rekindle.runtime.strategies.argument_spec.ArgumentSpec` chooses among versions that know the answers. Calls
-beyond the most versions that there may be run a version for any arguments.
+Calls are distinguished twice. First, by facts that can be tested before optimization: which inputs are None, and the
+values of module attributes (:class:`~rekindle.runtime.strategies.call_facts.CallFacts`). The graph is partially
+evaluated for calls with the same facts, and optimized. If the result queries properties of its arguments, their
+:class:`~rekindle.runtime.strategies.argument_spec.ArgumentSpec` selects among versions that are specialized to these.
+Calls beyond the maximum number of versions run a version for any arguments.
 """
 
 from __future__ import annotations
@@ -106,10 +106,10 @@ class VersionBudget:
 
 
 class GraphVersions:
-    """The versions of a function for calls that are as ``evaluation``, which assumes something of them, found one.
+    """The versions of a function for calls that satisfy the assumptions of ``evaluation``.
 
-    Where the evaluation was one of types, the function is evaluated anew for each spec of arguments; otherwise its
-    optimised graph is specialised."""
+    If the evaluation propagated types, the function is re-evaluated for each argument spec; otherwise its optimized
+    graph is specialized."""
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class GraphVersions:
     # --------------------------------------------------------------------------------------------------------- making
 
     def _evaluated_by(self, evaluation: PartialEvaluation) -> Graph:
-        """Return the graph of the function after ``evaluation``, optimised if that is no evaluation of types."""
+        """Return the graph of the function after ``evaluation``, optimized unless it was an evaluation with types."""
         graph = self._record.graph.copy()
         optimize(graph, (evaluation,) if evaluation.with_types else (evaluation, *OPTIMIZATION))
         return graph
@@ -227,7 +227,7 @@ class GraphVersions:
         self._budget.made += arguments is not None or self._general is not None
 
     def _graph_for(self, arguments: Sequence[object] | None) -> Graph:
-        """Return the graph of that version, which nobody changes."""
+        """Return the graph of that version, which must not be changed."""
         if arguments is None or not self._with_types:
             if not self._is_optimized:
                 optimize(self._evaluated, OPTIMIZATION)

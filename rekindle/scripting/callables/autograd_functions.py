@@ -34,7 +34,7 @@ _GIVEN: Final = object()
 def function_class_of(obj: object) -> type[torch.autograd.Function] | None:
     """Return the class of which ``obj`` is the ``apply``; None where it is something else."""
     if not isinstance(obj, (types.MethodType, types.BuiltinMethodType)) or obj.__name__ != "apply":
-        return None  # since PyTorch 2.15 ``apply`` is no Python function
+        return None  # since PyTorch 2.15 ``apply`` is not a Python function
     owner = obj.__self__
     return owner if isinstance(owner, type) and issubclass(owner, torch.autograd.Function) else None
 
@@ -112,7 +112,7 @@ class Application:
 
 
 def _python_object(item: SugaredValue) -> object:
-    """Return the Python object that an argument is, where it is no value of the graph."""
+    """Return the Python object of an argument that is not a value of the graph."""
     if isinstance(item, PythonObject):
         return item.obj
     found = getattr(item, "function", None)  # a function that would be compiled where the program called it

@@ -27,8 +27,8 @@ _CACHE = "__rekindle_records__"
 
 @dataclass(slots=True)
 class _CachedRecords:
-    """What a function keeps. ``function`` tells a function from its copies, which share the attribute
-    (``functools.wraps``)."""
+    """Compiled records that a function caches. ``function`` distinguishes a function from its copies, which share
+    the attribute (``functools.wraps``)."""
 
     function: types.FunctionType
     records: tuple[GraphFunction, ...]
@@ -73,8 +73,8 @@ def _record(function: types.FunctionType, declaration: Declaration) -> GraphFunc
 
 
 def underlying_function(obj: object) -> types.FunctionType | None:
-    """Return the Python function behind one that ``torch.jit.script`` has decorated and keeps, or that
-    ``script_if_tracing`` has, ours or ``torch.jit``'s; None for anything else."""
+    """Return the Python function that ``torch.jit.script`` or ``script_if_tracing``, this package's or
+    ``torch.jit``'s, has decorated; None for anything else."""
     if isinstance(obj, types.FunctionType):
         return _compiled_if_tracing(obj)
     if not isinstance(obj, torch_jit.SCRIPT_FUNCTION):

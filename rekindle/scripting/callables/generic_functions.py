@@ -29,8 +29,8 @@ _known: weakref.WeakKeyDictionary[types.FunctionType, bool] = weakref.WeakKeyDic
 
 
 def may_be_generic(function: types.FunctionType) -> bool:
-    """Return whether calls may have to tell what the function takes: it has ``*args`` or ``**kwargs``, or parameters of
-    which it says no type."""
+    """Return whether calls may have to determine the parameter types: it has ``*args`` or ``**kwargs``, or
+    parameters without a type."""
     known = _known.get(function)
     if known is None:
         known = _known[function] = _ask(function)
@@ -60,8 +60,8 @@ def _parameters(function: types.FunctionType) -> Sequence[str]:
 def needs_call_types(
     function: types.FunctionType, args: Sequence[NamedValue], kwargs: Sequence[NamedValue], skipped: int = 0
 ) -> bool:
-    """Return whether the call has to tell what the function takes: it is given something else than Tensors, or has
-    defaults, where it says nothing. The first ``skipped`` parameters do not count."""
+    """Return whether the call has to determine the parameter types: parameters without a type get arguments other
+    than Tensors, or have defaults. The first ``skipped`` parameters do not count."""
     _, inner = unwrapped(function)
     if takes_any_number(inner):
         return True

@@ -51,7 +51,7 @@ remember_overloads()
 
 
 def overloads_of(function: types.FunctionType) -> Sequence[types.FunctionType]:
-    """Return the declarations of overloads that stand before ``function`` in its file."""
+    """Return the declarations of overloads that precede ``function`` in its file."""
     remember_overloads()
     found = _declared.get(qualified_name(function), [])
     code = function.__code__

@@ -110,8 +110,8 @@ class StoredFunction:
         *,
         is_method: bool = False,
     ) -> StoredFunction | None:
-        """Return where ``function``, compiled under this name, is kept; None if it is not. Of a method, what it belongs
-        to has still to be told."""
+        """Return where ``function``, compiled under this name, is stored; None if it is not. For a method, the owner
+        is still to be set."""
         disk = current_storage[-1] if current_storage else disk_cache()
         if disk is None or are_passes_watched() or "__wrapped__" in vars(function):
             return None

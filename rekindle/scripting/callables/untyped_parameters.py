@@ -1,8 +1,8 @@
-"""Parameters of which a Python function says no type that a program has: ``*args``, ``**kwargs``, ``Optional[Cache]``,
-``Callable``, ``Iterable``.
+"""Untyped parameters: those of a Python function without a type that programs have: ``*args``, ``**kwargs``,
+``Optional[Cache]``, ``Callable``, ``Iterable``.
 
-Calls from programs tell what they take (:mod:`rekindle.scripting.callables.generic_functions`). Where Python calls the
-compiled function, nothing does, and each of them is what Python makes of it that is given nothing: the default.
+Calls from programs determine their types (:mod:`rekindle.scripting.callables.generic_functions`). If Python calls the
+compiled function, nothing determines them, and each has its value without an argument: the default.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ def _is_plain(annotation: object) -> bool:
 
 
 def is_untyped(annotation: object, resolver: PythonResolver) -> bool:
-    """Return whether an annotation means no type of programs: it asks for a function, for a container of whatever it
-    may be, or for an object that only Python has. One that names what does not exist is an error, which is told
-    elsewhere."""
+    """Return whether an annotation is not a type of programs: it requires a function, an arbitrary container, or an
+    object that only Python has. An annotation with an undefined name is an error, which is reported elsewhere."""
     if is_callable(annotation) or any(annotation is kind for kind in _KINDS_OF_CONTAINERS):
         return True
     try:
@@ -144,7 +143,7 @@ def closed(
             params.append(param)
         elif name in names and name in defaults:
             known[name] = _default(defaults[name], resolver, name)
-        elif known and not param.kwarg_only:  # what stood before it is gone
+        elif known and not param.kwarg_only:  # the parameter before it was removed
             params.append(Param.create(param.range, param.name, param.annotation, param.default, True))
         else:
             params.append(param)

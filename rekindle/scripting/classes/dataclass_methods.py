@@ -1,4 +1,4 @@
-"""The methods that ``@dataclass`` makes, of which Python keeps no source: written anew, for the compiler."""
+"""The methods that ``@dataclass`` generates, whose source Python does not keep: regenerated for the compiler."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from rekindle.syntax.views import Def
 
 
 def check_dataclass(cls: Any, range: SourceRange) -> None:
-    """Refuse what a program cannot do for a dataclass.
+    """Reject dataclasses that programs do not support.
 
     Raises:
-        NotScriptableError: None can be given for a field, and cannot be told from the default that a factory makes.
+        NotScriptableError: None is valid for a field, and cannot be distinguished from the default of a factory.
     """
     for item in _parameters(cls):
         if item.default_factory is not dataclasses.MISSING and "Optional" in str(item.type):
@@ -67,7 +67,7 @@ def generated_methods(cls: Any) -> list[str]:
 
 def _is_generated(cls: type, name: str) -> bool:
     """Return whether ``@dataclass`` made the method: it compiles a text, in which each method is a local function of
-    ``__create_fn__``. Python tells that name from 3.11 on."""
+    ``__create_fn__``. Python records that name from 3.11 on."""
     code = getattr(vars(cls).get(name), "__code__", None)
     if code is None or code.co_filename != "<string>":
         return False
@@ -109,7 +109,7 @@ def _parsed(text: str, cls: type) -> Def:
 
 
 def _is_made(item: Any) -> bool:
-    """Return whether the default of a field is made anew for each object."""
+    """Return whether the default of a field is created for each object."""
     return item.default_factory is not dataclasses.MISSING
 
 

@@ -205,8 +205,8 @@ def lineage(cls: type) -> list[type]:
 
 
 def members_of(cls: type) -> dict[str, tuple[Any, type]]:
-    """Return what the bodies of the class and of its bases define, each with the class in which it stands; the bases
-    first."""
+    """Return the definitions in the bodies of the class and of its bases, each with the class that contains it; the
+    bases first."""
     found: dict[str, tuple[Any, type]] = {}
     for owner in reversed(lineage(cls)):
         for name, member in vars(owner).items():
@@ -264,7 +264,7 @@ class _Filler:
             self.type.methods["__init__"].ensure_defined(range)
 
     def _resolver_of(self, owner: type) -> PythonResolver:
-        """Resolves names in the module in which ``owner`` stands."""
+        """Return a resolver of names in the module that defines ``owner``."""
         if owner.__module__ == self.cls.__module__:
             return self.resolver
         module = sys.modules.get(owner.__module__)
@@ -444,7 +444,7 @@ def _without_annotation(function: FunctionType) -> frozenset[str]:
 
 
 class _Super(SugaredValue):
-    """``super`` and ``super()`` within a method that stands in the class ``owner``. Where nothing is behind it,
+    """``super`` and ``super()`` within a method of the class ``owner``. Without a further base,
     ``super().__init__()`` does nothing."""
 
     def __init__(self, filler: _Filler, owner: type, declared: dict[str, Type] | None) -> None:

@@ -29,7 +29,7 @@ def class_key(cls: type) -> object:
 
 
 def forget_classes() -> None:
-    """Forget what classes hold: the next time they are looked at anew."""
+    """Discard cached facts about classes: they are inspected again at the next use."""
     _keys.clear()
 
 

@@ -67,8 +67,8 @@ def _read(code: CodeType, names: _Names) -> None:
 
 
 def dynamic_slot(concrete: ConcreteModuleType, name: str, type: Type | None = None) -> ClassAttribute | None:
-    """Return the slot of an attribute that a method makes, which is of ``type`` where the class does not say otherwise.
-    None where no method makes it, or nothing tells its type."""
+    """Return the slot of an attribute that a method assigns, of ``type`` unless the class declares another. None if
+    no method assigns it, or its type is unknown."""
     slot = concrete.type.attributes.get(name)
     if slot is not None or name in concrete.type.properties:
         return slot
@@ -113,7 +113,7 @@ def ask(slot: ClassAttribute, concrete: ConcreteModuleType, module: Value, range
 
 
 def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: SourceRange, graph: Graph) -> None:
-    """The attribute has been assigned: whoever asks is to know."""
+    """Record that the attribute has been assigned, for later queries of its existence."""
     slot = concrete.type.attributes.get(name)
     if slot is None or not slot.is_dynamic or slot.initial is not None:
         return
@@ -130,11 +130,11 @@ def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
 
 
 def make_slot(concrete: ConcreteModuleType, name: str, type: Type, range: SourceRange, graph: Graph) -> None:
-    """An attribute is assigned that may not exist: then it does from here on.
+    """Emit the assignment of an attribute that may not exist: it exists from here on.
 
     Raises:
-        RestartEmission: it has been read or asked for above.
-        UnsupportedError: another method has asked for it, and was told that there is none.
+        RestartEmission: it has been read or queried above.
+        UnsupportedError: another method has queried it, and was compiled as if there were none.
     """
     if name in concrete.type.attributes or dynamic_slot(concrete, name, type) is None:
         return

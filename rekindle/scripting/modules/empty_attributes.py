@@ -1,9 +1,9 @@
 """Attributes of modules that ``__init__`` leaves empty: ``self.history = []``, ``self.best = {}``.
 
-The value does not tell the types of the elements; what methods put into it does. Until a method has shown it, the slot
-is a list of Tensors, as a literal ``[]`` is; the first element that is put into it decides, and the methods that were
-compiled with the other type are compiled again (:mod:`rekindle.ir.redefinition`). Where no method shows it, the use of
-the attribute is refused.
+The value does not determine the element types; the elements that methods add do. Until a method adds one, the slot is a
+list of Tensors, as a literal ``[]`` is. The first added element determines the type, and methods that were compiled
+with the other type are recompiled (:mod:`rekindle.ir.redefinition`). If no method adds an element, uses of the
+attribute are rejected.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Hooks of modules: functions that see what ``forward`` is called with, and what it returns.
+"""Hooks of modules: functions that receive the arguments of ``forward``, and its result.
 
-Where a program calls a part of a module, the hooks of that part are calls of functions around the call of ``forward``:
+If a program calls a submodule, the hooks of the submodule become calls of functions around the call of ``forward``:
 
 .. code-block:: text
 
@@ -8,7 +8,7 @@ Where a program calls a part of a module, the hooks of that part are calls of fu
     %seen : (Tensor, int) = prim::CallFunction(%before, %part, %args)
     %x.1 : Tensor, %n.1 : int = prim::TupleUnpack(%seen)
     %y : Tensor = prim::CallMethod[name="forward"](%part, %x.1, %n.1)
-    %z : Tensor = prim::CallFunction(%behind, %part, %seen, %y)
+    %z : Tensor = prim::CallFunction(%after, %part, %seen, %y)
 
 A hook that returns None changes nothing.
 """

@@ -226,7 +226,7 @@ class _Gatherer:
         return self._convert(lambda: find_type(annotation, resolver=self._resolver(owner)), annotation)
 
     def _declared_in_init(self, name: str) -> Type | None:
-        """Return the type that ``__init__`` declares, if it is one: what else stands there is for other tools."""
+        """Return the type that ``__init__`` declares, if it is one: other annotations are for other tools."""
         entry = declared_in_init(self.cls).get(name)
         if entry is None:
             return None

@@ -338,7 +338,7 @@ class ModuleValue(SugaredValue):
         return GenericMethod(itself, self.value, concrete.specialized, owner, function, find, forms)
 
     def _known_object(self, range: SourceRange, graph: Graph, name: str) -> SugaredValue:
-        """Return an attribute that is no value, but known while compiling."""
+        """Return an attribute that is known at compile time, but not a value."""
         found = sugared_value(self.facts.objects[name], range, graph, _EMPTY, f"self.{name}")
         if not isinstance(found, PythonObject):
             return found
@@ -550,7 +550,7 @@ class SuperForm(SugaredValue):
 
 
 class SuperValue(ModuleValue):
-    """``super()``: the module, with the methods that the classes behind ``owner`` give it."""
+    """``super()``: the module, with the methods of the classes after ``owner`` in the resolution order."""
 
     def __init__(self, value: Value, concrete: ConcreteModuleType, owner: type) -> None:
         super().__init__(value, concrete)
@@ -580,7 +580,7 @@ class SuperValue(ModuleValue):
 
 
 def defining_class(cls: type, function: FunctionType) -> type | None:
-    """Return the class among ``cls`` and its bases in whose body ``function`` stands."""
+    """Return the class among ``cls`` and its bases whose body defines ``function``."""
     for owner in owners_of(cls):
         for _, found in members_of(owner):
             if found is function or (isinstance(found, property) and function in (found.fget, found.fset)):

@@ -113,7 +113,7 @@ def instantiate(module: torch.nn.Module, concrete: ConcreteModuleType) -> Script
 
 @dataclass(slots=True)
 class _Made:
-    """What stands for what was there before, by the identity of that: what stands in two places stays one object."""
+    """Compiled objects, by the identity of the original: an object that occurs twice remains one object."""
 
     modules: dict[int, ScriptModule] = field(default_factory=dict)
     containers: dict[int, tuple[object, object]] = field(default_factory=dict)
@@ -121,7 +121,7 @@ class _Made:
 
 
 def _instantiate(module: torch.nn.Module, concrete: ConcreteModuleType, made: _Made) -> ScriptModule:
-    """Return the compiled module that stands for ``module``. A part that stands in two places is one object in both."""
+    """Return the compiled module of ``module``. A submodule that occurs twice is one object."""
     known = made.modules.get(id(module))
     if known is not None:
         return known

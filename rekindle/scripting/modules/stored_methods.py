@@ -192,7 +192,7 @@ class _Owner:
         return self.tree.is_as_described
 
     def method(self, number: int, name: str) -> GraphFunction | None:
-        """Return the method that a module or one of its parts has, where it is to be compiled as it stands in the
+        """Return the stored method of a module or one of its submodules, if it would be compiled unchanged from the
         class."""
         member = self.tree.members[number]
         found = member.type.methods.get(name)

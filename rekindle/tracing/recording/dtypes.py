@@ -1,9 +1,9 @@
-"""Dtypes that come from tensors: in ``torch.zeros(n, dtype=x.dtype)`` the program asks ``x`` again.
+"""Provenance of dtypes: for ``torch.zeros(n, dtype=x.dtype)`` the program queries the dtype of ``x``.
 
-A dtype is one object for all, and does not remember where it came from. So the source of the call tells: its argument
-must be ``x.dtype`` itself, a local variable that is nothing else, or a parameter for which the caller gave such a
-thing. What is not surely so is a constant. Before Python 3.11 code does not know its columns, and all dtypes are
-constants.
+Dtypes are singletons, so the object does not record which tensor it came from. The source of the call determines it:
+the argument must be ``x.dtype`` itself, a local variable that is always assigned it, or a parameter for which the
+caller passed one of these. Any other dtype is a constant. Before Python 3.11 code does not record columns, and all
+dtypes are constants.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class DtypeOrigins:
             self._queried[id(frame), position] = frame, tensor
 
     def origin(self, dtype: torch.dtype, argument: int | str) -> torch.Tensor | None:
-        """Return the tensor whose dtype an argument of the call is that runs, if it is one's for sure.
+        """Return the tensor whose dtype is passed as an argument of the current call; None unless that is certain.
 
-        Arguments have names, or places counted from behind (-1 is the last).
+        Arguments have names, or negative positions counted from the end (-1 is the last).
         """
         frame = innermost_frame()
         call = None if frame is None else _call(frame)
@@ -95,7 +95,7 @@ def _keyword(call: ast.Call, name: str) -> ast.expr | None:
 
 
 def _call(frame: FrameType) -> ast.Call | None:
-    """Return the call that ``frame`` is making, if all its arguments can be told apart."""
+    """Return the call that ``frame`` is making, if all its arguments can be identified."""
     position = _position(frame.f_code, frame.f_lasti)
     return None if position is None else _call_at(frame.f_code.co_filename, position)
 
@@ -123,7 +123,7 @@ def _call_at(filename: str, position: _Position) -> ast.Call | None:
 
 
 def _move(node: ast.expr, first: int, start: int) -> None:
-    """Make the place of ``node`` one in its file; it was parsed on its own behind a parenthesis."""
+    """Convert the position of ``node`` to one in its file; it was parsed separately, after a parenthesis."""
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
     node.col_offset += start - 1 if node.lineno == 1 else 0

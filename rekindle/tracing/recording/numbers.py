@@ -1,7 +1,7 @@
-"""Numbers that remember where they came from: sizes of tensors, and what is computed from them.
+"""Traced numbers: sizes of tensors, and numbers computed from them, with their values of the graph.
 
-A traced number is an int or a float like any other to the code that runs, with a value of the graph beside it.
-Arithmetic on it is recorded. Comparisons are not: their answer is what this run gave, which the report tells.
+A traced number is an int or a float to the code that runs, with a value of the graph attached. Arithmetic on it is
+recorded. Comparisons are not: their result is that of this run, which is in the report.
 """
 
 from __future__ import annotations

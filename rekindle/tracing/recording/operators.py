@@ -1,7 +1,7 @@
-"""What PyTorch's C++ side is called for, and what the recording makes of it.
+"""Recording of calls of PyTorch's C++ side.
 
 Everything that code does to tensors ends in a call of a function, a method or a descriptor that C++ defines. Most are
-operators under the same name. The others stand in the tables here.
+operators of the same name. The others are in the tables here.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _transformed(recorder: Recorder, function: Callable[..., Any], args: Argumen
 
 
 def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """Run what is no operator. It may ask something; what it computes must be computed by operators."""
+    """Run a function other than an operator. It may query tensors; computations on them must be done by operators."""
     result = function(*args, **kwargs)
     computed = [result] if isinstance(result, torch.Tensor) else result if isinstance(result, (list, tuple)) else []
     inputs = [item for item in (*args, *kwargs.values()) if isinstance(item, torch.Tensor)]
@@ -365,7 +365,7 @@ def _set_requires_grad(recorder: Recorder, function: Callable[..., Any], args: A
 
 
 def _set(recorder: Recorder, function: Callable[..., Any], args: Arguments, kwargs: Keywords) -> Any:
-    """``x.set_(y)``; what is made of a storage is no tensor of the trace."""
+    """Record ``x.set_(y)``; a tensor made of a storage is not a tensor of the trace."""
     if len(args) > 1 and isinstance(args[1], torch.Tensor):
         return record_call(recorder, "aten::set_", function, args, kwargs)
     result = function(*args, **kwargs)

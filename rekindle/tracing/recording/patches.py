@@ -26,11 +26,11 @@ from rekindle.tracing.source_locations import current_place, users_place
 Wrapper = Callable[[Any], Any]
 
 _ASKS: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
-"""What PyTorch's Python functions ask before they run: whether somebody wants to run in their place. While this thread
-records, nobody does: their bodies run, and the operators that these call are recorded."""
+"""Tests of PyTorch's Python functions for an override (``__torch_function__``). While this thread records, they
+return False: the bodies of the functions run, and the operators that these call are recorded."""
 
 _MATH: Final = {"sqrt": "aten::sqrt", "log": "aten::log", "exp": "aten::exp"}
-"""Functions of ``math`` that turn a size into a plain float before anybody sees it."""
+"""Functions of ``math`` that convert a size to a plain float before it can be intercepted."""
 
 _NUMBERS: Final = (int, float, TracedInt, TracedFloat)
 _LARGEST: Final = {"max": "prim::max", "min": "prim::min"}
@@ -43,8 +43,8 @@ _CONVERTS: Final = (
     (torch.nn.functional, "_sym_int"),
     (torch.nn.functional, "int"),
 )
-"""Names under which code makes ints and floats of sizes, where nothing has to see the classes themselves. The last is
-no name of the module's own but stands before Python's."""
+"""Names under which code converts sizes to ints and floats, where nothing depends on the classes themselves. The
+last is not a name of the module, but shadows Python's."""
 
 
 def replacements() -> Iterator[tuple[Any, str, Wrapper]]:
@@ -144,7 +144,7 @@ class _RangeMeta(type):
 
 
 class _Range(metaclass=_RangeMeta):
-    """``range`` that tells of loops over sizes."""
+    """``range`` that reports loops over sizes."""
 
     original = range
 
@@ -165,7 +165,7 @@ def _ranges(original: type[range]) -> type:
 
 
 def _in_scope(original: Callable[..., Any]) -> Callable[..., Any]:
-    """What the parts of a traced module do stands in methods of their own."""
+    """Return the method with its operators in a scope of its own: each submodule's operators become a method."""
 
     def __call__(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
         recorder = active_recorder()

@@ -47,7 +47,7 @@ Path = tuple[str, ...]
 _OF_ANY_LENGTH: Final = frozenset(
     f"aten::{name}" for name in ("split", "unsafe_split", "unbind", "tensor_split", "nonzero_numpy")
 )
-"""Kinds that give more or fewer tensors for other sizes; a trace takes them apart by number."""
+"""Kinds whose number of results depends on sizes; a trace unpacks a fixed number."""
 
 
 class TracerWarning(UserWarning):
@@ -64,7 +64,7 @@ class TracerWarning(UserWarning):
 
 
 class CallObserver(Protocol):
-    """Whoever wants to know of the operators within a call."""
+    """Observer of the operators within a call."""
 
     def note(self, function: Any, args: tuple[Any, ...], result: Any) -> None: ...
 
@@ -95,10 +95,10 @@ class TracingScopes:
 
 
 class Recorder:
-    """A recording under way.
+    """The recording of a trace in progress.
 
-    ``modules`` and ``tensors`` say where the parts of the traced module stand, by identity: an object may have several
-    places.
+    ``modules`` and ``tensors`` map the parts of the traced module, by identity, to their paths: an object may have
+    several.
     """
 
     def __init__(
@@ -120,21 +120,21 @@ class Recorder:
         self.dtypes = DtypeOrigins()
         self.grad_mode = GradMode(self.bake_setting)
         self.casts: CallObserver | None = None
-        """Who is told of the operators within the call that is running."""
+        """Observer of the operators within the current call."""
         self.within_calls = 0
         """How many calls are running that are recorded themselves: what they call is not."""
         self.fresh_constants: list[Any] = []
-        """Constants that the code makes anew each time; see :mod:`rekindle.tracing.recording.creation`."""
+        """Constants that the code creates in each call; see :mod:`rekindle.tracing.recording.creation`."""
         self.path: Path = ()
-        """Where the module stands whose ``forward`` runs."""
+        """Path of the module whose ``forward`` runs."""
         self.scopes: TracingScopes | None = None
         """The scopes that the traced code names, where it may: see :mod:`rekindle.tracing.trace_graph`."""
         self.leave_module: Callable[[torch.nn.Module, Path], None] = lambda module, path: None
         """What is to be done at the end of a call of a part."""
 
     def close(self) -> None:
-        """Let go of all tensors and modules, once the graph is read: the recorder holds itself, in what it has others
-        call, and would keep them until the garbage is collected."""
+        """Release all tensors and modules, once the graph is read: the recorder is part of a reference cycle with
+        the functions that it installs, and would otherwise keep them until garbage collection."""
         self._values.clear()
         self._devices.clear()
         self.fresh_constants.clear()
@@ -202,7 +202,7 @@ class Recorder:
         return self.constant(tensor.detach())
 
     def constant(self, value: object) -> Value:
-        """Return a constant of the graph, which stands before everything else."""
+        """Return a constant of the graph, at its start."""
         node = self.graph.create_constant(value, range=current_place())
         self.graph.block.prepend(node)
         return node.output
@@ -231,7 +231,7 @@ class Recorder:
         return NamedValue(constant=_as_constant(item), range=place, name=name)
 
     def _value(self, item: object, place: SourceRange) -> Value | None:
-        """Return the value of ``item`` if it is no constant."""
+        """Return the value of ``item`` if it is not a constant."""
         if isinstance(item, torch.Tensor):
             return self.value_of_tensor(item)
         number = value_of_number(item, self)
@@ -266,9 +266,9 @@ class Recorder:
         return self.argument(item).materialize(self.graph)
 
     def dtype_argument(self, dtype: torch.dtype, argument: int | str) -> NamedValue:
-        """Return a dtype that is an argument of the call that runs: one that the program asks for, or a constant.
+        """Return a dtype that is an argument of the current call: a query of a tensor's dtype, or a constant.
 
-        Arguments have names, or places counted from behind.
+        Arguments have names, or positions counted from the end.
         """
         name = argument if isinstance(argument, str) else None
         tensor = self.dtypes.origin(dtype, argument)
@@ -295,8 +295,8 @@ class Recorder:
         *,
         is_method: bool = False,
     ) -> Value:
-        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one
-        that is called self, wherever it stands.
+        """Insert a call of the operator ``kind`` for objects of the run. The first argument of a method is the one that
+        is called self, at any position.
 
         Raises:
             SchemaError: the arguments fit no overload.
@@ -439,7 +439,7 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- scopes
 
     def place_of_module(self, module: torch.nn.Module) -> Path | None:
-        """Return where ``module`` stands below the module that is running; None where it does not."""
+        """Return the path of ``module`` below the module that is running; None if it has none."""
         depth = len(self.path)
         for path in self._modules.get(id(module), ()):
             if len(path) > depth and path[:depth] == self.path:
@@ -483,7 +483,7 @@ def _as_constant(item: object) -> object:
 
 
 def _type_now(tensor: torch.Tensor) -> TensorType | None:
-    """Return the type of a tensor with its sizes; None for tensors that do not tell them, such as nested ones."""
+    """Return the type of a tensor with its sizes; None for tensors without sizes, such as nested ones."""
     try:
         with torch._C.DisableTorchFunction():
             return TensorType.of(tensor)
