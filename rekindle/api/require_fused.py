@@ -116,7 +116,7 @@ class _Watch:
                 reason = f"{why}: {group.failures[-1]}" if why == NO_KERNEL and group.failures else why
                 nodes = [node for node in group.graph.nodes if node.kind != "prim::Constant"]
                 what = ", ".join(node.kind for node in nodes)
-                hint = _way_out(reason) or "docs/kernels.md tells what kernels can be made of"
+                hint = _way_out(reason) or "docs/kernels.md lists what kernels are made of"
                 yield FusionBlocker(what, f"a kernel was to run them, but {reason}", hint, nodes[-1].range)
 
 

@@ -81,7 +81,7 @@ def read_legacy(reader: ArchiveReader) -> LegacyProgram:
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, Malformed) as problem:
         raise CorruptArchiveError(f"The description of the model is broken: {problem}.", member=MODEL) from None
     except RecursionError:
-        raise ArchiveLimitError("Modules stand too deep in one another.", member=MODEL) from None
+        raise ArchiveLimitError("Modules are nested too deeply.", member=MODEL) from None
 
 
 class _Reader:
@@ -145,7 +145,7 @@ class _Reader:
         value = read_pickle(self._reader.read("attributes.pkl"), "attributes.pkl", self._reader.limits).value
         found = self._with_tensors(value, {})
         if not isinstance(found, tuple):
-            raise TypeError("the attributes are no tuple")
+            raise TypeError("the attributes are not a tuple")
         return found
 
     def _with_tensors(self, value: object, done: dict[int, object]) -> object:
@@ -187,7 +187,7 @@ class _Reader:
     def _storage(self, member: str, dtype: torch.dtype, device: str) -> StorageRecord:
         folder, _, key = member.partition("/")
         if folder != FOLDER or "/" in key:
-            raise ValueError(f"a tensor stands in '{printable(member)}'")
+            raise ValueError(f"a tensor is in '{printable(member)}'")
         found = self._storages.get(key)
         if found is None:
             size = self._reader.entry(member).size

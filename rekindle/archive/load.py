@@ -100,7 +100,7 @@ class _Loader:
             return self.legacy_module(self.legacy)
         constants = self.values("constants")
         if not isinstance(constants, tuple):
-            raise CorruptArchiveError("The constants are no tuple.", member="constants.pkl")
+            raise CorruptArchiveError("The constants are not a tuple.", member="constants.pkl")
         self.constants += constants
         module = self.values("data")
         if not isinstance(module, ScriptModule):

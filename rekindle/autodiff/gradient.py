@@ -112,7 +112,7 @@ class _StraightLine:
         minimize_residuals(found, self.hoister, fixed_policy(self.captures))
         missing = [value for value in found.read if value not in self.captures]
         if missing:
-            raise InternalError(f"the way back reads {missing}, which the way there does not keep")
+            raise InternalError(f"the backward reads {missing}, which the forward does not save")
         return BackwardGraph(found.graph, tuple(self.captures[value] for value in found.read))
 
 

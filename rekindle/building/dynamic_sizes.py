@@ -41,7 +41,7 @@ def _changed(
     for index, dims in places.items():
         tensor = example[index]
         if not isinstance(tensor, Tensor):
-            raise NotBuildable(f"'{names[index]}' has dynamic sizes, and in an example it is no tensor")
+            raise NotBuildable(f"'{names[index]}' has dynamic sizes, and in an example it is not a tensor")
         for dim in dims:
             if not -tensor.dim() <= dim < tensor.dim():
                 raise NotBuildable(f"'{names[index]}' has {tensor.dim()} dimensions, and {dim} is none of them")

@@ -59,7 +59,7 @@ def _known(text: str) -> torch.device:
     try:
         return torch.device(text)
     except RuntimeError:
-        raise click.UsageError(f"'{text}' is no device") from None
+        raise click.UsageError(f"'{text}' is not a device") from None
 
 
 def _target(to: dict[torch.device, torch.device], device: torch.device) -> torch.device:

@@ -22,7 +22,7 @@ def read_ranges(ranges: tuple[str, ...]) -> dict[str, tuple[int, int | None]]:
     for text in ranges:
         match = _RANGE.fullmatch(text)
         if match is None or int(match[2]) > int(match[3]):
-            raise click.UsageError(f"'{text}' is no range: write b=2..64")
+            raise click.UsageError(f"'{text}' is not a range: write b=2..64")
         found[match[1]] = int(match[2]), int(match[3])
     return found
 

@@ -155,7 +155,7 @@ def _is_list_of_parts(node: Node) -> bool:
 def _of_join(node: Node) -> str | None:
     parts, *others = node.inputs
     if parts.node.kind != "prim::ListConstruct" or not _is_list_of_parts(parts.node):
-        return "what it joins is no list of known length that nobody else sees"
+        return "what it joins is not an unaliased list of known length"
     if len(parts.node.inputs) > MAX_PARTS:
         return f"it joins more than {MAX_PARTS} tensors"
     if not all(is_literal(value) and (literal(value) == [] or isinstance(literal(value), int)) for value in others):

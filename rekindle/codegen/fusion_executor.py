@@ -195,7 +195,7 @@ class FusionExecutor(PatchableOperation):
                 if type(each) not in _PLAIN_TYPES:
                     return "an input is of a subclass of Tensor"
                 if each.device.type not in DEVICE_TYPES or each.layout is not torch.strided:
-                    return "an input is no dense tensor on the CPU or a GPU"
+                    return "an input is not a dense tensor on the CPU or a GPU"
                 if each.device != (device or each.device):
                     return "inputs are on several devices"
                 device = each.device
@@ -284,7 +284,7 @@ def _failure(launch: KernelLaunch) -> str:
 
 
 def _taken(*inputs: Any) -> Any:
-    raise AssertionError("the function belongs to whoever asked for it")
+    raise AssertionError("the function belongs to its caller")
 
 
 def _is_intercepted() -> bool:

@@ -466,7 +466,7 @@ class _Lowering:
             raise Unsupported("matrices with other dimensions")
         if name == "aten::linear":
             if b.layout.rank != 2 or (addend is not None and addend.layout.rank != 1):
-                raise Unsupported("weights that are no matrix")
+                raise Unsupported("weights that are not a matrix")
             b = _viewed(b, VIEWS["aten::t"](b.layout.sizes)[0])
         product = _product(a, b)
         if name == "aten::bmm" and a.layout.sizes[0] != b.layout.sizes[0]:

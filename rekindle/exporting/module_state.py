@@ -288,7 +288,7 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
         if before is now:
             return
         if not isinstance(now, Tensor):
-            found.refused.append((where, "a Tensor gives way to something else"))
+            found.refused.append((where, "a Tensor is replaced by something else"))
         elif before.dtype != now.dtype or list(before.shape) != list(now.shape):
             shapes = f"{before.dtype} {list(before.shape)} to {now.dtype} {list(now.shape)}"
             found.refused.append((where, f"a Tensor goes from {shapes.replace('torch.', '')}"))
@@ -300,12 +300,12 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
         _compare_number(held, now, where, found)
     elif isinstance(held, ConstantSlot):
         if held.value is not now and not (type(held.value) is type(now) and bool(held.value == now)):
-            found.refused.append((where, f"{_describe(held.value)} gives way to {_describe(now)}"))
+            found.refused.append((where, f"{_describe(held.value)} is replaced by {_describe(now)}"))
     elif id(held) not in seen:
         seen.add(id(held))
         parts = _parts_of(held.like, now)
         if parts is None or len(parts) != len(held.parts):
-            found.refused.append((where, "a container gets more elements or fewer, or gives way to another one"))
+            found.refused.append((where, "a container gets more elements or fewer, or is replaced by another one"))
             return
         for part, (name, value) in zip(held.parts, parts, strict=True):
             inner = f"{where}.{name}" if isinstance(held.like, SymbolicObject) else f"{where}[{name!r}]"
@@ -314,7 +314,7 @@ def _compare(held: Any, now: Any, where: str, found: StateChanges, seen: set[int
 
 def _compare_number(held: ScalarSlot, now: Any, where: str, found: StateChanges) -> None:
     if kind_of(now) != kind_of(held.value):
-        found.refused.append((where, f"{_describe(held.value)} gives way to {_describe(now)}"))
+        found.refused.append((where, f"{_describe(held.value)} is replaced by {_describe(now)}"))
     elif not held.is_state:
         if isinstance(now, (int, float)) and (now == held.value or (now != now and held.value != held.value)):
             return

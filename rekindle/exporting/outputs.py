@@ -44,7 +44,7 @@ class Results:
             return self.taken(value.value)
         if has_rows(value):
             raise self.problem(
-                "the program returns a list of which only the run tells how many tensors it holds",
+                "the program returns a list whose length is data-dependent",
                 hint="return them as one tensor: torch.stack(list)",
             )
         if isinstance(value, (list, tuple, dict)):

@@ -159,7 +159,7 @@ def _entry(program: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tupl
     if isinstance(program, Method):
         if not isinstance(program.owner, ScriptModule):
             raise TypeError(
-                f"'{program.name}' is a method of an object that is no module; export a function that calls it"
+                f"'{program.name}' is a method of an object that is not a module; export a function that calls it"
             )
         return program.owner, program._record
     if isinstance(program, Function):
@@ -401,8 +401,8 @@ def _refilled_in(value: Any, session: ExportSession) -> ExportProblem | None:
 
 def _changed_argument(name: str, place: ExportProblem | None) -> ExportProblem:
     return ExportProblem(
-        f"the program changes which elements the argument '{name}' has, which nobody would see: an exported program has"
-        " its arguments for itself",
+        f"the program changes which elements the argument '{name}' has, which would have no effect: an exported"
+        " program has its arguments for itself",
         UNKNOWN_RANGE if place is None else place.range,
         hint="change a copy: list(x), or return the new elements",
         callers=() if place is None else place.callers,

@@ -52,9 +52,9 @@ def _unknown_class(name: str) -> CaptureError:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, zipfile.BadZipFile) or "not a ZIP archive" in str(error):
-        return "this is no file of torch.export"
+        return "this is not a file of torch.export"
     first = str(error).strip().partition("\n")[0]
-    return f"this is no file of torch.export, or a damaged one: {first or type(error).__name__}"
+    return f"this is not a file of torch.export, or a damaged one: {first or type(error).__name__}"
 
 
 @contextmanager

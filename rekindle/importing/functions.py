@@ -63,7 +63,7 @@ def _type_of(node: fx.Node) -> Type:
         return NONE  # a token, which keeps calls in order: there is nothing to it when they run
     found = _type_of_value(known)
     if found == NONE and known is not None:
-        raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is no value of a program")
+        raise CaptureError(f"the graph takes '{node.target}', a {type_name(known)}, which is not a value of a program")
     return found
 
 

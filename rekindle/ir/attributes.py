@@ -160,8 +160,8 @@ def constant_value(attribute: object, type: Type) -> object:
 def _check_known(value: object) -> None:
     if isinstance(value, OpaqueConstant):
         raise GraphError(
-            f"the value of the constant '{value.text}' is not known: the graph was read from text, which does not tell"
-            " it; give it to parse_graph as one of `tensors`"
+            f"the value of the constant '{value.text}' is not known: the graph was read from text, which omits"
+            " it; pass it to parse_graph as one of `tensors`"
         )
     if isinstance(value, (list, tuple)):
         for item in value:

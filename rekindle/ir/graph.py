@@ -372,7 +372,7 @@ class Graph:
             GraphError: ``order`` does not name each input once.
         """
         if sorted(order) != list(range(len(self.inputs))):
-            raise GraphError(f"{list(order)} is no order of {len(self.inputs)} inputs")
+            raise GraphError(f"{list(order)} is not an order of {len(self.inputs)} inputs")
         outputs = self.param_node._outputs
         outputs[:] = [outputs[index] for index in order]
         for offset, value in enumerate(outputs):
@@ -499,7 +499,7 @@ class Graph:
             GraphError: ``node`` is in no block of this graph.
         """
         if node.graph is not self or node.owning_block is None or node.kind == "prim::Param":
-            raise GraphError(f"{node.kind} stands in no block of this graph")
+            raise GraphError(f"{node.kind} is in no block of this graph")
         builder = Builder(self, node if like is None else like)
         saved, self.insert_point = self.insert_point, node
         try:

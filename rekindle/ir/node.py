@@ -166,7 +166,7 @@ def value_of(item: object) -> Value:
         found = item.value  # type: ignore[attr-defined]
         if isinstance(found, Value):
             return found
-    raise GraphError(f"a {type(item).__qualname__} is no value of a graph; make a constant of it first")
+    raise GraphError(f"a {type(item).__qualname__} is not a value of a graph; make a constant of it first")
 
 
 class Node:
@@ -227,14 +227,14 @@ class Node:
     def next(self) -> Node:
         """The next node; after the last, the block's return node."""
         if self._next is None:
-            raise GraphError(f"{self.kind} stands in no block")
+            raise GraphError(f"{self.kind} is in no block")
         return self._next
 
     @property
     def prev(self) -> Node:
         """The node before this one; the block's return node before the first."""
         if self._prev is None:
-            raise GraphError(f"{self.kind} stands in no block")
+            raise GraphError(f"{self.kind} is in no block")
         return self._prev
 
     def named_input(self, name: str) -> Value:
@@ -462,7 +462,7 @@ class Node:
     def insert_before(self, other: Node) -> Node:
         """Insert this new node before ``other``."""
         if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} before {other.kind}, which stands in no block")
+            raise GraphError(f"cannot insert {self.kind} before {other.kind}, which is in no block")
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
         return self.insert_after(other.prev)
@@ -470,11 +470,11 @@ class Node:
     def insert_after(self, other: Node) -> Node:
         """Insert this new node after ``other``; after a block's return node means at its start."""
         if self._next is not None:
-            raise GraphError(f"{self.kind} stands in a block already; move it instead")
+            raise GraphError(f"{self.kind} is in a block already; move it instead")
         if self._prev is self:
             raise GraphError(f"this {self.kind} was destroyed; make another: graph.create_clone")
         if other.owning_block is None:
-            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which stands in no block")
+            raise GraphError(f"cannot insert {self.kind} behind {other.kind}, which is in no block")
         if other.kind == "prim::Param":
             return self.insert_after(other.owning_block.return_node)
         if other.graph is not self.graph:
@@ -502,10 +502,10 @@ class Node:
 
     def _check_move(self, other: Node) -> None:
         if not self.in_block or self.kind == "prim::Return":
-            where = "belongs to its block" if self.owning_block is not None else "stands in no block; insert it instead"
+            where = "belongs to its block" if self.owning_block is not None else "is in no block; insert it instead"
             raise GraphError(f"cannot move {self.kind}: it {where}")
         if other.owning_block is None:
-            raise GraphError(f"cannot move {self.kind} to {other.kind}, which stands in no block")
+            raise GraphError(f"cannot move {self.kind} to {other.kind}, which is in no block")
         if other.graph is not self.graph:
             raise GraphError(f"{self.kind} and {other.kind} belong to different graphs")
         block: Block | None = other.owning_block
@@ -581,7 +581,7 @@ class Node:
         mine, theirs = self.ancestors(), other.ancestors()
         for a, b in zip(reversed(mine), reversed(theirs), strict=False):
             if a.owning_block is not b.owning_block:
-                raise GraphError(f"{self.kind} and {other.kind} stand in different branches")
+                raise GraphError(f"{self.kind} and {other.kind} are in different branches")
             if a is not b:
                 return _position(a) < _position(b)
         return len(mine) < len(theirs)

@@ -95,9 +95,7 @@ class _Verifier:
         if block.graph is not self._graph:
             self._fail(f"{block_name(block)} belongs to another graph", block.owning_node)
         if param.inputs or param.in_block:
-            self._fail(
-                f"the prim::Param of {block_name(block)} has inputs, or stands among the nodes", block.owning_node
-            )
+            self._fail(f"the prim::Param of {block_name(block)} has inputs, or is among the nodes", block.owning_node)
         if end.outputs:
             self._fail(f"the prim::Return of {block_name(block)} has outputs", block.owning_node)
         self._scopes.append([])
@@ -112,16 +110,16 @@ class _Verifier:
         while True:
             node = before._next
             if node is None or node._prev is not before:
-                self._fail(f"the nodes behind this one in {block_name(block)} are not linked", before)
+                self._fail(f"the nodes after this one in {block_name(block)} are not linked", before)
             if node is end:
                 return nodes
             if node in self._nodes:
-                self._fail("it stands in two places", node)
+                self._fail("it is in two places", node)
             self._nodes.add(node)
             if node.owning_block is not block:
-                self._fail(f"it stands in {block_name(block)}, but belongs to another block", node)
+                self._fail(f"it is in {block_name(block)}, but belongs to another block", node)
             if node._position <= position:
-                self._fail("its position is not behind that of the node before it", node)
+                self._fail("its position is not after that of the node before it", node)
             position = node._position
             nodes.append(node)
             before = node
@@ -168,9 +166,9 @@ class _Verifier:
         if value in self._values:
             return f"%{value.name} is used outside of the block that defines it"
         if value.node.owning_block is None:
-            return f"%{value.name} is defined by a {value.node.kind} that stands in no block"
+            return f"%{value.name} is defined by a {value.node.kind} that is in no block"
         if value not in value.node._outputs:
-            return f"%{value.name} is no output of its node any more"
+            return f"%{value.name} is no longer an output of its node"
         return f"%{value.name} is used before it is defined"
 
     def _define_outputs(self, node: Node) -> None:

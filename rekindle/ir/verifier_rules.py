@@ -189,7 +189,7 @@ def _check_unpacking(node: Node) -> None:
     _check_count(node.inputs, 1, "input")
     type = node.input.type
     if not isinstance(type, TupleType):
-        raise RuleBroken(f"it unpacks %{node.input.name} : {type}, which is no tuple")
+        raise RuleBroken(f"it unpacks %{node.input.name} : {type}, which is not a tuple")
     _check_count(node.outputs, len(type.elements), "output")
     for output, element in zip(node.outputs, type.elements, strict=True):
         if not _are_related(output.type, element):

@@ -68,7 +68,7 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
     assert block is not None
     for node in nodes:
         if node.owning_block is not block:
-            return RewriteBlocker(f"{node.kind} stands in another block than the rest", node)
+            return RewriteBlocker(f"{node.kind} is in another block than the rest", node)
     inner = _shared(match, nodes, facts)
     if inner is not None:
         return inner
@@ -83,7 +83,7 @@ def insertion_point_for(match: Match, facts: GraphFacts) -> Node | RewriteBlocke
         if given in match.roots:
             return RewriteBlocker(f"%{given.name} is a result, and another result is made of it", given.node)
         if _is_after(given, place, block):
-            return RewriteBlocker(f"%{given.name} is defined behind the place where a result is used", given.node)
+            return RewriteBlocker(f"%{given.name} is defined after the place where a result is used", given.node)
     return _crossing(match, nodes, place, facts) or place
 
 
@@ -149,7 +149,7 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
     for index, (_, first) in enumerate(written):
         for _, second in written[index + 1 :]:
             if first._position > second._position and effects_of(first).conflicts_with(effects_of(second)):
-                return RewriteBlocker(f"{second.kind} comes before {first.kind}, but behind it in the pattern", second)
+                return RewriteBlocker(f"{second.kind} comes before {first.kind}, but after it in the pattern", second)
     node = nodes[0]
     while node is not nodes[-1]:
         node = node.next
@@ -159,7 +159,7 @@ def _crossing(match: Match, nodes: Sequence[Node], place: Node, facts: GraphFact
             down = mine._position < node._position < place._position
             up = place._position <= node._position < mine._position
             if (down or up) and effects_of(mine).conflicts_with(effects_of(node)):
-                return RewriteBlocker(f"{node.kind} stands between, and {mine.kind} cannot be moved across it", node)
+                return RewriteBlocker(f"{node.kind} is in between, and {mine.kind} cannot be moved across it", node)
     return None
 
 
@@ -256,7 +256,7 @@ def _noticed(result: Value, other: Value, was: bool, will: bool, facts: GraphFac
                 f"%{result.name} {how} %{other.name}, and %{value.name} is handed to what is not known"
             )
     if _leaves(result, facts) and (aliases.outlives_call(other) or _leaves(other, facts)):
-        return RewriteBlocker(f"%{result.name} {how} %{other.name}, and whoever calls the program knows both")
+        return RewriteBlocker(f"%{result.name} {how} %{other.name}, and the caller of the program knows both")
     return None
 
 

@@ -236,7 +236,7 @@ def apply_to_fixpoint(rules: Sequence[PatternRewrite], graph: Graph) -> int:
             return total
         if total > limit:
             names = ", ".join(f"'{rule.name}'" for rule in rules)
-            raise RuleError(f"the rules {names} go on for ever: what one makes, one of them rewrites again")
+            raise RuleError(f"the rules {names} do not terminate: what one makes, one of them rewrites again")
 
 
 def _times(rule: PatternRewrite, graph: Graph) -> int:

@@ -241,12 +241,12 @@ class ExpressionParser:
                 if lexer.cur.kind == IDENT and not kwarg_only:
                     params.append(self._variadic(params, "*", annotated))
                 elif kwarg_only or lexer.cur.kind != "," or lexer.lookahead().kind == closing:
-                    raise ParseError("A lone '*' stands once, before a parameter.", token.range)
+                    raise ParseError("A lone '*' is allowed once, before a parameter.", token.range)
                 kwarg_only = True
             elif token.kind == "/":
                 # Parameters before it are not positional-only here.
                 if not params or kwarg_only or slash:
-                    raise ParseError("'/' stands once, behind a parameter.", token.range)
+                    raise ParseError("'/' is allowed once, after a parameter.", token.range)
                 slash = True
                 lexer.next()
             else:
@@ -358,7 +358,7 @@ class ExpressionParser:
     def _unstarred(self, expr: Expr) -> Expr:
         """Return ``expr``; raise if it is starred, which is invalid here."""
         if expr.tree.kind == Starred.KIND:
-            raise ParseError("A starred expression stands in a list, a tuple, a set or a call.", expr.range)
+            raise ParseError("A starred expression is allowed in a list, a tuple, a set or a call only.", expr.range)
         return expr
 
     # --------------------------------------------------------------------------------------------------- comprehensions
@@ -411,7 +411,7 @@ class ExpressionParser:
                 attributes.append(Attribute.create(self.since(stars.start), name, value))
             else:
                 if attributes:
-                    lexer.fail("A positional argument stands behind a keyword argument.")
+                    lexer.fail("A positional argument follows a keyword argument.")
                 inputs.append(self.expression())
                 if lexer.cur.kind in _COMPREHENSION:
                     return self._call_of_generator(opening, callee, inputs, attributes)

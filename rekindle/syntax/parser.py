@@ -188,7 +188,7 @@ class Parser(ExpressionParser):
         self._decorators()
         definition = self.function()
         if self.lexer.cur.kind != EOF:
-            self.lexer.fail(f"Expected one function and nothing behind it, but found {self.lexer.cur}.")
+            self.lexer.fail(f"Expected one function and nothing after it, but found {self.lexer.cur}.")
         return definition
 
     def _import(self) -> Stmt:
@@ -212,7 +212,7 @@ class Parser(ExpressionParser):
             decorators = self._decorators()
             token = self.lexer.cur
             if token.kind not in ("def", "class", "async"):
-                self.lexer.fail(f"Expected a definition behind the decorator but found {token}.")
+                self.lexer.fail(f"Expected a definition after the decorator but found {token}.")
             if token.kind == "def":
                 raise refuse("nested_decorator", decorators[0].range)
         if token.kind in _REFUSED_STATEMENTS:
@@ -389,7 +389,7 @@ class Parser(ExpressionParser):
             self._simple_statements(body)
             return body
         if self.lexer.next_if(INDENT) is None:
-            raise ParseError("Expected an indented block behind this colon.", colon.range)
+            raise ParseError("Expected an indented block after this colon.", colon.range)
         self.deeper(colon)
         while self.lexer.next_if(DEDENT) is None:
             self.statement(body)
@@ -472,7 +472,7 @@ class Parser(ExpressionParser):
         otherwise = self.block() if handlers and self.lexer.next_if("else") else []
         final = self.block() if self.lexer.next_if("finally") else []
         if not handlers and not final:
-            raise ParseError("Expected 'except' or 'finally' behind this block.", token.range)
+            raise ParseError("Expected 'except' or 'finally' after this block.", token.range)
         end = (final or otherwise or (handlers[-1].body if handlers else body))[-1].range.end
         return Try.create(SourceRange(self.source, token.start, end), body, handlers, otherwise, final)
 
@@ -552,7 +552,7 @@ class Parser(ExpressionParser):
             self._simple_statements(body)
             return body
         if self.lexer.next_if(INDENT) is None:
-            raise ParseError("Expected an indented block behind this colon.", colon.range)
+            raise ParseError("Expected an indented block after this colon.", colon.range)
         self.deeper(colon)
         while self.lexer.next_if(DEDENT) is None:
             decorators = self._decorators()

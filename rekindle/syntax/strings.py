@@ -182,7 +182,7 @@ class _Fields:
             elif stop[0] == "}":
                 if not depth:
                     raise ParseError(
-                        "A single '}' stands in an f-string.",
+                        "An f-string has a single '}'.",
                         self._source.range(found.start(), found.end()),
                         hint="Write '}}' for the character itself.",
                     )

@@ -66,8 +66,8 @@ def check_results(
             check_recording()
             warnings.warn(
                 f"the trace gives another answer than the code on {what}: {path} differs. {difference}\n"
-                "It holds what was so in the example only (see .report), depends on chance, or the code keeps state "
-                "that is no buffer.",
+                "It depends on properties of the example (see .report) or on chance, or the code keeps state other "
+                "than buffers.",
                 TracerWarning,
                 stacklevel=4,
             )

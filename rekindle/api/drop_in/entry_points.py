@@ -45,4 +45,4 @@ def entry_point_of(f: Any) -> EntryPoint:
         return EntryPoint(f._record, (f.owner,))
     if isinstance(f, Function):
         return EntryPoint(f._record)
-    raise TypeError(f"this takes one function or module, but got {f!r}; hand over one of its 'overloads'")
+    raise TypeError(f"this takes one function or module, but got {f!r}; pass one of its 'overloads'")

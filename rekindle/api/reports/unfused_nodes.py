@@ -43,7 +43,7 @@ NO_FUSION: Final = "the strategy of execution makes no kernels"
 
 def unfused_nodes(graph: Graph) -> Iterator[UnfusedNode]:
     """Yield what runs by itself in ``graph``, in its order."""
-    default = "the pass that fuses was told to stop" if was_fused(graph) else NO_FUSION
+    default = "the limit on changes of the fusion pass was reached" if was_fused(graph) else NO_FUSION
     reasons: dict[tuple[str, object], list[str]] = {}
     for blocker in blockers_of(graph):
         reasons.setdefault((blocker.kind, blocker.range), []).append(blocker.reason)

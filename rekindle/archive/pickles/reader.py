@@ -153,12 +153,12 @@ class _Machine:
 
     def append(self, items: list[Any]) -> None:
         target = self.stack[-1]
-        check(type(target) is list, "items are added to what is no list")
+        check(type(target) is list, "items are added to a value other than a list")
         target.extend(items)
 
     def set_items(self, items: list[Any]) -> None:
         target = self.stack[-1]
-        check(type(target) is dict and len(items) % 2 == 0, "items are added to what is no dict")
+        check(type(target) is dict and len(items) % 2 == 0, "items are added to a value other than a dict")
         for key, value in zip(items[::2], items[1::2], strict=True):
             check(type(key) in _KEYS, "a key of a dict that cannot be one")
             if type(key) is complex:
@@ -181,7 +181,7 @@ class _Machine:
 
     def find_from_stack(self) -> None:
         name, module = self.pop(), self.pop()
-        self.find(expect(module, str, "a name that is no text"), expect(name, str, "a name that is no text"))
+        self.find(expect(module, str, "a name that is not a string"), expect(name, str, "a name that is not a string"))
 
     def call(self) -> None:
         arguments, function = self.pop(), self.pop()

@@ -148,7 +148,7 @@ class TensorLoader:
             except Malformed as problem:
                 raise self._broken(record, str(problem)) from None
         if not isinstance(wanted, str):
-            raise TypeError(f"map_location leads to a {type(wanted).__name__}, which is no device and no storage")
+            raise TypeError(f"map_location leads to a {type(wanted).__name__}, which is neither a device nor a storage")
         return torch.device(wanted)
 
     def _moved(
@@ -163,7 +163,7 @@ class TensorLoader:
             # PyTorch reports some missing devices with an error of its own.
             why = "" if isinstance(error, TypeError) else f": {_first_line(error)}"
             if device.type == record.location.partition(":")[0]:
-                place, hint = "stands on", 'Say where tensors are to go: map_location="cpu".'
+                place, hint = "is on", 'Say where tensors are to go: map_location="cpu".'
             else:
                 place, hint = "is to go to", "Give map_location a device that is here."
             raise ArchiveError(

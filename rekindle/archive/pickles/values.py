@@ -238,7 +238,7 @@ class ValueBuilder:
             return make_object(record.name, state, self._type_of(record.state, state), self._allow_setstate)
         type = self._class_called(record.name)
         if not isinstance(type, ClassType):
-            raise self._broken(f"there is an object of '{record.name}', which is no class")
+            raise self._broken(f"there is an object of '{record.name}', which is not a class")
         made = self._module_of(type) if type.is_module else new_object(type)
         setter = type.methods.get("__setstate__")
         if setter is not None and "__getstate__" in type.methods:
@@ -324,7 +324,7 @@ class ValueBuilder:
             try:
                 found = self._types[text] = self._importer.resolve_type(text)
             except CompileError as error:
-                raise self._broken(f"'{printable(text)}' is no type: {error.message}") from None
+                raise self._broken(f"'{printable(text)}' is not a type: {error.message}") from None
         return found
 
     def _broken(self, problem: str) -> CorruptArchiveError:

@@ -120,7 +120,7 @@ class ValuePickler:
             self._encoder.recall(known[0])
             return
         if id(value) in self._open:
-            raise self._refusal("the value holds itself, which archives cannot tell")
+            raise self._refusal("the value contains itself, which archives do not support")
         self._open.add(id(value))
         if isinstance(value, list):
             self._list(value, _as_list(type, value))
@@ -153,7 +153,7 @@ class ValuePickler:
     def _enum(self, value: enum.Enum, type: Type) -> None:
         found = _member(type, lambda part: isinstance(part, EnumType) and value_matches(value, part))
         if not isinstance(found, EnumType):
-            raise self._refusal(f"the member '{value}' of an enum stands where the type '{type}' does not tell which")
+            raise self._refusal(f"the member '{value}' of an enum is where the type '{type}' does not specify which")
         self._encoder.name(*_split(self._name_of(found)))
         self._value(value.value, found.value_type)
         self._encoder.call()
@@ -215,7 +215,7 @@ class ValuePickler:
         if found is None:
             raise self._refusal(
                 f"archives cannot hold {_with_article(describe(value))}",
-                "leave it out of the module, or make it again from something that can be saved",
+                "leave it out of the module, or recreate it from something that can be saved",
             )
         out = self._encoder
         out.name(*_split(self._name_of(found)))

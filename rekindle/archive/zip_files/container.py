@@ -137,10 +137,10 @@ class ArchiveReader:
         if name is None:
             if "constants.pkl" not in self and "data.pkl" in self:
                 raise UnsupportedArchiveError("The archive holds no program.", hint=_NO_PROGRAM)
-            raise CorruptArchiveError("The archive lacks its version: it is no TorchScript archive.")
+            raise CorruptArchiveError("The archive lacks its version: it is not a TorchScript archive.")
         text = self._short_text(name)
         if not text.isascii() or not text.isdigit():
-            raise CorruptArchiveError(f"'{printable(text)}' is no version.", member=name)
+            raise CorruptArchiveError(f"'{printable(text)}' is not a version.", member=name)
         version = int(text)
         if version > NEWEST_VERSION:
             raise UnsupportedArchiveError(
@@ -167,7 +167,7 @@ class ArchiveReader:
             return "little"
         if text == "big":
             return "big"
-        raise CorruptArchiveError(f"'{printable(text)}' is no order of bytes.", member="byteorder")
+        raise CorruptArchiveError(f"'{printable(text)}' is not a byte order.", member="byteorder")
 
     def check_program(self) -> None:
         """
@@ -179,11 +179,11 @@ class ArchiveReader:
 
     def _short_text(self, name: str) -> str:
         if self.entry(name).size > 100:
-            raise CorruptArchiveError("The member is too long for what it tells.", member=name)
+            raise CorruptArchiveError("The member is too long for its content.", member=name)
         try:
             return self.read(name).decode("utf-8").strip()
         except UnicodeDecodeError:
-            raise CorruptArchiveError("The member is no text.", member=name) from None
+            raise CorruptArchiveError("The member is not text.", member=name) from None
 
 
 _VERSION_MEMBERS: Final = ("version", ".data/version", ".format_version")

@@ -107,7 +107,7 @@ def _find_directory(data: memoryview, limits: ArchiveLimits) -> tuple[int, int, 
     if disk or first_disk or here != count:
         raise UnsupportedArchiveError("The archive is one part of several, which cannot be read.")
     if start + size != end:
-        raise CorruptArchiveError("The directory of the archive does not stand where the archive says.")
+        raise CorruptArchiveError("The directory of the archive is not at the recorded offset.")
     if count > limits.members:
         raise ArchiveLimitError(
             f"The archive has {count} members; the limit is {limits.members}.", hint=_set("members")
@@ -129,13 +129,13 @@ def _no_archive(data: memoryview) -> CorruptArchiveError:
     if not len(data):
         return CorruptArchiveError("The file is empty.")
     if bytes(data[:4]) == b"PK\x03\x04":
-        return CorruptArchiveError("The archive is cut off: its directory, which stands at the end, is missing.")
+        return CorruptArchiveError("The archive is truncated: its directory, which is at the end, is missing.")
     if bytes(data[:2]) == b"\x80\x02":
         return CorruptArchiveError(
             "The file is a pickle, not an archive.",
             hint="torch.save wrote such files before PyTorch 1.6; they hold no program. Read it with torch.load.",
         )
-    return CorruptArchiveError("The file is no archive: it has no zip directory.")
+    return CorruptArchiveError("The file is not an archive: it has no zip directory.")
 
 
 def _read_headers(directory: memoryview, count: int) -> list[_Header]:
@@ -198,14 +198,14 @@ def _locate(data: memoryview, header: _Header, previous: int, directory: int) ->
     _check_kind(header, name)
     at = header.offset
     if at + _LOCAL.size > directory:
-        raise CorruptArchiveError("The member does not stand where the directory says.", member=name)
+        raise CorruptArchiveError("The member is not at the offset that the directory records.", member=name)
     if at < previous:
         raise CorruptArchiveError("The member overlaps with another one.", member=name)
     signature, _, flags, method, _, _, crc, stored, size, name_size, extra_size = _LOCAL.unpack_from(data, at)
     start = at + _LOCAL.size + name_size + extra_size
     local_name = bytes(data[at + _LOCAL.size :][:name_size])
     if signature != b"PK\x03\x04" or local_name != header.raw_name:
-        raise CorruptArchiveError("The member does not stand where the directory says.", member=name)
+        raise CorruptArchiveError("The member is not at the offset that the directory records.", member=name)
     if start + header.stored_size > directory:
         raise CorruptArchiveError("The member is cut off.", member=name)
     extra = bytes(data[at + _LOCAL.size + name_size : start])

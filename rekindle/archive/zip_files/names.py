@@ -82,7 +82,7 @@ def top_folder(names: list[str]) -> str:
     tops = {name.partition("/")[0] if "/" in name else "" for name in names}
     if len(tops) != 1 or "" in tops:
         raise CorruptArchiveError(
-            "The members of the archive do not stand in one folder, as PyTorch writes them.",
+            "The members of the archive are not in one folder, as PyTorch writes them.",
             hint="If the file was repacked, pack its top folder too: zip -r model.pt model/",
         )
     return tops.pop() + "/"

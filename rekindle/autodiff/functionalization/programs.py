@@ -265,7 +265,7 @@ class _Functional:
                 raise _refusal(node, "the program writes to an argument", hint="write to a clone of it")
             raise _refusal(
                 node,
-                "the program writes to something that is known outside of it",
+                "the program writes to something that others may read",
                 hint="write to a clone of it; modules in eval mode leave their buffers as they are",
             )
         arguments = [self._now(value, node) for value in node.inputs]
@@ -356,7 +356,7 @@ def _plain(whole: Value) -> Type:
 
 _WRITES: Final[dict[str, str]] = {
     "prim::SetAttr": "it writes to an attribute of an object",
-    "prim::CallMethod": "nobody knows which method is called here, and it may write to what it is given",
+    "prim::CallMethod": "it is not known which method is called here, and it may write to its arguments",
     "prim::PythonOp": "Python code may write to what it is given",
 }
 

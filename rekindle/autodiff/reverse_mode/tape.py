@@ -211,7 +211,7 @@ def _mark(steps: Sequence[TapeEntry], found: set[Value]) -> None:
             raise DifferentiationError(
                 f"gradients cannot go back through {step.node.kind}",
                 step.node.range,
-                hint="have what stands there computed outside of what is differentiated",
+                hint="compute it outside of the differentiated function",
             )
 
 

@@ -220,7 +220,7 @@ def _kind_number(type: Type, given: Type, node: Node) -> Kind | None:
     lists = [each for each in given.contained if isinstance(each, ListType)]
     if isinstance(type, ListType) and len(lists) == 1:
         return Kind.LIST
-    raise NotBuildable(f"native libraries cannot tell whether a value is a {type}", node.range)
+    raise NotBuildable(f"native libraries cannot test whether a value is a {type}", node.range)
 
 
 # -------------------------------------------------------------------------------------------------------------- tuples

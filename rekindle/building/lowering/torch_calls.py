@@ -63,7 +63,9 @@ def call_torch(w: ProgramWriter, node: Node) -> None:
     if schema.name == "aten::_neg_view":
         raise NotBuildable("native libraries have no tensors that are negated when they are read", node.range)
     if schema.name in ("aten::as_strided", "aten::storage_offset"):
-        raise NotBuildable(f"'{schema.name}': a tensor of a library does not tell its place in its storage", node.range)
+        raise NotBuildable(
+            f"'{schema.name}': a tensor of a library does not know its offset in its storage", node.range
+        )
     if any(argument.is_out for argument in schema.arguments):
         raise NotBuildable(f"'{schema.name}' with an argument 'out', whose sizes may change", node.range)
     if schema.name.partition("::")[2] in _RESIZING:

@@ -387,7 +387,7 @@ def check_integral(context: Context, tensor: Tensor) -> bool:
     elif value - value != 0.0:
         fail(context, ErrorCode.OVERFLOW_ERROR, c("cannot convert float infinity to integer"))
     elif not holds(INT64, True, 0, value):
-        fail(context, ErrorCode.OVERFLOW_ERROR, c("a float that is no int of 64 bits cannot be converted to one"))
+        fail(context, ErrorCode.OVERFLOW_ERROR, c("a float outside of 64-bit integers cannot be converted to one"))
     return context.code == 0
 
 

@@ -40,7 +40,7 @@ _WRAP: Final = "_Z16THPVariable_WrapON2at10TensorBaseE"
 _TEXT: Final = """
 %Layout = type {{ i64, i64, ptr, ptr }}
 
-; Whether nobody watches or changes what operators do: no mode of Python, no transform, no autocasting.
+; Whether nothing intercepts operators: no mode of Python, no transform, no autocast.
 define internal i1 @is_plain() {{
 {plain}
 }}

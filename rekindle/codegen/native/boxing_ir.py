@@ -349,7 +349,7 @@ no:
   ret i1 false
 }}
 
-; The list of Python that a list is; the same one for the same one. None where no path defined it: nobody looks.
+; The Python list of a list; equal lists map to one object. None if no path defined it: it is never read.
 define internal ptr @list_object(ptr %list) noinline {{
   %undefined = icmp eq ptr %list, null
   br i1 %undefined, label %nothing, label %start
@@ -399,8 +399,8 @@ no:
   ret ptr null
 }}
 
-; Every so often: let other threads run, and see whether somebody pressed Ctrl-C. 0: yes, Python's error is set.
-; Whatever runs meanwhile, it does not touch lists of the arena.
+; Periodically let other threads run, and check for Ctrl-C. 0: it was pressed, Python's error is set.
+; Code that runs in between does not touch lists of the arena.
 define internal i1 @check_interrupts() noinline memory(inaccessiblemem: readwrite) {{
   %thread = call ptr @PyEval_SaveThread()
   call void @PyEval_RestoreThread(ptr %thread)

@@ -114,7 +114,7 @@ several:
   ret i1 %equal
 }}
 
-; Of two strings that are no characters: below 0, 0 or above 0, as Python orders them.
+; Compare two strings other than single characters: below 0, 0 or above 0, in Python's order.
 define internal i32 @string_compare(ptr %a, ptr %b) noinline {{
   %a_at = getelementptr %List, ptr %a, i64 0, i32 3
   %b_at = getelementptr %List, ptr %b, i64 0, i32 3
@@ -124,7 +124,7 @@ define internal i32 @string_compare(ptr %a, ptr %b) noinline {{
   ret i32 %order
 }}
 
-; Python's string. None where no path defined it: nobody looks.
+; Python's string. None if no path defined it: it is never read.
 define internal ptr @string_object(ptr %string) noinline {{
   %undefined = icmp eq ptr %string, null
   br i1 %undefined, label %nothing, label %look

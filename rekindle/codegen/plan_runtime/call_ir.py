@@ -29,7 +29,7 @@ _OFFSET: Final = 1 << 63
 """PY_VECTORCALL_ARGUMENTS_OFFSET: the word in front of the arguments may be overwritten."""
 
 CALLS: Final = f"""
-; The word of a call that is told by the four words of the instruction from operand %number on.
+; The word of a call that the four words of the instruction from operand %number on describe.
 define internal ptr @operand(ptr %frame, ptr %insn, i64 %number) alwaysinline {{
   %at = add i64 %number, 3
   %a_at = getelementptr i64, ptr %insn, i64 %at

@@ -99,7 +99,7 @@ end:
   ret void
 }}
 
-; Have the interpreter go on: resume(index, after, [registers], pending, object).
+; Resume in the interpreter: resume(index, after, [registers], pending, object).
 define internal ptr @resume_in_interpreter(ptr %plan, ptr %frame, i64 %status) {{
 start:
 {_load("register_count", "i64")}

@@ -196,7 +196,7 @@ def _split(
     raise machine.problem(
         frame,
         node,
-        f"the branches of this 'if', which only the run decides, come to {mismatch}",
+        f"the branches of this data-dependent 'if' come to {mismatch}",
         hint="have both give the same kinds of values: a Tensor in place of None, lists of the same length, one dtype",
     )
 
@@ -250,7 +250,8 @@ def _cond(
         raise machine.problem(
             frame,
             node,
-            "a branch of this 'if', which only the run decides, writes to a tensor that shares memory with another one"
+            "a branch of this data-dependent 'if' writes to a tensor that shares memory with "
+            "another one"
             " that the branches read",
             hint="write to a copy: x = x.clone()",
         )
@@ -275,7 +276,7 @@ def _cond(
             frame,
             node,
             f"torch.cond cannot hold the branches of this 'if': {error}",
-            hint="compute both and choose with torch.where, or move what cannot stand there out of the branches",
+            hint="compute both and choose with torch.where, or move what is not supported there out of the branches",
         ) from error
     machine.session.places.enter(frame.activation.steps, node)
     if asserts:

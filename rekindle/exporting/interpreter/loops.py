@@ -115,8 +115,7 @@ def iterate(
         raise machine.problem(
             frame,
             node,
-            "this loop, of which only the run tells how often it runs, changes the kind of what it carries:"
-            f" {mismatch}",
+            f"this loop, whose trip count is data-dependent, changes the kind of what it carries: {mismatch}",
             hint="give the variables before the loop values of the same kinds and shapes as it leaves, and write to a"
             " tensor of the full size instead of appending to a list",
         ) from None
@@ -379,8 +378,7 @@ def _check_writes(machine: SymbolicInterpreter, frame: Frame, node: Node, loop: 
         raise machine.problem(
             frame,
             node,
-            "the body of this loop, of which only the run tells how often it runs, writes to a tensor that others see"
-            " too",
+            "the body of this loop, whose trip count is data-dependent, writes to a tensor that others see too",
             hint="write to a copy: x = x.clone()",
         )
 
@@ -406,7 +404,7 @@ def _operator(machine: SymbolicInterpreter, frame: Frame, node: Node, iteration:
             frame,
             node,
             f"while_loop cannot hold this loop: {error}",
-            hint="have it run a number of times that is known, or move what cannot stand in it out of the loop",
+            hint="have it run a number of times that is known, or move what is not supported in it out of the loop",
         ) from error
     session.places.enter(frame.activation.steps, node)
     count = len(template.slots)

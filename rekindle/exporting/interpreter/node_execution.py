@@ -124,7 +124,7 @@ class ExportInterpreter(SymbolicInterpreter):
             return error
         if isinstance(error, GuardOnDataDependentSymNode):
             name = node.kind.rpartition("::")[2]
-            message = f"'{name}' needs to know a number that only the run tells"
+            message = f"'{name}' needs to know a data-dependent number"
             problem = self.problem(frame, node, message, hint=_KNOWN_SOONER)
         elif isinstance(error, torch._dynamo.exc.UserError):
             problem = self.problem(frame, node, _first_line(error), hint=_KNOWN_SOONER)
@@ -196,8 +196,8 @@ class ExportInterpreter(SymbolicInterpreter):
                 frame,
                 node,
                 "this with statement changes how what is in it runs, in a way that Export IR cannot hold",
-                hint="torch.no_grad, torch.enable_grad, torch.set_grad_enabled and classes of the program can stand"
-                " there",
+                hint="torch.no_grad, torch.enable_grad, torch.set_grad_enabled and classes of the program are"
+                " supported there",
             )
             if node.kind == "prim::Enter":
                 self.session.note(problem.with_draft("what is in it runs as if the statement were not there"))
@@ -282,8 +282,8 @@ class ExportInterpreter(SymbolicInterpreter):
             raise self.problem(
                 frame,
                 node,
-                f"'{name}' of a list of which only the run tells how many tensors it holds",
-                hint="such a list can be appended to, and behind the loop that fills it be stacked, concatenated,"
+                f"'{name}' of a list whose length is data-dependent",
+                hint="such a list can be appended to, and after the loop that fills it be stacked, concatenated,"
                 " indexed and walked over",
             )
         result = handler(args)
@@ -298,7 +298,7 @@ class ExportInterpreter(SymbolicInterpreter):
                 raise
             name = node.kind.rpartition("::")[2]
             raise self.problem(
-                frame, node, f"'{name}' needs to know a number that only the run tells", hint=_KNOWN_SOONER
+                frame, node, f"'{name}' needs to know a data-dependent number", hint=_KNOWN_SOONER
             ) from error
 
     # ------------------------------------------------------------------------------------------------------- attributes
@@ -359,7 +359,7 @@ class ExportInterpreter(SymbolicInterpreter):
                 problem = self.problem(
                     frame,
                     node,
-                    "this writes to a tensor of which only the run tells whether it shares memory with another one",
+                    "this writes to a tensor that may share memory with another one, which is data-dependent",
                     hint="write to a copy: x = x.clone()",
                 )
                 moment = self.session.maybe_aliased[memory][1]

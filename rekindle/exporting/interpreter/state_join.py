@@ -436,7 +436,7 @@ def describe(value: Any) -> str:
     if isinstance(value, SymbolicObject):
         return f"an object of {value.type.basename}"
     if isinstance(value, UnbackedScalar):
-        return f"a {value.kind} that the run tells"
+        return f"a data-dependent {value.kind}"
     return f"a {type(value).__name__}"
 
 

@@ -369,7 +369,7 @@ def _dimensions(emitter: Emitter, indices: Sequence[Expr]) -> list[_Index]:
         is_tensor = index.value is not None and isinstance(index.value.type, (TensorType, OptionalType))
         if (is_tensor and not emitter.graph.follows_python) or (index.value is not None and index.value.type == BOOL):
             what = "a tensor" if is_tensor else "a bool"
-            raise UnsupportedError(f"{what} behind '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
+            raise UnsupportedError(f"{what} after '...' in a subscript is not supported", expr.range, hint=_DOTS_HINT)
         dim -= 0 if index.value is not None and isinstance(index.value.type, NoneType) else 1
         behind.append(index)
     return found + list(reversed(behind))

@@ -324,7 +324,7 @@ class Environment:
         for loop in self.loops:
             if name in loop.names and loop.frame.variable(name) == variable:
                 loop.wanted.setdefault(name, range)
-                raise CascadingError(f"what '{name}' holds is told further on in the loop")
+                raise CascadingError(f"what '{name}' holds is determined further on in the loop")
 
     def make_partial(self, name: str, partial: Partial) -> None:
         self.frame.set_partial(self.frame.variable(name), partial)

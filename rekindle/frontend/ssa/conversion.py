@@ -286,7 +286,7 @@ def _continue_block(block: Block, loop: Node | None) -> None:
                     _continue_block(inner, None)
             case "prim::BreakStmt" | "prim::ContinueStmt":
                 if loop is None:
-                    raise InternalError(f"{node.kind} stands in no loop")
+                    raise InternalError(f"{node.kind} is not in a loop")
                 _replace_jump(node, loop)
             case _:
                 for inner in node.blocks:

@@ -406,11 +406,11 @@ def wrap_with_bodies(block: Block) -> None:
             entered.append(node)
         elif node.kind == "prim::Exit":
             if not entered:
-                raise InternalError("prim::Exit stands without prim::Enter")
+                raise InternalError("prim::Exit has no prim::Enter")
             _wrap(entered.pop(), node)
         node = following
     if entered:
-        raise InternalError("prim::Enter stands without prim::Exit")
+        raise InternalError("prim::Enter has no prim::Exit")
 
 
 def _wrap(enter: Node, exit: Node) -> None:

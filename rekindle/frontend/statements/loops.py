@@ -561,10 +561,10 @@ def each(emitter: Emitter, range: SourceRange, iterator: SugaredValue, body: Cal
 def check_jump(emitter: Emitter, word: str, range: SourceRange) -> None:
     """Refuse ``break`` and ``continue`` where they have no loop, or one that is unrolled."""
     if emitter.loop is LoopKind.NONE:
-        raise UnsupportedError(f"'{word}' stands outside of a loop", range)
+        raise UnsupportedError(f"'{word}' is outside of a loop", range)
     if emitter.loop is LoopKind.UNROLLED:
         raise UnsupportedError(
-            f"'{word}' cannot stand in a loop over modules or a tuple: such a loop is unrolled",
+            f"'{word}' is not supported in a loop over modules or a tuple: such a loop is unrolled",
             range,
             hint="put the rest of the body under an if",
         )

@@ -61,7 +61,7 @@ def caught_exception(caught: Sequence[Value], range: SourceRange) -> Value:
     """
     if not caught:
         raise UnsupportedError(
-            "'raise' without an exception stands outside of a handler",
+            "'raise' without an exception is outside of a handler",
             range,
             hint='say what is raised: raise RuntimeError("…")',
         )

@@ -99,7 +99,7 @@ def _of_type(reader: FxImporter, item: ImportedValue, type: Type) -> Value:
     value = reader.value(item)
     if not value.type.is_subtype_of(type):
         raise CaptureError(
-            f"a loop begins with a {type.annotation} and goes on with a {value.type.annotation}", reader.range
+            f"a loop begins with a {type.annotation} and continues with a {value.type.annotation}", reader.range
         )
     return value
 

@@ -49,7 +49,7 @@ def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sy
     """
     if isinstance(expression, sympy.Symbol):
         if expression not in symbols:
-            raise Unreadable(f"no argument tells {expression}")
+            raise Unreadable(f"no argument determines {expression}")
         return symbols[expression]
     if expression.is_Integer:
         return int(expression)
@@ -65,7 +65,7 @@ def value_of_expression(reader: FxImporter, expression: Any, symbols: Mapping[sy
         return _folded(reader, _OF_TWO[name], args)
     if name in _OF_ONE or name in _RELATIONS:
         return reader.insert((_OF_ONE | _RELATIONS)[name], *args)
-    raise Unreadable(f"{name} is no function that is known")
+    raise Unreadable(f"{name} is not a known function")
 
 
 def _folded(reader: FxImporter, kind: str, items: list[ImportedValue]) -> ImportedValue:

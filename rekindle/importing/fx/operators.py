@@ -39,7 +39,7 @@ def read_operator(
     assert isinstance(target, OpOverload)
     operator = REGISTRY.find(_qualified_name(target))
     if operator is None:
-        raise CaptureError(f"'{name_of(target)}' is no operator that programs can call", reader.range)
+        raise CaptureError(f"'{name_of(target)}' is not an operator that programs can call", reader.range)
     operator, plan = _planned(reader, operator, args, kwargs, node)
     made = insert_operator_node(reader.graph, operator, plan, reader.range)
     if not plan.schema.returns:
@@ -143,7 +143,7 @@ def _argument(reader: FxImporter, item: ImportedValue, formal: Type) -> NamedVal
     if isinstance(item, (list, tuple)) and isinstance(wanted, ListType):
         return _list_argument(reader, item, wanted)
     if isinstance(item, (torch.SymInt, torch.SymFloat, torch.SymBool, fx.GraphModule)) or callable(item):
-        raise CaptureError(f"an operator is given {item}, which is no value of a program", reader.range)
+        raise CaptureError(f"an operator is given {item}, which is not a value of a program", reader.range)
     return NamedValue(constant=item, range=reader.range)
 
 

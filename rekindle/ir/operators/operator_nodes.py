@@ -30,7 +30,8 @@ def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> N
     found = REGISTRY.resolve(node)
     if found is not None and found is not operator:
         raise SchemaError(
-            f"'{operator.name}' with these arguments and out= cannot be told from {found.schema.qualified_name} "
+            f"'{operator.name}' with these arguments and out= cannot be distinguished from "
+            f"{found.schema.qualified_name} "
             "in a graph",
             range,
             hint="leave out= away and copy the result: out.copy_(…)",

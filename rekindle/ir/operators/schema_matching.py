@@ -453,7 +453,7 @@ def _count(number: int, noun: str) -> str:
 def _return_type(result: Argument, bindings: Bindings) -> Type:
     type = substitute(result.type, bindings)
     if type is None:
-        raise SchemaMismatch(f"the result type {result.type.annotation} cannot be told from the arguments")
+        raise SchemaMismatch(f"the result type {result.type.annotation} cannot be inferred from the arguments")
     return type
 
 
@@ -525,7 +525,7 @@ def _plan_given(formal: Argument, actual: NamedValue, bindings: Bindings, conver
         if type is None:
             if isinstance(formal.type, OptionalType) and actual.type == NONE:
                 return argument_builder(actual)
-            raise SchemaMismatch(f"argument '{formal.name}': its type cannot be told from {actual.type.annotation}")
+            raise SchemaMismatch(f"argument '{formal.name}': its type cannot be inferred from {actual.type.annotation}")
     if actual.value is None and _default_fits(actual.constant, type):
         return _typed_constant(actual, type)
     build, result = convert(actual, type, conversions)

@@ -183,7 +183,7 @@ class ConstantReader:
     def _string(self) -> str:
         token = self.lexer.next()
         if token.text[0] != '"':
-            raise ParseError("A string of a graph stands in double quotes.", token.range)
+            raise ParseError("A string of a graph is written in double quotes.", token.range)
         return read_string(token.text)
 
     def _list(self, type: Type) -> object:
@@ -387,4 +387,4 @@ def _check_text(tensor: torch.Tensor, text: str, token: Token, name: str | None)
     shown = format_tensor(tensor)
     if shown != text:
         what = "A tensor" if name is None else f"The tensor for %{name}"
-        raise ParseError(f"{what} is given that prints as '{shown}', but '{text}' stands here.", token.range)
+        raise ParseError(f"{what} is given that prints as '{shown}', but '{text}' is here.", token.range)

@@ -187,7 +187,7 @@ class _GraphReader:
         lexer = self._lexer
         token = lexer.cur
         if frame.node is None:
-            lexer.fail("No node stands before this block.")
+            lexer.fail("No node precedes this block.")
         if token.text != f"block{len(frame.node.blocks)}":
             lexer.fail(f"Expected 'block{len(frame.node.blocks)}' but found {token}.")
         lexer.next()
@@ -330,7 +330,7 @@ class _GraphReader:
         while lexer.cur.kind != "]":
             name = lexer.expect(IDENT)
             if name.text in attributes:
-                raise ParseError(f"The attribute '{name.text}' stands here twice.", name.range)
+                raise ParseError(f"The attribute '{name.text}' is here twice.", name.range)
             lexer.expect("=")
             if kind == "prim::Constant" and name.text == "value" and len(declared) == 1:
                 output, type = declared[0]

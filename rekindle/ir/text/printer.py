@@ -294,7 +294,7 @@ def _tells_type(value: list[object] | dict[object, object], element: Type) -> bo
     return bool(value) and not isinstance(element, (UnionType, OptionalType, NumberType, AnyType))
 
 
-# ----------------------------------------------------------------------------------- what the text omits
+# -------------------------------------------------------------------------------------------------- what the text omits
 
 
 def tensor_constants(graph: Graph) -> list[object]:

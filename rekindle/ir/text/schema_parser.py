@@ -149,7 +149,7 @@ class _SchemaReader:
                 return tuple(arguments), True
             if lexer.cur.kind == "*":
                 if kwarg_only:
-                    lexer.fail("A second '*' stands in the schema.")
+                    lexer.fail("The schema has a second '*'.")
                 lexer.next()
                 kwarg_only = True
             else:

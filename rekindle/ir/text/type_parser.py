@@ -169,7 +169,7 @@ class TypeReader:
                     spelling += "?"
                 continue
             if size is not None:
-                lexer.fail("A list of lists of a fixed size is no type.")
+                lexer.fail("A list of lists of a fixed size is not a type.")
             lexer.next()
             size = self._whole_number() if lexer.cur.kind == NUMBER_TOKEN else None
             lexer.expect("]")
@@ -313,7 +313,7 @@ class TypeReader:
             if lexer.next_if("=") is not None:
                 defaults.append(self._field_default(types[-1]))
             elif defaults:
-                lexer.fail("A field without a default stands behind one that has a default.")
+                lexer.fail("A field without a default follows one that has a default.")
             if lexer.next_if(",") is None:
                 break
         lexer.expect(")")

@@ -167,7 +167,7 @@ class InterfaceType(Type):
     def _lacks(self, other: ClassType | InterfaceType) -> Iterator[str]:
         name, own = self.name.rpartition(".")[2], other.name.rpartition(".")[2]
         if self.is_module and not other.is_module:
-            yield f"'{name}' is an interface of modules, and '{own}' is no module"
+            yield f"'{name}' is an interface of modules, and '{own}' is not a module"
             return
         for method, wanted in self.methods.items():
             if isinstance(other, InterfaceType):

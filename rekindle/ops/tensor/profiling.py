@@ -75,7 +75,7 @@ def conditions(type: Type) -> list[Condition]:
     in which to test them. Unknown properties of the type are not tested."""
     if isinstance(type, NoneType):
         return [("{x} is None", None)]
-    assert isinstance(type, TensorType), f"nobody guards {type}"
+    assert isinstance(type, TensorType), f"cannot be guarded {type}"
     found: list[Condition] = [("{x}.__class__ in {c}", PLAIN_TENSORS), ("{x}.layout is {c}", torch.strided)]
     if type.dtype is not None:
         found.append(("{x}.dtype is {c}", type.dtype))

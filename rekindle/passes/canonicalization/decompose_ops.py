@@ -148,4 +148,4 @@ class DecomposeOps:
         nodes = list(graph.all_nodes())
         if not any(node.kind in rules for node in nodes) or any(map(writes_modes, nodes)):
             return False
-        return apply_node_rules(graph, rules, "take apart")
+        return apply_node_rules(graph, rules, "decompose")

@@ -385,7 +385,7 @@ class ScriptModule(torch.nn.Module, Savable):
             if name == "forward" or name in type.methods:
                 raise AttributeError(
                     f"'{name}' is a method of the compiled module '{self.original_name}' and cannot be replaced; "
-                    "replace it in the Python module and compile that anew"
+                    "replace it in the Python module and compile it again"
                 )
             if isinstance(value, torch.nn.Module):
                 self._check_new_part(name)
@@ -584,7 +584,7 @@ class ScriptContainer(ScriptModule):
     def _cannot_change(self, how: str) -> str:
         return (
             f"a compiled container cannot be changed ({how} of '{self.original_name}'): its loops are unrolled; "
-            "change the Python module and compile that anew"
+            "change the Python module and compile it again"
         )
 
     def _python_attribute(self, name: str) -> Any:

@@ -172,9 +172,9 @@ def _items(assign: Assign) -> list[Expr]:
 
 def _string(expr: Expr) -> str:
     if expr.tree.kind != StringLiteral.KIND:
-        raise ParseError("a name in quotes must stand here", expr.range)
+        raise ParseError("a name in quotes must be here", expr.range)
     return StringLiteral(expr.tree).text
 
 
 def _not_in_class(statement: Stmt) -> ParseError:
-    return ParseError("this cannot stand in the class of an archive", statement.range)
+    return ParseError("this is not supported in the class of an archive", statement.range)

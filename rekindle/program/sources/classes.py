@@ -135,7 +135,9 @@ def _add_statement(owner: ClassType, statement: Stmt, declared: dict[str, Type],
         return
     assign = Assign(statement.tree) if kind == Assign.KIND else None
     if assign is None or len(assign.targets) != 1 or assign.targets[0].tree.kind != Var.KIND:
-        raise UnsupportedError("this cannot stand in the body of a class", statement.range, cause=Cause.INVALID_CLASS)
+        raise UnsupportedError(
+            "this is not supported in the body of a class", statement.range, cause=Cause.INVALID_CLASS
+        )
     name = Var(assign.targets[0].tree).name.name
     if assign.value is not None:
         owner.constants[name] = literal_value(assign.value)

@@ -167,7 +167,7 @@ class SourceImporter:
         record = GraphFunction("default")
         define_function(record, definition, self.names)
         if any(node.kind not in _CONSTANTS for node in record.graph.all_nodes()):
-            raise UnsupportedError(f"'{expr.range.text}' is no constant, which must stand here", expr.range)
+            raise UnsupportedError(f"'{expr.range.text}' is not a constant, which must be here", expr.range)
         return execute(record, [])
 
     # ------------------------------------------------------------------------------------------------------ classes

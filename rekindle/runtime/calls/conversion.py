@@ -525,8 +525,8 @@ def _member_of(value: Any, type: UnionType) -> Type:
         return NONE
     if not all(_is_shown_alike(value, fitting[0], member) for member in fitting[1:]):
         raise TypeError(
-            f"the result is a {' or a '.join(member.annotation for member in fitting)}, which a program does not tell "
-            "apart\nHint: return values of one class"
+            f"the result is a {' or a '.join(member.annotation for member in fitting)}, which a program does not "
+            "distinguish\nHint: return values of one class"
         )
     return fitting[0]
 

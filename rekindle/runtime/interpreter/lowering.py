@@ -253,7 +253,7 @@ class _Lowering:
         callee, *arguments = node.inputs
         function = called_function(node)
         if function is None:
-            raise InternalError(f"prim::CallFunction calls a value of type {callee.type}, which is no function")
+            raise InternalError(f"prim::CallFunction calls a value of type {callee.type}, which is not a function")
         self._call(Opcode.CALL, node, arguments, function, function.basename)
 
     def call_method(self, node: Node) -> None:

@@ -226,7 +226,7 @@ def isinstance_(obj: Any, target_type: Any) -> bool:
     if origin is tuple:
         wanted = () if args == ((),) else args
         return len(obj) == len(wanted) and all(map(isinstance_, obj, wanted))
-    raise TypeError(f"isinstance cannot tell whether a value is a {target_type}")
+    raise TypeError(f"isinstance cannot test whether a value is a {target_type}")
 
 
 def is_scripting() -> bool:

@@ -62,7 +62,7 @@ def interface(cls: T) -> T:
         raise TypeError("interface is a decorator of classes")
     for base in cls.__mro__[1:]:
         if base not in _NEUTRAL and not is_interface(base):
-            raise TypeError(f"the interface '{cls.__name__}' derives from '{base.__name__}', which is no interface")
+            raise TypeError(f"the interface '{cls.__name__}' derives from '{base.__name__}', which is not an interface")
     setattr(cls, _MARKS[0], True)
     return cls
 

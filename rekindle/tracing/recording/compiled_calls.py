@@ -80,7 +80,7 @@ def _owner(recorder: Recorder, module: ScriptModule) -> Value:
     path = recorder.place_of_module(module)
     if path is None:
         raise TracingError(
-            f"the compiled module '{module.original_name}' is called and is no part of the module that is traced",
+            f"the compiled module '{module.original_name}' is called and is not part of the traced module",
             users_place(),
             hint="make it a sub-module of what is traced",
         )

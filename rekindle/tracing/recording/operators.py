@@ -70,7 +70,7 @@ def _unrecorded(recorder: Recorder, name: str, function: Callable[..., Any], arg
         fresh = isinstance(tensor, torch.Tensor) and recorder.known(tensor) is None
         if fresh and any(_is_computed(recorder, item) for item in inputs):
             raise TracingError(
-                f"{name} computes a tensor and is no operator that a trace can record",
+                f"{name} computes a tensor and is not an operator that a trace can record",
                 users_place(),
                 hint="use another function, or put the call into a scripted function, which traces keep as it is",
             )

@@ -120,7 +120,7 @@ class DerivativeBuilder:
 def _check_limit(limit: object) -> None:
     if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 0):
         raise DifferentiationError(
-            f"memory_limit={limit!r} is no number of bytes", hint="pass an int, or None for no limit"
+            f"memory_limit={limit!r} is not a number of bytes", hint="pass an int, or None for no limit"
         )
 
 

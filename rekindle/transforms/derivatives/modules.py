@@ -44,8 +44,8 @@ def function_of(module: ScriptModule, buffers: Sequence[str] = ()) -> tuple[str,
     paths = lower_graph(graph)
     if paths is None:
         raise DifferentiationError(
-            f"'{module.original_name}' writes to its attributes, or hands itself on, so that it is no function of its "
-            "parameters",
+            f"'{module.original_name}' writes to its attributes, or passes itself on, so that it is not a function "
+            "of its parameters",
             hint="differentiate in eval mode; freeze the module, or compute what changes outside of forward",
         )
     by_id = {id(parameter): name for name, parameter in module.named_parameters()}

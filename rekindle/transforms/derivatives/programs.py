@@ -104,7 +104,7 @@ def kept(graph: Graph, values: Sequence[Value]) -> Iterator[None]:
 
 def _not_a_function(what: object) -> DifferentiationError:
     return DifferentiationError(
-        f"a value of class '{type(what).__name__}' is no function",
+        f"a value of class '{type(what).__name__}' is not a function",
         hint="pass a function or a module, or one compiled by rekindle.script or rekindle.trace",
     )
 

@@ -38,9 +38,9 @@ class Region:
             raise GraphError("there are no nodes")
         for node in nodes:
             if not node.in_block or node.kind == "prim::Return":
-                raise GraphError(f"this {node.kind} stands among no nodes")
+                raise GraphError(f"this {node.kind} is in no block")
             if node.owning_block is not nodes[0].owning_block:
-                raise GraphError(f"{nodes[0].kind} and {node.kind} stand in different blocks")
+                raise GraphError(f"{nodes[0].kind} and {node.kind} are in different blocks")
         self.nodes: Final = sorted(set(nodes), key=lambda node: node._position)
         self.graph: Final[Graph] = nodes[0].graph
         own = set(self.nodes)
@@ -88,7 +88,7 @@ def move(nodes: Sequence[Node], *, before: Node) -> None:
     if before in region.nodes:
         raise GraphError(f"{before.kind} is one of the nodes that are to be moved before it")
     if before.owning_block is not region.nodes[0].owning_block:
-        raise GraphError(f"{region.nodes[0].kind} and {before.kind} stand in different blocks")
+        raise GraphError(f"{region.nodes[0].kind} and {before.kind} are in different blocks")
     _check_order(region, before)
     for node in region.nodes:
         node.move_before(before)
@@ -265,7 +265,7 @@ def split(graph: Graph, at: Node, names: tuple[str, str] = ("first", "second")) 
         True
     """
     if at.owning_block is not graph.block or at.kind == "prim::Param":
-        raise GraphError(f"{at.kind} does not stand in the outermost block of the graph")
+        raise GraphError(f"{at.kind} is not in the outermost block of the graph")
     nodes = list(graph.nodes)
     place = len(nodes) if at.kind == "prim::Return" else nodes.index(at)
     head, tail = nodes[:place], nodes[place:]

@@ -156,7 +156,7 @@ def _is_vector(match: Match) -> bool | str:
     value = match.constant("bias")
     if isinstance(value, torch.Tensor):
         rank = value.dim()
-    return True if rank == 1 else "nothing tells that the bias has one dimension"
+    return True if rank == 1 else "the bias is not known to have one dimension"
 
 
 @cache

@@ -287,7 +287,7 @@ class Batcher:
                 raise BatchingError(
                     f"{node.kind} has no rule that draws the same numbers for all examples",
                     node.range,
-                    hint="draw them before, and hand them over with in_dims of None",
+                    hint="draw them before, and pass them with in_dims of None",
                 )
             self._loop_fallback(node, batch, "there is no rule for it")
         else:
