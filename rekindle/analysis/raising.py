@@ -85,7 +85,8 @@ def _divides(node: Node) -> bool:
 
 
 def _steps(node: Node) -> bool:
-    """A range or slice, whose step comes last, unless that is a constant other than zero."""
+    """Return whether the step of a range or slice, its last argument, may be zero: it is not a constant other than
+    zero."""
     *_, step = node.inputs
     known = step.to_python()
     return not (isinstance(known, int) and known != 0)
@@ -180,7 +181,8 @@ def _measures(length: Value, container: Value) -> bool:
 
 
 def _extremum(node: Node) -> bool:
-    """The least and the greatest of a list, which may be empty, and of two numbers that may have no order."""
+    """Return whether the minimum or maximum may raise: of a list, which may be empty, or of two numbers without an
+    order."""
     if len(node.inputs) == 1:
         return isinstance(node.input.type, ListType)
     return _orders(node)

@@ -68,7 +68,7 @@ class Ranks:
         self._known: dict[Value, Range] = {}
 
     def learn(self, value: Value, rank: int) -> None:
-        """From here on ``value`` has ``rank`` dimensions."""
+        """Record that ``value`` has ``rank`` dimensions from here on."""
         while (operand := operand_of_same_rank(value)) is not None:
             value = operand
         self._facts[value] = rank
@@ -169,6 +169,6 @@ def _narrowed(found: Range, value: Value) -> Range:
 
 
 def _flattened(node: Node) -> Range:
-    """From the second dimension to the last: two are left."""
+    """Return rank 2, if all dimensions from the second to the last are flattened."""
     ends = [value.to_python() for value in node.inputs[1:]]
     return (2, 2) if ends == [1, -1] else ANY_RANK

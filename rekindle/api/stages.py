@@ -88,7 +88,7 @@ class Stages(tuple[Stage, ...]):
         return "".join([self[0]._repr_html_(), *changed, *last])
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))
 
 

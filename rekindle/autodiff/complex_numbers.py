@@ -27,13 +27,13 @@ class ComplexValues:
         return makes or takes
 
     def enter(self, node: Node) -> None:
-        """What the blocks of ``node`` are given, before their nodes are looked at."""
+        """Mark the block inputs of ``node`` if they may be complex, before its blocks are visited."""
         if self.touches(node) or (node.kind == "prim::Loop" and any(map(_holds, node.blocks))):
             for block in node.blocks:
                 self._known.update(block.inputs)
 
     def leave(self, node: Node) -> None:
-        """What ``node`` gives, after its blocks were looked at."""
+        """Mark the outputs of ``node`` if its blocks return complex numbers, after they are visited."""
         for block in node.blocks:
             if any(value in self._known or _is_by_type(value) for value in block.outputs):
                 self._known.update(node.outputs)

@@ -59,7 +59,7 @@ def write_heading(text: str) -> None:
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """A table without lines. Columns whose name begins with ``>`` are numbers; empty ones are left out."""
+    """Write a table without lines. Columns whose name begins with ``>`` are numbers; empty ones are omitted."""
     rows = list(rows)
     shown = [index for index in range(len(columns)) if any(row[index] for row in rows)]
     table = Table(box=None, pad_edge=False, header_style="bold", show_edge=False)

@@ -143,7 +143,7 @@ def _cell(value: object) -> str:
 
 
 def _save(result: Any, path: str) -> None:
-    """For ``torch.load``, whose safe reader knows no NamedTuples: they are saved as tuples."""
+    """Save a result for ``torch.load``. Its safe reader does not support NamedTuples: they are saved as tuples."""
     try:
         torch.save(_plain(result), path)
     except OSError as error:

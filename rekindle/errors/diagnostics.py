@@ -183,7 +183,7 @@ class Diagnostics:
 
     @contextmanager
     def reporting(self) -> Iterator[None]:
-        """Within, problems are gathered; at the end all are raised."""
+        """Collect the problems within the ``with`` block, and raise all of them at the end."""
         with self.recovering():
             yield
         self.raise_all()

@@ -75,7 +75,7 @@ def compilation_of(what: str) -> Iterator[None]:
 
 @contextmanager
 def no_display() -> Iterator[None]:
-    """Within, compilations are not shown: something else shows how far the work is."""
+    """Hide the display of compilations within the ``with`` block: another display shows the progress."""
     before, _state.is_silent = _state.is_silent, True
     try:
         yield

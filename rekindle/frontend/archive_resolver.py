@@ -76,7 +76,7 @@ def no_functions(kind: str) -> Sequence[GraphFunction]:
 
 
 def no_schemas(kind: str) -> Sequence[FunctionSchema]:
-    """Nothing is known of operators that are not installed."""
+    """Return no schemas: operators that are not installed are unknown."""
     return ()
 
 

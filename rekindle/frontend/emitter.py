@@ -262,7 +262,7 @@ class Emitter:
             self.loop = saved
 
     def refine(self, types: dict[str, Type], range: SourceRange) -> None:
-        """From here on the variables have these types, each narrower than before."""
+        """Refine variables to these types, each narrower than before, from here on."""
         for name, type in types.items():
             if type == KNOWN_NONE:
                 self.environment.frame.known_none.add(self.environment.frame.variable(name))

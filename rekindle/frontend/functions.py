@@ -245,7 +245,7 @@ def _emit_parameters(
 
 
 def _close(emitter: Emitter, definition: Def) -> None:
-    """The end of the body: an implied ``return None`` where it can be reached."""
+    """Emit the implied ``return None`` at the end of the body, if it is reachable."""
     if emitter.has_exited:
         if emitter.returns.merged is None:
             emitter.returns.merged = emitter.returns.declared or NONE

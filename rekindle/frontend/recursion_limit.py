@@ -59,11 +59,7 @@ def _depth() -> int:
 
 @contextmanager
 def room_to_recurse(range: SourceRange) -> Iterator[None]:
-    """Within, Python's stack has room for the program at ``range``.
-
-    Raises:
-        UnsupportedError: the program nests so deeply that it has not.
-    """
+    """Ensure within the ``with`` block that Python's stack has room for the program at ``range``."""
     _LIMIT.enter()
     try:
         yield

@@ -74,7 +74,7 @@ def read_signature(
     parameter_types: Mapping[str, TypeOrError] | None = None,
     return_type: TypeOrError | None = None,
 ) -> Signature:
-    """As :func:`declare_schema`, but what is wrong goes to ``diagnostics``."""
+    """Read a signature as :func:`declare_schema` does, but record errors in ``diagnostics``."""
     arguments: list[Argument] = []
     unresolved: set[str] = set()
     for position, param in enumerate(definition.params):

@@ -47,7 +47,7 @@ def function_of(module: fx.GraphModule, name: str, *, gradients: bool = False) -
 def _itself(
     reader: FxImporter, node: fx.Node, args: Sequence[ImportedValue], kwargs: Mapping[str, ImportedValue]
 ) -> ImportedValue:
-    """Nothing records gradients, and nothing is written to: the tensor itself does as well as an alias of it."""
+    """Return the tensor itself instead of an alias: no gradients are recorded, and nothing is written to."""
     return args[0]
 
 

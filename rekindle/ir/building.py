@@ -167,7 +167,7 @@ class Builder:
         )
 
     def call(self, function: Any, /, *args: object, **kwargs: object) -> Any:
-        """As :meth:`inline`, but a call of ``function`` stays one."""
+        """Call ``function`` as :meth:`inline` does, without inlining it."""
         return self._build(
             lambda given, named: emission.get().function(self.graph, function, given, named, self.range, inline=False),
             args,

@@ -489,15 +489,7 @@ class Graph:
 
     @contextmanager
     def inserting_before(self, node: Node, like: Node | None = None) -> Iterator[Builder]:
-        """Within, new nodes go before ``node``.
-
-        What is yielded builds nodes as PyTorch's functions make tensors (``rekindle.ir.building``). They get the
-        place in the source, the scope and the call stack of ``like``, which is ``node`` unless another is given. Where
-        the block raises, what has been built in it is taken out again, as far as nothing else uses it.
-
-        Raises:
-            GraphError: ``node`` is in no block of this graph.
-        """
+        """Set the insertion point before ``node`` within the ``with`` block."""
         if node.graph is not self or node.owning_block is None or node.kind == "prim::Param":
             raise GraphError(f"{node.kind} is in no block of this graph")
         builder = Builder(self, node if like is None else like)
@@ -519,7 +511,7 @@ class Graph:
         return self.inserting_before(node.next, like or node)
 
     def inserting_at_end(self, block: Block, like: Node | None = None) -> AbstractContextManager[Builder]:
-        """Within, new nodes go to the end of ``block``: see :meth:`inserting_before`."""
+        """Set the insertion point at the end of ``block`` within the ``with`` block: see :meth:`inserting_before`."""
         return self.inserting_before(block.return_node, like)
 
     # --------------------------------------------------------------------------------- all or nothing
@@ -603,7 +595,7 @@ class Graph:
         return draw.get()(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))
 
 

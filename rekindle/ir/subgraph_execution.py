@@ -31,7 +31,8 @@ _at_once: Final = ContextVar("rekindle.settled_at_once", default=False)
 
 @contextmanager
 def compile_immediately() -> Iterator[None]:
-    """Within, what a :class:`PatchableOperation` operation would become after some calls is made in its first."""
+    """Compile operations on their first call within the ``with`` block, instead of after some calls
+    (:class:`PatchableOperation`)."""
     token = _at_once.set(True)
     try:
         yield

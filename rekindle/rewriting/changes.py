@@ -35,7 +35,7 @@ class ChangeCounter:
 
     @contextmanager
     def attributed_to(self, name: str) -> Iterator[None]:
-        """Within, changes are those of the pass ``name``."""
+        """Attribute changes within the ``with`` block to the pass ``name``."""
         passes_that_ran.add(name)
         token = _CURRENT.set((self, name))
         try:
@@ -82,7 +82,7 @@ def logger_of(name: str) -> logging.Logger:
 
 @contextmanager
 def nested(name: str) -> Iterator[None]:
-    """Within, changes are those of the pass ``name``, which the pass that runs has called."""
+    """Attribute changes within the ``with`` block to the pass ``name``, which the running pass has called."""
     current = _CURRENT.get()
     if current is None:
         yield

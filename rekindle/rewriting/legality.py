@@ -42,7 +42,7 @@ class GraphFacts:
         return self._is_calm
 
     def forget(self, is_effect_free: bool) -> None:
-        """The graph has changed, by nodes that are calm or not."""
+        """Discard cached facts: the graph has changed, by effect-free nodes or others."""
         self._aliases = None
         if not is_effect_free:
             self._is_calm = None
@@ -113,7 +113,7 @@ def _is_cheap(node: Node, output: Value, facts: GraphFacts) -> bool:
 
 
 def _twice(match: Match) -> RewriteBlocker | None:
-    """Two nodes of the pattern that are one in the program, though each would answer for itself."""
+    """Return a blocker if two nodes of the pattern match one node that writes or is nondeterministic."""
     found: dict[Node, Node] = {}
     for wanted, node in match.nodes.items():
         if found.setdefault(node, wanted) is not wanted and (is_nondeterministic(node) or may_write(node)):

@@ -29,11 +29,8 @@ class Executable:
         """Whether a graph has been edited since the last time that something was made of it."""
 
     def begin(self, record: GraphFunction) -> None:
-        """Something is about to be made of the function's graph: forget it once that is edited, or one that it calls.
-
-        Raises:
-            VerificationError: the graph was edited, and is not valid.
-            GraphError: it was edited, and does not take or return what the function does.
+        """Observe edits of the function's graph, and of those that it calls: an edit discards what is compiled from
+        it.
         """
         if self.was_edited:
             verify(record.graph)

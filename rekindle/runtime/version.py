@@ -123,7 +123,7 @@ class Strategy(Protocol):
         """
 
     def prepare(self, arguments: Sequence[object]) -> Version:
-        """As :meth:`select`, but made before it returns, whatever the settings say."""
+        """Select a version as :meth:`select` does, but compile it before returning, regardless of the settings."""
 
     @property
     def versions(self) -> Sequence[Version]:

@@ -116,8 +116,8 @@ def type_of_annotation(annotation: Any, range: SourceRange = UNKNOWN_RANGE, reso
 
 
 def find_type(annotation: Any, range: SourceRange = UNKNOWN_RANGE, resolver: Resolver | None = None) -> Type | None:
-    """As :func:`type_of_annotation`, but None where the annotation means no type. Parts of it that mean none still
-    raise."""
+    """Return the type as :func:`type_of_annotation` does, or None if the annotation is not a type. Parts of it that
+    are not types still raise."""
     for known, type in _SIMPLE:
         if annotation is known:
             return type
@@ -150,11 +150,7 @@ _state: Final = _State()
 
 @contextmanager
 def _reading(annotation: Any, range: SourceRange) -> Iterator[None]:
-    """Within, the parts of ``annotation`` are read.
-
-    Raises:
-        NotScriptableError: it is one of its own parts, as ``Tree = Union[int, List["Tree"]]`` is.
-    """
+    """Track that the parts of ``annotation`` are read within the ``with`` block."""
     if any(annotation is outer for outer in _state.reading):
         raise NotScriptableError(
             "the annotation refers to itself, and a type of a program has no parts without end",

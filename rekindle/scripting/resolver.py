@@ -25,16 +25,16 @@ class NameObserver(Protocol):
     """Observer of the names that a function looks up while it is compiled."""
 
     def name_is(self, name: str, value: Any) -> None:
-        """A name of the function means ``value``, or nothing if that is :data:`ABSENT`."""
+        """Record that a name of the function refers to ``value``, or to nothing if that is :data:`ABSENT`."""
 
     def attribute_is(self, owner: Any, name: str, value: Any) -> None:
-        """An attribute of an object holds ``value``, or is not there."""
+        """Record that an attribute of an object holds ``value``, or does not exist."""
 
     def uses(self, value: Any) -> None:
         """Record that an object is used."""
 
     def refuse(self, reason: str) -> None:
-        """The function depends on something else."""
+        """Record that the function depends on something that cannot be observed."""
 
 
 ABSENT: Final = _MISSING

@@ -121,11 +121,11 @@ class ExpressionParser:
     # ---------------------------------------------------------------------------------------------------- places, depth
 
     def since(self, start: int) -> SourceRange:
-        """From ``start`` to the end of the token that was taken last."""
+        """Return the range from ``start`` to the end of the previous token."""
         return SourceRange(self.source, start, self.lexer.end)
 
     def deeper(self, token: Token) -> None:
-        """One level further in, opened by ``token``; ``_depth`` is counted down where the level ends."""
+        """Enter a nesting level opened by ``token``; ``_depth`` is decremented at its end."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise too_deep(token.range)

@@ -397,7 +397,7 @@ class Parser(ExpressionParser):
         return body
 
     def _until(self, start: int, body: list[Stmt]) -> SourceRange:
-        """From ``start`` to the end of the last statement of ``body``."""
+        """Return the range from ``start`` to the end of the last statement of ``body``."""
         return SourceRange(self.source, start, body[-1].range.end)
 
     def _if(self) -> Stmt:

@@ -171,7 +171,7 @@ class ExpressionBuilder:
         return SourceRange(self.source, self.start_of(node), self.end_of(node))
 
     def _from(self, first: Expr, node: ast.expr | ast.stmt) -> SourceRange:
-        """From the start of ``first`` to the end of ``node``, of which it is the first part."""
+        """Return the range from the start of ``first`` to the end of ``node``, of which it is the first part."""
         return SourceRange(self.source, first.range.start, self.end_of(node))
 
     # ------------------------------------------------------------------------------------------------------ expressions

@@ -170,7 +170,7 @@ class StatementBuilder(ExpressionBuilder):
         return Nonlocal.create(range, [Ident.create(range, name) for name in node.names])
 
     def _global(self, node: ast.Global) -> Stmt:
-        """It means nothing where the function only reads the variables, which it does without."""
+        """Convert ``global``: it has no effect if the function only reads the variables, which needs no declaration."""
         if self._function is None or assigned_names(self._function).intersection(node.names):
             raise refuse("global", self.range_of(node))
         return bare(Pass, self.range_of(node))

@@ -45,7 +45,7 @@ class Tree:
         return found
 
     def walk(self) -> Iterator[Tree]:
-        """This tree and all below it, parents first. Needs no recursion, so depth does not matter."""
+        """Yield this tree and all below it, parents first, without recursion."""
         stack = [self]
         while stack:
             tree = stack.pop()

@@ -88,6 +88,6 @@ def parameter_names(function: Callable[..., Any], count: int) -> list[str]:
 
 
 def _note_state(recorder: Recorder) -> None:
-    """What PyTorch is set to, and the program will not be."""
+    """Record settings of PyTorch that the program will not have."""
     if autocasting.is_on():
         recorder.report.add(Baked.STATE, "autocasting", "on, and is part of the trace", UNKNOWN_RANGE)

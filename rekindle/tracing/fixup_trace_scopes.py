@@ -176,7 +176,7 @@ class _Body:
         return self.graph.insert_clone(node, self.values, inputs.__getitem__)
 
     def add_call(self, node: Node) -> None:
-        """A marked call: the call of a new method."""
+        """Add a marked call: the call of a new method."""
         interface = self.lowering.interfaces[node]
         path = _path(node)
         outputs = list(interface.outputs)

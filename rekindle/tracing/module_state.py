@@ -85,7 +85,7 @@ class ModuleState:
         part.held = now
 
     def record_all(self, recorder: Recorder) -> None:
-        """As :meth:`record`, for all parts: what methods other than ``forward`` did."""
+        """Record, as :meth:`record` does, all submodules: the effects of methods other than ``forward``."""
         for part in self._parts.values():
             self.record(recorder, part.module, part.path)
 
@@ -170,7 +170,8 @@ def _describe(value: object) -> str:
 
 @contextmanager
 def state_kept(*modules: torch.nn.Module | None) -> Iterator[None]:
-    """What the body does to random numbers and to the attributes of ``modules`` and their parts is undone."""
+    """Restore random number generators and the attributes of ``modules`` and their submodules after the ``with``
+    block."""
     parts = {id(part): part for module in modules if module is not None for part in module.modules()}
     kept = [(part, dict(vars(part)), _tables(part)) for part in parts.values()]
     tensors = {id(tensor): tensor for part in parts.values() for tensor in _tensors_of(part)}

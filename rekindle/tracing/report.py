@@ -88,5 +88,5 @@ class TraceReport:
         return paragraph("The trace assumes:") + table(("kind", "what", "value in the example", "place"), rows)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))

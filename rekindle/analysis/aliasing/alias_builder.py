@@ -247,8 +247,8 @@ class AliasTrackerBuilder:
             self.elements[node.output] = self._constant(inner, type)
 
     def _constant(self, value: object, type: Type) -> Element:
-        """Two constants are one where they share storage. A caller may know the tensors and objects among them; of a
-        list or a dict the program gets a copy each time."""
+        """Bind a constant. Constants are one object if they share storage. A caller may refer to tensors and objects
+        in them; of a list or a dict the program gets a copy each time."""
         if isinstance(type, OptionalType):
             return self._constant(value, type.element)
         if isinstance(value, (list, tuple, dict)):
@@ -269,15 +269,15 @@ class AliasTrackerBuilder:
         return self.tracker.world(type).read
 
     def _visit_nothing(self, node: Node) -> None:
-        """What comes out is new, and nothing is written to."""
+        """Bind fresh outputs; nothing is written to."""
 
     def _visit_same(self, node: Node) -> None:
-        """The result is the first input."""
+        """Bind the result to the first input."""
         for output in node.outputs[:1]:
             self._set_to_values(output, node.inputs[:1])
 
     def _visit_views(self, node: Node) -> None:
-        """Every result is a view of the first input."""
+        """Bind every result to a view of the first input."""
         for output in node.outputs:
             self._set_to_values(output, node.inputs[:1])
 
@@ -407,7 +407,7 @@ class AliasTrackerBuilder:
             self.visit_block(block)
 
     def _visit_gradient(self, node: Node) -> None:
-        """What the block computes, or nothing."""
+        """Bind the outputs to those of the block, or to nothing."""
         self.visit_block(node.blocks[0])
         for output, result in zip(node.outputs, node.blocks[0].outputs, strict=True):
             self._set_to_values(output, [result])
@@ -452,7 +452,7 @@ class AliasTrackerBuilder:
         self.visit_block(subgraph.block)
 
     def _visit_wait(self, node: Node) -> None:
-        """The result is what the future holds; what the wait does beyond that belongs to what it waits for."""
+        """Bind the result to the value of the future; other effects of a wait belong to the task that it waits for."""
         self._take(node.input, node.output, ITEM)
 
 

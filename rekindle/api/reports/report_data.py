@@ -150,7 +150,7 @@ class GraphReport:
     graph: Graph = field(repr=False, compare=False)
 
     def walk(self) -> Iterator[GraphReport]:
-        """This part, and those of its differentiable graphs."""
+        """Yield this report, and those of its differentiable graphs."""
         yield self
         for each in self.differentiable:
             for part in each.parts:
@@ -245,7 +245,7 @@ class Report:
         return report_html(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
-        """What IPython shows in a terminal."""
+        """Print the object in IPython on a terminal."""
         printer.text(str(self))
 
 

@@ -95,7 +95,7 @@ class ArchiveReader:
         return found
 
     def read(self, name: str) -> bytes:
-        """As :meth:`view`, as bytes of its own."""
+        """Return the same bytes as :meth:`view`, as a copy."""
         return bytes(self.view(name))
 
     def writable(self, name: str, alignment: int) -> memoryview:

@@ -42,7 +42,8 @@ def scatter_reduce_back(
 def _of_product(
     grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, include_self: bool, result: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Of a factor, the product of the others: also where it is the only one that is zero."""
+    """Return the gradient of a product by each factor, the product of the others: also if it is the only one that is
+    zero."""
     start = self if include_self else torch.ones_like(self).where(_named(self, dim, index), self)
     others = torch.ones_like(self).scatter_reduce(dim, index, src, "prod", include_self=True)
     zero = src == 0

@@ -84,7 +84,7 @@ class _FlowNetwork:
                 self.capacity[b][a] += flow
 
     def _search(self) -> dict[_FlowNode, _FlowNode]:
-        """For each place that can be reached, the one before it on a shortest way."""
+        """Return the predecessor of each reachable node on a shortest path."""
         before = {_START: _START}
         pending = deque([_START])
         while pending:

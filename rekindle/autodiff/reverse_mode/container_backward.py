@@ -165,7 +165,7 @@ def _without_entry(scope: BlockBackward, node: Node, gradient: Value) -> list[Va
 
 
 def _collected(scope: BlockBackward, node: Node) -> None:
-    """A list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
+    """Go back through a list that a loop fills: see :mod:`rekindle.autodiff.reverse_mode.collected_lists`."""
     whole, item = node.inputs
     block = node.owning_block
     assert block is not None

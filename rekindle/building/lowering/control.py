@@ -67,7 +67,7 @@ def raise_exception(w: ProgramWriter, node: Node) -> None:
 
 @emits("prim::RaiseException.arguments")
 def raise_with_arguments(w: ProgramWriter, node: Node) -> None:
-    """An exception with arguments, whose message is what TorchScript says in their place."""
+    """Emit an exception with arguments; its message is that of TorchScript."""
     message, cls, values = node.inputs
     name = cls.to_python() if is_constant(cls) else None
     if not isinstance(name, str):
@@ -96,7 +96,7 @@ _IS_EXACT: Final = field_index(Context, "is_exact")
 
 @emits("aten::wait", SETTLED)
 def same_value(w: ProgramWriter, node: Node) -> None:
-    """A Future is the value of its task, which ran where it was forked."""
+    """Emit nothing: a Future is the value of its task, which ran at the fork."""
     w.define_borrowed(node.output, w.name(node.input))
 
 
@@ -105,7 +105,7 @@ _MODES: Final = ("no_grad", "enable_grad", "set_grad_enabled", "inference_mode")
 
 @emits("prim::Enter", "prim::Exit")
 def enter_context(w: ProgramWriter, node: Node) -> None:
-    """The modes of gradients change nothing: a library records none."""
+    """Emit nothing for gradient modes: a library records no gradients."""
     if str(node.input.type).rpartition(".")[2] not in _MODES:
         raise NotBuildable(f"a 'with' statement of a {node.input.type}", node.range)
     w.define(node.output, "null")

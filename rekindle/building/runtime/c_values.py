@@ -196,7 +196,7 @@ def is_empty(rank: int, sizes: Array[int] | None) -> bool:
 
 @native
 def delete_managed(managed: DLManagedTensor) -> None:
-    """The deleter of tensors in results."""
+    """Delete a tensor in a result: the deleter of its DLPack structure."""
     if managed is not None:
         release(managed.manager_context)
         free(managed)

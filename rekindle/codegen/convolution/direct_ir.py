@@ -171,8 +171,9 @@ class _FunctionWriter(TaskWriter):
         self.define(f"{self.name}.tasks", "ptr %words, i64 %begin, i64 %end, i64 %thread")
 
     def _step_beyond(self, step: DirectWord, count: DirectWord, inner: DirectWord) -> str:
-        """From the last of ``count`` places, ``inner`` apart, to the first one of the next ``step``, less what follows
-        it: for columns the step to the next row, for rows what is more than that step at the end of an image."""
+        """Return the offset from the last of ``count`` positions, ``inner`` apart, to the first one of the next
+        ``step``, less what follows it: for columns the step to the next row, for rows the excess over that step at
+        the end of an image."""
         f, words = self.f, self.words
         length = f.emit_value(f"mul i64 {words[count]}, {words[inner]}")
         beyond = f.emit_value(f"sub i64 {words[step]}, {length}")

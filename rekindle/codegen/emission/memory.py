@@ -130,7 +130,7 @@ class MemoryAccess:
         f.emit(f"call void @{symbol}({whole} {value}, ptr {place}, i32 {align}, {type} {mask})")
 
     def _alignment(self, access: Access) -> int:
-        """Of a whole vector, in bytes."""
+        """Return the alignment of a whole vector, in bytes."""
         return min(access.scalar.size * self.lanes, 16) if self.is_aligned else access.scalar.size
 
     def _place(self, access: Access, start: str, at: str) -> str:

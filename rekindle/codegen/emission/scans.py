@@ -47,7 +47,7 @@ class Scan:
         return found
 
     def _within(self, value: str) -> str:
-        """Each lane with those before it: the vector, moved by one lane, is added to itself, then by two, by four."""
+        """Return the scan of a vector: shifted by one lane, it is added to itself, then by two, by four."""
         whole, step = vector(self.element, self.lanes), 1
         neutral = self._neutral(self.lanes)
         while step < self.lanes:

@@ -52,7 +52,7 @@ class Target:
 
 @cache
 def native_target() -> Target:
-    """This machine."""
+    """Return the target of this machine."""
     features = llvm().get_host_cpu_features()
     return Target(llvm().get_host_cpu_name(), features.flatten())
 

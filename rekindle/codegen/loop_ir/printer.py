@@ -93,7 +93,7 @@ class _NestText:
                 yield from self._store(store, indent)
 
     def _forget(self) -> None:
-        """What was computed so far is not known in the next phase."""
+        """Forget the names of expressions: they are not known in the next phase."""
         self.names.clear()
         self.count = 0
 

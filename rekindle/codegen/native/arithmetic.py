@@ -68,7 +68,7 @@ EMITTERS["aten::sub.int"] = _checked("ssub")
 
 @emits("aten::mul.int")
 def multiply(w: RegionWriter, a: str, b: str) -> str:
-    """By a constant, bounds are compared, which is not in the way of what the product is needed for."""
+    """Multiply ints. If one is a constant, compare bounds, which is off the critical path of the product."""
     factor = next((int(each) for each in (a, b) if each.isdecimal() and int(each) > 1), None)
     if factor is None:
         return w.checked("smul", a, b)
@@ -98,7 +98,7 @@ def _power_of_two(b: str) -> int | None:
 
 
 def _check_division(w: RegionWriter, a: str, b: str) -> None:
-    """What cannot be divided leaves the region: by zero, and the smallest int by -1."""
+    """Leave the region for divisions by zero, and of the smallest int by -1."""
     if b.lstrip("-").isdecimal() and int(b) not in (0, -1):
         return
     w.leave_if(w.emit(f"icmp eq i64 {b}, 0"))

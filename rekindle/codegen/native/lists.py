@@ -133,7 +133,7 @@ def append(w: NativeWriter, node: Node) -> None:
 
 
 def _same(w: NativeWriter, node: Node, list: str) -> None:
-    """What is written to is answered, too."""
+    """Bind the output to the list that is written to."""
     if node.outputs:
         w.names[node.output] = list
 

@@ -86,7 +86,7 @@ def _fits(value: Value, target: Value) -> bool:
 
 
 def _is_covered_block(block: Block) -> bool:
-    """A block that raises is left to the plan, whatever is in it, as long as code can hand it what it needs."""
+    """Return whether a block is supported. One that raises is left to the plan, if code can pass the values that it uses."""
     owner = block.owning_node
     assert owner is not None
     if raises(block) and owner.kind == "prim::If":

@@ -206,7 +206,7 @@ def _signs_differ(b: Builder, rest: E, other: E) -> E:
 
 
 def _floor_div(b: Builder, self: E, other: E) -> E:
-    """As Python divides: the quotient without the rest, so that rounding never makes it too large."""
+    """Divide as Python does: subtract the remainder first, so that rounding never makes the quotient too large."""
     rest = b.call("fmod", self, other)
     whole = b.div(b.sub(self, rest), other)
     one, zero = b.like(1.0, self), b.like(0.0, self)

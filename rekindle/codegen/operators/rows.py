@@ -117,7 +117,7 @@ def moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
 
 
 def exact_moments(b: Builder, row: Row, value: E) -> tuple[E, E]:
-    """As :func:`moments`, in two walks: nothing cancels."""
+    """Return the result of :func:`moments` in two passes over the row, without cancellation."""
     wide = b.cast(value, b.accumulator(value.scalar))
     mean = b.div(row.reduce("sum", wide), length(b, wide))
     distance = b.sub(wide, mean)

@@ -61,7 +61,7 @@ class DryRun:
 
 @contextmanager
 def without_recording(machine: SymbolicInterpreter) -> Iterator[None]:
-    """Within, nothing is recorded, and symbols that operators make are forgotten."""
+    """Record nothing within the ``with`` block, and discard symbols that operators make."""
     fake_mode = detect_fake_mode()
     shape_env = None if fake_mode is None else fake_mode.shape_env
     session = machine.session

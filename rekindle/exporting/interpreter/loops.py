@@ -210,11 +210,7 @@ class _Loop:
 def while_loop(
     machine: SymbolicInterpreter, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]
 ) -> None:
-    """What remains of a loop, as one operator.
-
-    Raises:
-        Mismatch: an iteration changes what no tensor can carry.
-    """
+    """Lower the remaining iterations of a loop to one operator."""
     state = [condition, *carried]
     start = _body_frame(frame, node, [iteration, *carried])
     surviving = machine.surviving([*machine.frames, start])
@@ -280,7 +276,7 @@ def _terms(condition: Value) -> Iterator[Value]:
 
 
 def _step(given: Value, made: Value) -> int:
-    """By how much an iteration makes ``given`` greater, to become ``made``; 0 where it may be anything."""
+    """Return the increment of ``given`` to ``made`` in an iteration; 0 if it is unknown."""
     node = made.node
     if node.kind != "aten::add":
         return 0
@@ -498,7 +494,7 @@ class _Functions:
         return unaliased([scalar_ops.condition_tensor(result)], [counter, *rest])[0]
 
     def body(self, counter: Tensor, *rest: Any) -> tuple[Tensor, ...]:
-        """An iteration."""
+        """Run an iteration."""
         loop, machine, template = self.loop, self.machine, self.loop.template
         count, written_count = len(template.slots), len(self.written)
         slots, written, given = rest[:count], rest[count : count + written_count], rest[count + written_count :]

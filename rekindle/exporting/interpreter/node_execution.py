@@ -164,7 +164,7 @@ class ExportInterpreter(SymbolicInterpreter):
         return copy_constant(value) if is_writable(value) else value
 
     def call_function(self, frame: Frame, node: Node) -> None:
-        """A call of another function of the program: a frame of its own."""
+        """Call another function of the program: push a frame."""
         env = frame.activation.env
         callee, *inputs = node.inputs
         arguments = [env[value] for value in inputs]
@@ -186,7 +186,7 @@ class ExportInterpreter(SymbolicInterpreter):
         self.call(frame, node, record.graph, arguments, step)
 
     def context(self, frame: Frame, node: Node) -> None:
-        """A with statement is entered or left: a method of the context manager is called."""
+        """Enter or leave a with statement: call a method of the context manager."""
         manager = frame.activation.env[node.input]
         record = None
         if isinstance(manager, SymbolicObject) and manager.type.name.rpartition(".")[2] not in _OTHER_CONTEXTS:

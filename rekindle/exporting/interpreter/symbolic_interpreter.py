@@ -130,7 +130,7 @@ class ExportSession:
 
     @contextmanager
     def in_body(self) -> Iterator[None]:
-        """Within, a branch or the body of a loop is traced."""
+        """Mark the ``with`` block as the trace of a branch or a loop body."""
         self.subgraph_depth += 1
         try:
             yield
@@ -213,7 +213,7 @@ class SymbolicInterpreter:
             self.bind(frame.activation, owner, values)
 
     def returned(self, frame: Frame, owner: Node, values: list[Any]) -> None:
-        """A function that was called has come to its end."""
+        """Handle the end of a called function."""
         assert frame.caller is not None
         self.bind(frame.caller, owner, values)
 
@@ -222,7 +222,7 @@ class SymbolicInterpreter:
         raise NotImplementedError
 
     def iterate(self, frame: Frame, node: Node, iteration: int, condition: Any, carried: list[Any]) -> None:
-        """The head of a loop is reached, before iteration number ``iteration``."""
+        """Handle the head of a loop, before iteration number ``iteration``."""
         raise NotImplementedError
 
     def bind(self, activation: Activation, node: Node, values: Iterable[Any]) -> None:
@@ -256,7 +256,7 @@ class SymbolicInterpreter:
     # -------------------------------------------------------------------------------------------------------- copying
 
     def live(self, frames: Sequence[Frame]) -> list[list[Value]]:
-        """For each of ``frames`` the values of its function that it still needs."""
+        """Return for each of ``frames`` the values of its function that it still needs."""
         return [[value for value in _needed(frame) if value in frame.activation.env] for frame in frames]
 
     def copied(self, frames: Sequence[Frame], copier: StateCopier) -> list[Frame]:

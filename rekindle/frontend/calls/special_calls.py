@@ -109,7 +109,7 @@ def _range(emitter: Emitter, call: Apply, hint: Type | None) -> SugaredValue:
 
 
 def _check_step(emitter: Emitter, step: Value, range: SourceRange) -> None:
-    """A range with the step 0 raises where it is made, even if nothing goes over it."""
+    """Raise for a range with the step 0 at its construction, even if it is not iterated."""
     known = constant_int(step)
     if known is not None and known != 0:
         return

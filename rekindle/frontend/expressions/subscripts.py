@@ -122,10 +122,7 @@ def _with_each_index(emitter: Emitter, trees: Sequence[Tree], range: SourceRange
 
 @contextmanager
 def _evaluated(emitter: Emitter, indices: Sequence[Expr], *, is_complete: bool = False) -> Iterator[list[Tree]]:
-    """Within, the indices have been evaluated, before it is known whether there is anything to index.
-
-    With ``is_complete`` also those that are variables.
-    """
+    """Mark the indices as evaluated within the ``with`` block, before the indexed value is known to exist."""
     parts: list[Expr | None] = []
     for index in indices:
         if index.tree.kind == SliceExpr.KIND:

@@ -136,7 +136,7 @@ def _works(emitter: Emitter, types: dict[str, Type], retry: Callable[[], object]
 
 @contextmanager
 def _trying(emitter: Emitter) -> Iterator[None]:
-    """Within, nothing of what the emitter learns is kept. The nodes that it makes are, in a graph that is lost
+    """Discard what the emitter learns within the ``with`` block. Its nodes remain, in a graph that is discarded
     anyway."""
     saved, emitter.diagnostics = emitter.diagnostics, Diagnostics()
     try:
@@ -148,7 +148,7 @@ def _trying(emitter: Emitter) -> Iterator[None]:
 
 @contextmanager
 def keeping_if(emitter: Emitter, is_good: Callable[[], bool]) -> Iterator[None]:
-    """What the emitter learns within is kept if it ``is_good`` at the end."""
+    """Keep what the emitter learns within the ``with`` block if it ``is_good`` at the end."""
     place, returns = emitter.place, emitter.returns
     frames: list[EnvironmentFrame] = []
     frame: EnvironmentFrame | None = place.frame

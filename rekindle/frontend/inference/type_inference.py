@@ -132,31 +132,19 @@ class TypeEvidence:
         return self.rewritten[key][1]
 
     def watch(self, name: str, tries: Iterable[int]) -> None:
-        """A variable is read that the bodies of the ``try`` statements may have assigned.
-
-        Raises:
-            RestartEmission: what these bodies assign was not kept.
-        """
+        """Record the read of a variable that the bodies of the ``try`` statements may have assigned."""
         wanted = {(statement, name) for statement in tries}
         if not wanted <= self.observed:
             self.observed |= wanted
             raise RestartEmission
 
     def learn_carried(self, loop: Tree, name: str, type: Type) -> NoReturn:
-        """An iteration reads what the ones before it may have assigned to a variable, a ``type``.
-
-        Raises:
-            RestartEmission: always.
-        """
+        """Learn from an iteration that reads a ``type`` that earlier ones may have assigned to a variable."""
         self.carried[id(loop), name] = type
         raise RestartEmission
 
     def learn_result(self, type: Type) -> NoReturn:
-        """The function gives values of ``type``, as it has turned out.
-
-        Raises:
-            RestartEmission: always.
-        """
+        """Learn that the function returns values of ``type``."""
         self.result = unshaped(type)
         raise RestartEmission
 
@@ -422,11 +410,8 @@ def origin_of_value(statement: Tree, value: Expr) -> FirstAssignment | None:
 
 
 def learn_from_conflict(evidence: TypeEvidence, origin: FirstAssignment, expected: Type, actual: Type) -> None:
-    """A variable that was assigned as ``origin`` says, and is ``expected``, is assigned an ``actual`` in a branch or a
-    loop.
-
-    Raises:
-        RestartEmission: it is to have another type.
+    """Learn from the assignment of an ``actual`` type, in a branch or a loop, to a variable with the first
+    assignment ``origin`` that is ``expected`` to have another.
     """
     if origin.kind == TUPLE:
         elements = actual.elements if isinstance(actual, TupleType) else actual.contained
@@ -456,10 +441,8 @@ def _merged(known: Type, shown: Type) -> Type | None:
 def learn_from_branches(
     evidence: TypeEvidence, origins: Sequence[FirstAssignment | None], types: Sequence[Type]
 ) -> None:
-    """A variable is begun in both of two branches as ``origins`` say, and is of another type in one than in the other.
-
-    Raises:
-        RestartEmission: it is to have another type.
+    """Learn from a variable that both branches begin, with the first assignments ``origins``, and with different
+    types.
     """
     for side, origin in enumerate(origins):
         other = origins[1 - side]

@@ -80,7 +80,7 @@ class FunctionPrinter:
     # --------------------------------------------------------------------------------------------------- statements
 
     def body(self, block: Block) -> None:
-        """A whole function: its constants first, in so far as they are too long for the lines that use them."""
+        """Print a whole function: first the constants that are too long for the lines that use them."""
         self.inlined |= inlined_nodes(block)
         self.level += 1
         for constant in _constants(block):
@@ -163,8 +163,8 @@ class FunctionPrinter:
                     self._define(split.node, self.use(split))
 
     def _expressions_up_to(self, user: Node, offset: int, found: list[Value]) -> None:
-        """The inputs of ``user`` up to ``offset`` that are expressions still, and those before ``user`` in the
-        expression that it is part of, the last first."""
+        """Collect the inlined expressions among the inputs of ``user`` up to ``offset``, and those before ``user``
+        in its enclosing expression, the last first."""
         while True:
             done = self._split_up_to.get(user)
             for index in range(offset, -1 if done is None else done, -1):

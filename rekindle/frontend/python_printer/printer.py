@@ -101,10 +101,8 @@ class PythonPrinter:
     # -------------------------------------------------------------------------------------------------- named types
 
     def print_named_type(self, type: NamedType) -> None:
-        """The definition of ``type``: a class with its methods, an interface, an enum, a NamedTuple, a function.
-
-        Raises:
-            UnsupportedError: it has what no source can say.
+        """Print the definition of ``type``: a class with its methods, an interface, an enum, a NamedTuple, a
+        function.
         """
         basename = self._name_of(type).rpartition(".")[2]
         if isinstance(type, FunctionType):
@@ -129,11 +127,7 @@ class PythonPrinter:
         self._function(record, basename or record.basename, types_self=True)
 
     def print_method(self, record: GraphFunction) -> None:
-        """The same, with nothing said about the type of ``self``.
-
-        Raises:
-            UnsupportedError: the method has what no source can say.
-        """
+        """Print a method: a function without a type for ``self``."""
         self._function(record, record.basename, types_self=False)
 
     def _function(self, record: GraphFunction, basename: str, types_self: bool) -> None:

@@ -221,8 +221,8 @@ class Environment:
 
     @contextmanager
     def in_loop(self, statement: Stmt) -> Iterator[None]:
-        """Within, the body and the condition of a loop are emitted, which may run again after what the loop assigns and
-        deletes."""
+        """Set the scope for the body and the condition of a loop, which may run again after the loop assigns and
+        deletes variables."""
         if not self.graph.follows_python:
             yield
             return
@@ -283,11 +283,8 @@ class Environment:
             self.evidence.learn_carried(loop.tree, name, type)
 
     def _carry_across_tries(self, name: str, variable: str, partial: Partial) -> None:
-        """A variable is read after the body of a ``try``, which may have raised before it assigned the variable: then
-        it holds what an earlier iteration of a loop around the ``try`` has assigned.
-
-        Raises:
-            RestartEmission: the loop did not carry it.
+        """Carry a variable around the loop if it is read after a ``try`` whose body may have raised before it
+        assigned the variable: it then has the value of an earlier iteration.
         """
         for loop in self.loops:
             is_within = not loop.tries.get(name, frozenset()).isdisjoint(partial.tries)
@@ -295,7 +292,7 @@ class Environment:
                 self._carry(loop, name, partial.type)
 
     def keep_nonlocals(self, frame: EnvironmentFrame) -> None:
-        """The function has run in place of which ``frame`` was: what it has assigned to variables around it counts."""
+        """Apply the assignments to enclosing variables after an inlined function has run in ``frame``."""
         for name, type in frame.types.items():
             if frame.prefix is not None and not name.startswith(frame.prefix) and self.frame.find(name) is None:
                 self.frame.types[name] = type
@@ -306,7 +303,7 @@ class Environment:
         self.has_flags = True
 
     def begin_function(self, names: Iterable[str], range: SourceRange) -> None:
-        """Here the body of a function begins that runs in place: none of its variables has been assigned."""
+        """Begin the body of an inlined function: none of its variables has been assigned."""
         if not self.graph.follows_python:
             return
         false = self.graph.insert_constant(False, range=range)
@@ -315,11 +312,7 @@ class Environment:
             self.has_flags = True
 
     def _want_of_later_iteration(self, name: str, range: SourceRange) -> None:
-        """A variable that nothing has assigned yet, but that a loop around this place assigns further on.
-
-        Raises:
-            CascadingError: its type is to be found out.
-        """
+        """Request a variable that is unassigned so far, but that an enclosing loop assigns further on."""
         variable = self.frame.variable(name)
         for loop in self.loops:
             if name in loop.names and loop.frame.variable(name) == variable:
@@ -420,8 +413,8 @@ class Environment:
         annotated: Type | None,
         outer: EnvironmentFrame,
     ) -> Value:
-        """An assignment within a branch or a loop to a variable from outside: the type must stay, or the two must have
-        one in common."""
+        """Check an assignment within a branch or a loop to a variable from outside: the types must be equal, or have
+        a common supertype."""
         expected = outer.types.get(name)
         spelled = name.rpartition(".")[2]  # of a hidden variable, what the program calls it
         if simple is None or expected is None:
@@ -599,7 +592,7 @@ class Environment:
         return self.frame.knows_none(variable)
 
     def narrow(self, variable: str, range: SourceRange, value: Value) -> None:
-        """From here on the variable is known to hold ``value``, which is what it held before and not None."""
+        """Narrow the variable to ``value``, which is its previous value known not to be None."""
         before = self.frame.find_type(variable)
         if before is None:
             return
@@ -610,7 +603,7 @@ class Environment:
         self.narrowed.setdefault(variable, before)
 
     def forget_checks(self, names: Iterable[str], range: SourceRange) -> None:
-        """The variables may be None again, as they were before checks: a loop may assign None to them."""
+        """Undo the narrowing of variables by None checks: a loop may assign None to them."""
         for name in sorted(names):
             variable = self.frame.variable(name)
             before = self.narrowed.pop(variable, None)

@@ -83,7 +83,7 @@ class EnvironmentFrame:
         return None
 
     def set_partial(self, name: str, partial: Partial) -> None:
-        """From here on ``name`` may not have been assigned."""
+        """Mark ``name`` as possibly unassigned from here on."""
         self.types.pop(name, None)
         self.sugared.pop(name, None)
         self.undefined_reason.pop(name, None)

@@ -23,7 +23,7 @@ class RefinementSet:
         return RefinementSet(self.if_false, self.if_true)
 
     def and_(self, other: RefinementSet) -> RefinementSet:
-        """Of ``a and b``: all that either says holds if true; what both say holds if false."""
+        """Return the refinements of ``a and b``: those of both if true; those that both have in common if false."""
         return RefinementSet({**self.if_true, **other.if_true}, _either(self.if_false, other.if_false))
 
     def or_(self, other: RefinementSet) -> RefinementSet:

@@ -38,8 +38,8 @@ def _lift_within(block: Block) -> None:
 
 
 def _lift(node: Node) -> None:
-    """The captured values are inputs in the order in which they are first used. Constants of what is tried are its
-    own: it has no need to show what TorchScript shows."""
+    """Lift a closure: captured values become inputs in the order of their first uses. The body of a ``try`` has its
+    own constants, since it need not match TorchScript's form."""
     subgraph = Graph()
     captured: dict[Value, Value] = {}
     own: dict[Value, Value] = {}

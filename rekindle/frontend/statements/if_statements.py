@@ -27,7 +27,7 @@ class BranchBody:
 def emit_if_else(
     emitter: Emitter, range: SourceRange, condition: CondValue, if_true: BranchBody, if_false: BranchBody
 ) -> None:
-    """One of the two branches; only that one is compiled where the compiler knows which."""
+    """Emit both branches, or only one if the compiler knows which is taken."""
     refinements = condition.refinements
     if condition.static is not None:
         emitter.refine(refinements.if_true if condition.static else refinements.if_false, range)
@@ -128,7 +128,7 @@ def _merge_numbers(emitter: Emitter, name: str, types: Sequence[Type], joined: T
 
 
 def _merge_partial(emitter: Emitter, name: str, frames: Sequence[EnvironmentFrame]) -> None:
-    """A name that only one of the branches has surely assigned."""
+    """Merge a name that only one of the branches definitely assigns."""
     found: Partial | None = None
     for frame in frames:
         type = frame.find_type(name)

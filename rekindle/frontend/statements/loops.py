@@ -68,8 +68,8 @@ _COMPREHENSIONS_ARE_INLINED: Final = sys.version_info >= (3, 12)
 
 
 def give_up_condition(emitter: Emitter, condition: Expr) -> None:
-    """What a condition that could not be compiled says of variables is not known: those that it can have narrowed
-    are given up, and those that it was to assign."""
+    """Discard the facts of a condition that could not be compiled: variables that it may narrow or assign become
+    unknown."""
     for name in assigned_names([condition]):
         emitter.environment.give_up(name)
     for name in names_in(condition):
@@ -79,13 +79,13 @@ def give_up_condition(emitter: Emitter, condition: Expr) -> None:
 
 
 def _forget_checks(emitter: Emitter, statement: While | For) -> None:
-    """What checks have shown of variables holds in the first turn only, where the loop assigns them."""
+    """Undo refinements of variables that the loop assigns: they hold in the first iteration only."""
     if emitter.environment.narrowed:
         emitter.environment.forget_checks(assigned_names([statement]), statement.range)
 
 
 def emit_while(emitter: Emitter, statement: While) -> None:
-    """A condition that assigns does so in the body: ``while True: if not …: break``."""
+    """Emit a while loop. A condition that assigns is moved into the body: ``while True: if not …: break``."""
     _forget_checks(emitter, statement)
     condition = statement.condition
     if any(tree.kind == Walrus.KIND for tree in walk_scope(condition.tree)):
@@ -226,7 +226,7 @@ def _emit_loop(
     target: Expr | None = None,
     condition: Expr | None = None,
 ) -> None:
-    """A loop that is a statement, so that what it assigns is known after it."""
+    """Emit a loop statement; variables that it assigns are merged after it."""
     with emitter.environment.in_loop(statement):
         frame = _run_loop(emitter, statement.range, body, iterator=iterator, target=target, condition=condition)
         _leave_loop(emitter, frame, statement)

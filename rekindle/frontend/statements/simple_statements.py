@@ -376,11 +376,7 @@ def _differs_in_length(type: Type, declared: Type) -> bool:
 
 
 def _learn_wanted(emitter: Emitter, expr: Expr, type: Type, wanted: Type) -> None:
-    """A ``type`` is returned, and callers want to put into it what a ``wanted`` holds.
-
-    Raises:
-        RestartEmission: what is returned is to be of that type, or cannot be.
-    """
+    """Learn from callers that add elements of a ``wanted`` type to a returned value of ``type``."""
     if wanted != wanted_result():
         return
     origin = emitter.environment.origin_of(expr)
@@ -415,7 +411,7 @@ def _emit_if(emitter: Emitter, tree: Tree) -> None:
 
 
 def _emit_expected(emitter: Emitter, statement: If, condition: CondValue) -> None:
-    """The branches; of the one into which the module's attributes do not lead, what can be compiled."""
+    """Emit the branches; of one that the module's attributes do not select, the part that can be compiled."""
     branches = [_branch(emitter, statement.range, body) for body in (statement.true_branch, statement.false_branch)]
     if condition.static is None and emitter.graph.follows_python:
         taken = evaluate_on_current_attributes(condition.value)

@@ -114,7 +114,7 @@ def raise_again(emitter: Emitter, error: Value, range: SourceRange) -> None:
 
 
 def emit_import(emitter: Emitter, tree: Tree) -> None:
-    """An import within the function, which is made when the function is compiled."""
+    """Emit an import within the function, which is executed when the function is compiled."""
     statement = LocalImport(tree)
     found = emitter.resolver.import_object(statement, emitter.graph)
     if found is None:
@@ -221,7 +221,7 @@ def _emit_final(emitter: Emitter, statement: Try) -> None:
 
 
 def _emit_handlers(emitter: Emitter, handlers: Sequence[Handler], error: Value, range: SourceRange) -> None:
-    """The first handler that takes the exception; where none does, it is raised again."""
+    """Emit the handlers: the first that matches the exception runs; without one, it is raised again."""
     if not handlers:
         raise_again(emitter, error, range)
         return
@@ -252,7 +252,7 @@ def _emit_handler(emitter: Emitter, handler: Handler, error: Value) -> None:
 
 
 def _lose_outer(emitter: Emitter, handler: Handler) -> None:
-    """At its end a handler deletes the name of its exception, also where a handler around it has given it."""
+    """Delete the exception's name at the end of a handler, also if an enclosing handler has assigned it."""
     frame = emitter.environment.frame.find(handler.name)
     if frame is not None and isinstance(frame.sugared.get(handler.name), CaughtException):
         del frame.sugared[handler.name]
@@ -317,7 +317,7 @@ def _keep_new(emitter: Emitter, attempt: TryBody, frame: EnvironmentFrame, range
 
 
 def _note_assigned(emitter: Emitter, attempt: TryBody, statement: Try, block: Block) -> None:
-    """What the body has assigned that may not be known around it."""
+    """Record names that the body has assigned and that may be undefined around it."""
     stored = stored_types(block)
     for name in sorted(assigned_names([statement])):
         variable = emitter.environment.frame.variable(name)

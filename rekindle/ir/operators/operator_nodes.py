@@ -26,7 +26,7 @@ def insert_operator_node(graph: Graph, operator: Operator, plan: MatchedSchema, 
 
 
 def _check_recognisable(node: Node, operator: Operator, range: SourceRange) -> None:
-    """A node names its kind, not its overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
+    """Check that the kind determines the overload. ``aten::max(%x, %out)`` would be read as the larger of the two."""
     found = REGISTRY.resolve(node)
     if found is not None and found is not operator:
         raise SchemaError(

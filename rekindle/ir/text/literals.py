@@ -24,7 +24,7 @@ def format_float(value: float) -> str:
 
 
 def format_schema_float(value: float) -> str:
-    """As the default of an argument, or a part of a complex: there is a dot in every whole number."""
+    """Return the number as the default of an argument, or a part of a complex: every whole number has a dot."""
     if math.isfinite(value) and abs(value) < _WHOLE_IN_SCHEMAS and value == int(value):
         return f"{value:.0f}."
     return _digits(value)

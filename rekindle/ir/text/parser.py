@@ -370,7 +370,7 @@ class _GraphReader:
         return [substitute(result.type, bindings) or TENSOR for result in schema.returns]
 
     def _note_function(self, node: Node) -> None:
-        """A constant that is a function has a type of its own: give the function its name."""
+        """Give a constant that is a function the type of the function that it names."""
         if node.kind == "prim::Constant" and len(node.outputs) == 1 and isinstance(node.output.type, FunctionType):
             name = node.attributes.get("name")
             if isinstance(name, str):

@@ -107,7 +107,7 @@ class _Printer:
             self.lines.append(f"with {node.kind}_{index} = {text}")
 
     def nodes(self, nodes: Iterable[Node], level: int) -> None:
-        """A work list instead of recursion: blocks may nest deeply."""
+        """Print the nodes with a work list instead of recursion: blocks may nest deeply."""
         work: list[tuple[int, Node | str]] = [(level, node) for node in nodes]
         work.reverse()
         while work:

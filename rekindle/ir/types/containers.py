@@ -331,7 +331,7 @@ def union_members(type: Type) -> tuple[Type, ...]:
 
 
 def open_tuple_in(type: Type) -> ListType | None:
-    """Of a Union its one member that is a tuple of any length; None where there is none, or several."""
+    """Return the one member of a Union that is a tuple of any length; None where there is none, or several."""
     found = [m for m in type.contained if isinstance(m, ListType) and m.is_tuple] if isinstance(type, UnionType) else []
     return found[0] if len(found) == 1 else None
 

@@ -100,5 +100,5 @@ def _formatted(specifier: str, value: object) -> str:
 
 @implements("archive::Print(...) -> ()", side_effects=True)
 def print_values(*values: object) -> None:
-    """The texts of the values with spaces between them, as a line."""
+    """Print the texts of the values, separated by spaces, as a line."""
     print(*map(text_of, values))  # noqa: T201 (the program prints)

@@ -88,7 +88,7 @@ class Await(Generic[T]):
             return self._call
 
     def finish(self, value: T) -> None:
-        """The value that was computed."""
+        """Set the computed value."""
         self._value = value
         self._call = None
         self.give_up()
@@ -114,7 +114,7 @@ class Await(Generic[T]):
         callback(self)
 
     def __getattr__(self, name: str) -> Any:
-        """In Python an Await may be used as its result."""
+        """Return an attribute of the result: in Python an Await may be used as its result."""
         if name.startswith("__"):
             raise AttributeError(f"'Await' has no attribute '{name}'")
         return getattr(self.wait(), name)

@@ -200,7 +200,7 @@ def test_type(node: Node) -> Operation:
 
 
 def _uninitialized() -> None:
-    """A value for paths on which it is never read."""
+    """Return a value for paths on which it is never read."""
 
 
 declare(_uninitialized, "prim::Uninitialized() -> Any", effects=AliasAnalysisKind.SPECIAL)

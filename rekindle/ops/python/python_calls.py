@@ -68,9 +68,5 @@ def as_result(value: Any, type: Type) -> Any:
 
 @implements("prim::IgnoredPythonOp(...) -> NoneType", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def refuse_ignored(*args: object) -> None:
-    """What is left of a call of a Python function that was not saved with its program.
-
-    Raises:
-        RuntimeError: always.
-    """
+    """Raise for a call of a Python function that was not saved with its program."""
     raise RuntimeError("the program calls a Python function that was marked to be ignored and is not part of it")

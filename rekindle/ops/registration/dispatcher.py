@@ -108,7 +108,7 @@ def _maker(call: Operation, schema: FunctionSchema, direct: Operation | None) ->
 
 
 def _wanted(schema: FunctionSchema, node: Node) -> list[bool]:
-    """For each argument whether it must be passed: what is constant and equal to its default need not."""
+    """Return for each argument whether it must be passed: a constant equal to its default need not."""
     return [
         argument.name in ALWAYS_PASSED
         or not (argument.has_default and _is_same(value.to_python(_UNKNOWN), argument.default))

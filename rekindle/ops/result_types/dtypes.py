@@ -191,7 +191,7 @@ def always(dtype: torch.dtype) -> DtypeRule:
 
 
 def unknown(call: Call) -> torch.dtype | None:
-    """Nothing is known."""
+    """Return no dtype."""
     return None
 
 

@@ -33,7 +33,7 @@ Rules: TypeAlias = Mapping[str, Rule]
 
 
 def unknown_sizes(call: Call) -> Sizes | None:
-    """Nothing is known of the sizes."""
+    """Return no sizes."""
     return None
 
 

@@ -32,12 +32,12 @@ def scalar(call: Call) -> Sizes | None:
 
 
 def of_rank(rank: int) -> SizesRule:
-    """This many dimensions."""
+    """Return a rule for this rank."""
     return lambda call: (None,) * rank
 
 
 def rank_of_first(call: Call) -> Sizes | None:
-    """As many dimensions as the first argument."""
+    """Return the rank of the first argument."""
     return unknown_of(call.first.rank)
 
 

@@ -76,7 +76,7 @@ def grad(
 
 @implements("prim::AutogradZero() -> Tensor")
 def no_gradient() -> None:
-    """The gradient that does not exist."""
+    """Return None, for a gradient that does not exist."""
 
 
 @implements("prim::AutogradAdd(Any a, Any b) -> Any", may_alias_inputs=True)

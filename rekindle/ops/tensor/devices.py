@@ -49,7 +49,7 @@ declare(torch.is_grad_enabled, "aten::is_grad_enabled() -> bool", nondeterminist
 
 @implements("aten::set_grad_enabled(bool val) -> ()", effects=AliasAnalysisKind.CONSERVATIVE, side_effects=True)
 def set_grad_enabled(val: bool) -> None:
-    """Whether what follows records gradients."""
+    """Set whether following operators record gradients."""
     torch.autograd.grad_mode.set_grad_enabled(val)
 
 

@@ -46,7 +46,7 @@ def constant_chunk(node: Node) -> Operation:
 
 @implements_for_node("prim::ChunkSizes(...) -> ...")
 def chunk_sizes(node: Node) -> Operation:
-    """From the shape of a tensor: the shape of its chunks, and that of the last one, which may be shorter."""
+    """Return the shape of the chunks of a tensor of the given shape, and that of the last one, which may be shorter."""
     chunks, dim = int_attribute(node, "chunks"), int_attribute(node, "dim")
 
     def sizes(shape: list[int]) -> tuple[list[int], list[int]]:

@@ -93,7 +93,7 @@ class _Elimination:
         return found
 
     def _mark_loop(self, body: Block) -> bool:
-        """What one iteration reads, the one before may write: go over the body until nothing new is read."""
+        """Mark the body of a loop to a fixpoint: an iteration may read what the previous one writes."""
         found = False
         while True:
             known = self.live_memory

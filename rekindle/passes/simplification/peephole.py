@@ -143,7 +143,7 @@ def _is_none(at: RewriteSite) -> bool:
 
 
 def _none_attribute(at: RewriteSite) -> bool:
-    """An attribute of a module that is None by its type."""
+    """Fold an attribute of a module that is None by its type."""
     owner = at.node.input.type
     if at.node.output.type != NONE or not isinstance(owner, ClassType) or not owner.is_module or not at.begin():
         return False
@@ -151,13 +151,13 @@ def _none_attribute(at: RewriteSite) -> bool:
 
 
 def _cast(at: RewriteSite) -> bool:
-    """A cast, or the unwrapping of an Optional, from a type to itself."""
+    """Remove a cast, or the unwrapping of an Optional, from a type to itself."""
     node = at.node
     return node.input.type != NONE and at.replace_uses(node.input)
 
 
 def _cast_of_cast(at: RewriteSite) -> bool:
-    """A cast back to the type that a value had before it was cast to a wider one."""
+    """Remove a cast back to the type that a value had before it was cast to a wider one."""
     node = at.node
     found = _before_casts(node.input)
     return found is not node.input and found.type == node.output.type and at.replace_uses(found)
@@ -228,7 +228,7 @@ def _choice(at: RewriteSite) -> bool:
 
 
 def _length(at: RewriteSite) -> bool:
-    """The length of a list that was written out, that of an empty dict, and that of a shape."""
+    """Fold the length of a list literal, of an empty dict, and of a shape."""
     node = at.node
     made = node.input.node
     if (

@@ -215,7 +215,7 @@ def _weaken(graph: Graph) -> bool:
 
 
 def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
-    """With ``and_after`` the guards stay that may imply those that something asks for."""
+    """Remove guards that no query depends on. With ``and_after``, keep guards that may imply a queried one."""
     guards = graph.find_nodes(GUARD)
     needed = _queried_guards(graph, and_after) if guards else set()
     changed = False
@@ -227,11 +227,11 @@ def _eliminate_unasked(graph: Graph, and_after: bool = False) -> bool:
 
 
 _ASSUMED_TRIP_COUNT: Final = 8
-"""How often a loop is taken to turn."""
+"""Assumed trip count of a loop."""
 
 
 def _eliminate_costly(graph: Graph) -> bool:
-    """Without any guards, where there are more than questions."""
+    """Remove all guards if they cost more than the queries that they answer."""
     costs = sum(_ASSUMED_TRIP_COUNT ** _loops_around(guard) for guard in graph.find_nodes(GUARD))
     saves = sum(_ASSUMED_TRIP_COUNT ** _loops_around(node) for node in graph.all_nodes() if node.kind in FOLDED_BY_TYPE)
     if costs <= saves or not may_change("eliminate all guards of", graph.return_node):

@@ -460,19 +460,19 @@ class ScriptModule(torch.nn.Module, Savable):
         return self
 
     def state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """As the Python class of the module has it."""
+        """Return the state dict, by the override of the module's Python class if there is one."""
         with self._as_written() as module:
             return super().state_dict(*args, **kwargs) if module is self else module.state_dict(*args, **kwargs)
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
-        """As the Python class of the module has it."""
+        """Load a state dict, by the override of the module's Python class if there is one."""
         with self._as_written() as module:
             if module is self:
                 return super().load_state_dict(*args, **kwargs)
             return module.load_state_dict(*args, **kwargs)
 
     def _save_to_state_dict(self, *args: Any) -> None:
-        """What ``state_dict()`` asks each module for; the compiled method, where an archive has one."""
+        """Save the module's own state for ``state_dict()``, by the compiled method of an archive if there is one."""
         own = self._exported("_save_to_state_dict")
         if own is None:
             super()._save_to_state_dict(*args)
@@ -480,7 +480,8 @@ class ScriptModule(torch.nn.Module, Savable):
             own(*args)
 
     def _load_from_state_dict(self, *args: Any) -> None:
-        """What ``load_state_dict()`` gives each module; the compiled method, where an archive has one."""
+        """Load the module's own state for ``load_state_dict()``, by the compiled method of an archive if there is
+        one."""
         with self._as_written() as module:
             own = self._exported("_load_from_state_dict")
             if module is not self:
@@ -492,8 +493,8 @@ class ScriptModule(torch.nn.Module, Savable):
 
     @contextmanager
     def _as_written(self) -> Iterator[torch.nn.Module]:
-        """The object whose methods make ``state_dict()``: this one, or one of the Python class that shares all that
-        this one holds, where the class overrides them."""
+        """Yield the object whose methods make ``state_dict()``: this one, or if the Python class overrides them, one
+        of that class that shares this one's state."""
         python_class = self._rekindle_python_class if self._is_compiled else None
         if python_class is None or isinstance(self, python_class) or not has_overrides(python_class):
             yield self

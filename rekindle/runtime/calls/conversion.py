@@ -216,7 +216,7 @@ _type = type
 
 
 def _set(type: DictType, numbers: NumberRules) -> Converter:
-    """A set comes in as a dict: what the program does to it, :class:`Binder` does to the set."""
+    """Convert a set to a dict; :class:`Binder` applies the program's changes of the dict to the set."""
     key = converter_for(type.key, numbers)
 
     def convert(value: Any) -> Any:

@@ -310,7 +310,7 @@ def set_task_pool(pool: TaskPool | None) -> TaskPool | None:
 
 
 def _close_at_exit() -> None:
-    """A thread inside of PyTorch when Python ends would crash it."""
+    """Stop the pool at exit: a thread inside of PyTorch would crash when Python ends."""
     pool = set_task_pool(None)
     if pool is not None:
         pool.close()

@@ -178,7 +178,7 @@ class _Lowering:
         self.emit(Opcode.STORE, end, end.inputs, dying=self.live.dies_at.get(end, set()))
 
     def contents(self, block: Block) -> None:
-        """The nodes of a block, without what becomes of its outputs."""
+        """Lower the nodes of a block, without its outputs."""
         self.drop(self.live.dies_at_entry.get(block, ()), block.owning_node or block.param_node)
         for node in block.nodes:
             self.node(node)
@@ -219,7 +219,7 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- nodes
 
     def constant(self, node: Node) -> None:
-        """A constant is in its register from the start, unless it can be written to: then there is a new one each
+        """Lower a constant. It is in its register from the start, unless it is mutable: then a copy is made each
         time."""
         value = node.output.to_python()
         if is_writable(value):
@@ -232,7 +232,7 @@ class _Lowering:
             self.preloaded.add(node.output)
 
     def operation(self, node: Node, operation: Operation | None = None) -> None:
-        """A call of the operator of ``node``, or of ``operation`` in its place."""
+        """Lower a call of the operator of ``node``, or of ``operation`` in its place."""
         if operation is None:
             operation = self._operation_of(node)
         dying = self.live.dies_at.get(node, set())
@@ -277,7 +277,7 @@ class _Lowering:
         self._call(Opcode.CALL_METHOD, node, node.inputs, method, name)
 
     def construct(self, node: Node, owner: ClassType) -> None:
-        """The call of ``__init__`` of a class written in C++: makes the object, which nothing has used yet."""
+        """Lower the call of ``__init__`` of a C++ class: it makes the object, which is unused before."""
         receiver, *arguments = node.inputs
         dying = self.live.dies_at.get(node, set())
         result = None if receiver in dying else self.define(receiver)
@@ -287,7 +287,7 @@ class _Lowering:
             self.assign(node.output, self.new_register(None))
 
     def deferred(self, opcode: Opcode, node: Node, name: str) -> None:
-        """What is forked or awaited is a function of its own. Its graph stays that of the node."""
+        """Lower a fork or await to a function of its own. Its graph remains that of the node."""
         graph = node.get_graph("Subgraph")
         arguments = tuple(Argument(value.base_name, value.type) for value in graph.inputs)
         function = GraphFunction(name)
@@ -315,7 +315,7 @@ class _Lowering:
     # ------------------------------------------------------------------------------------------------------- branches
 
     def branch(self, node: Node) -> None:
-        """A condition, the first block, a jump over the second, the second block."""
+        """Lower an ``if``: the condition, the first block, a jump over the second, the second block."""
         assert node.owning_block is not None
         used = self.live.last_use[node.owning_block]
         joined: dict[int, int] = {}
@@ -344,7 +344,7 @@ class _Lowering:
             self.assign(node.outputs[index], register)
 
     def _arm(self, block: Block, joined: dict[int, int]) -> None:
-        """One block of a prim::If, whose outputs go to the registers ``joined``."""
+        """Lower one block of a prim::If, whose outputs are written to the registers ``joined``."""
         for index, register in joined.items():
             self.plan(block, index, register)
         self.contents(block)
@@ -354,8 +354,7 @@ class _Lowering:
     # ---------------------------------------------------------------------------------------------------------- loops
 
     def loop(self, node: Node) -> None:
-        """The first values of what is carried, the test for no iteration, the body, the test for another, the
-        drops."""
+        """Lower a loop: the initial values, the test for no iteration, the body, the test for another, the drops."""
         view = LoopView(node)
         limit, condition = view.trip_count, view.condition
         assert node.owning_block is not None

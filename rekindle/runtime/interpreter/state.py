@@ -294,7 +294,7 @@ class InterpreterState:
         self._go_on(defer, segment, Await(Call(partial(_run, function), arguments, function)))
 
     def _await(self, wait: Instruction, segment: BasicBlock) -> None:
-        """The frame of what computes the result knows nothing of the Await, which is a register of the one below."""
+        """Push a frame for an Await's computation. The Await itself is a register of the frame below."""
         awaited = self.registers[wait.input]
         if not isinstance(awaited, Await) or awaited.is_nowait():
             self._go_on(wait, segment, awaited.wait())

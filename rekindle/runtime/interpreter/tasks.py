@@ -23,7 +23,7 @@ class Resumable(Protocol):
         """Continue until it is finished or waits for an unfinished future; return the result once finished."""
 
     def traceback(self, tail: TracebackType | None = None) -> TracebackType | None:
-        """Of the error that ended it."""
+        """Return the traceback of the error that ended it."""
 
 
 _AUTOCAST: Final = ("cpu", "cuda")

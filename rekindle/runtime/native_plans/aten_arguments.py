@@ -217,8 +217,8 @@ def _optional_number(kind: Kind) -> Callable[[CallContext, int], Passed]:
 
 
 def _sym_int(context: CallContext, register: int) -> Passed:
-    """A ``c10::SymInt`` is passed by the address of a copy. The top bits of its word say whether it is a symbol: ints
-    that have them are left to Python."""
+    """Pass a ``c10::SymInt`` by the address of a copy. The top bits of its word mark a symbol: ints that have them
+    are left to Python."""
     word = _word_of(context, register, Kind.INT)
     return Integers((_memory_of(context, word, register, engaged=False),))
 

@@ -127,7 +127,7 @@ class _PlanWriter(PythonWriter):
         self.write(index, f"return {text}")
 
     def _bailout(self, index: int, instruction: Instruction) -> None:
-        """A test of the first input right here; where it fails, the rest of the program returns in place of this."""
+        """Write a test of the first input; if it fails, the continuation returns in place of this function."""
         bailout = instruction.constant
         if not isinstance(bailout, Bailout) or self.open_tries:
             raise NotCompilable

@@ -165,7 +165,7 @@ class PythonWriter:
     # --------------------------------------------------------------------------------------------------- control flow
 
     def loop(self, start: int, end: int) -> None:
-        """The loop from ``start`` to the jump back at ``end``."""
+        """Write the loop from ``start`` to the jump back at ``end``."""
         if len(self.open_loops) + self.open_tries >= MAX_LOOPS:
             raise NotCompilable
         self.open_loops.append(end)
@@ -243,7 +243,7 @@ class PythonWriter:
     # ----------------------------------------------------------------------------------------------------- operations
 
     def plain(self, index: int, instruction: Instruction) -> None:
-        """An instruction that leads to the next one."""
+        """Write an instruction that continues with the next one."""
         value = ""
         if instruction.opcode is Opcode.OPERATION:
             if self.statement(index, instruction):

@@ -274,7 +274,7 @@ class ProfilingStrategy:
         return self._unknown(*arguments) if older is None else older.version.function(*arguments)
 
     def _missed(self, specialization: ProfiledVersion) -> None:
-        """A call is leaving a version in its middle."""
+        """Record that a call bails out of a version."""
         self.counters.bailouts += 1
         specialization.misses += 1
         if specialization.misses == self._patience:

@@ -328,7 +328,7 @@ class _Filler:
         return GraphFunction(f"{self.type.name}.{name}", function_creator=define)
 
     def _class_method(self, function: FunctionType, owner: type) -> GraphFunction:
-        """A class method is a function that knows the class."""
+        """Return a class method: a function with the class bound."""
 
         def define(record: GraphFunction) -> None:
             compile_function(

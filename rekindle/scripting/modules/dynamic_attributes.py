@@ -125,7 +125,7 @@ def note_made(concrete: ConcreteModuleType, module: Value, name: str, range: Sou
 
 
 def note_read(concrete: ConcreteModuleType, name: str, graph: Graph) -> None:
-    """The attribute, of which the type is not known yet, is read or asked for while ``graph`` is emitted."""
+    """Record that the attribute, whose type is not known yet, is read or queried while ``graph`` is emitted."""
     concrete.queried.setdefault(name, graph)
 
 

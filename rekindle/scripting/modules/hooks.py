@@ -121,11 +121,7 @@ class HookedCall:
         return records[hook]
 
     def _check(self, record: GraphFunction, what: str, given: dict[str, Value]) -> None:
-        """What a hook takes must be what it is called with, type by type: nothing is converted for it.
-
-        Raises:
-            TypeMismatchError: it is not.
-        """
+        """Check that a hook's parameter types equal those of its arguments: nothing is converted for it."""
         types = [f"{name}: {unshaped(value.type).annotation}" for name, value in given.items()]
         hint = f"declare it as def {record.basename}(self, {', '.join(types)}), or remove it before compiling"
         parameters = record.schema.arguments[1:]

@@ -171,7 +171,7 @@ class _Gatherer:
         return float(value) if type(value) is int and self._declared(name) == FLOAT else value
 
     def _plain(self, name: str, value: Any) -> None:
-        """An attribute in the module's dict."""
+        """Add an attribute from the module's dict."""
         if self._callable(name, value):
             return
         declared: Type | NotInferable | None = self._declared(name)

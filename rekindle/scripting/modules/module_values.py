@@ -519,7 +519,7 @@ class ModuleValue(SugaredValue):
         return SimpleValue(node.output)
 
     def _check_items(self, range: SourceRange, interface: InterfaceType) -> None:
-        """All items must implement ``interface``."""
+        """Check that all items implement ``interface``."""
         for name in self.facts.items:
             part = self.facts.submodules[name]
             type = part.type if isinstance(part, ConcreteModuleType) else part

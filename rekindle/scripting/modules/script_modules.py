@@ -86,7 +86,7 @@ Definition: TypeAlias = "tuple[str, Resolver]"
 
 @contextmanager
 def _compilation() -> Iterator[None]:
-    """Within, classes and modules are taken to stay as they are."""
+    """Assume within the ``with`` block that classes and modules do not change."""
     with SCRIPTING:
         forget_classes()
         try:

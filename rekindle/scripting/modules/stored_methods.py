@@ -148,7 +148,7 @@ class _Batch:
 
 @contextmanager
 def compiled_in_one_file(concrete: ConcreteModuleType) -> Iterator[None]:
-    """Within, what is compiled is read from one file, and written to it in the end."""
+    """Read compiled methods within the ``with`` block from one file, and write them to it at the end."""
     disk = disk_cache()
     if disk is None or are_passes_watched():
         yield

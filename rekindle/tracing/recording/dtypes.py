@@ -34,7 +34,7 @@ class DtypeOrigins:
         self._queried: dict[tuple[int, _Position], tuple[FrameType, torch.Tensor]] = {}
 
     def note(self, tensor: torch.Tensor) -> None:
-        """The code that runs asked for the dtype of ``tensor``."""
+        """Record that the running code queried the dtype of ``tensor``."""
         frame = innermost_frame()
         position = None if frame is None else _position(frame.f_code, frame.f_lasti)
         if frame is not None and position is not None:
@@ -156,7 +156,7 @@ def _parameters(code: CodeType) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _stores(code: CodeType, name: str) -> list[_Position | None]:
-    """For each place that stores to the local variable ``name``, that of the ``x.dtype`` which it stores."""
+    """Return for each store to the local variable ``name`` the ``x.dtype`` that it stores."""
     found: list[_Position | None] = []
     before: dis.Instruction | None = None
     for instruction in dis.get_instructions(code):

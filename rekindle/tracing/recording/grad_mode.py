@@ -46,13 +46,13 @@ class GradMode:
         self._tell = tell
 
     def enter(self, manager: object, enabled: bool, place: SourceRange) -> None:
-        """The code entered ``manager``, which set the mode."""
+        """Record that the code entered ``manager``, which set the mode."""
         if not enabled and not getattr(manager, "prev", True) and _custom_function() is not None:
             return  # it was off there already
         self._wanted.append(_Region(enabled, place, manager))
 
     def leave(self, manager: object) -> None:
-        """The code left ``manager``."""
+        """Record that the code left ``manager``."""
         for index in reversed(range(len(self._wanted))):
             if self._wanted[index].manager is manager:
                 del self._wanted[index:]
@@ -94,7 +94,7 @@ class GradMode:
 
     @contextmanager
     def method(self, graph: Graph) -> Iterator[None]:
-        """What is entered while the body runs is left at its end."""
+        """Leave, at the end of the ``with`` block, the regions entered in it."""
         saved, self._outer = self._outer, len(self._entered)
         try:
             yield

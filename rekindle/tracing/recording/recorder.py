@@ -143,13 +143,13 @@ class Recorder:
     # -------------------------------------------------------------------------------------------------- objects
 
     def bind(self, thing: object, value: Value) -> None:
-        """From here on ``thing`` (a tensor) is ``value``."""
+        """Bind ``thing`` (a tensor) to ``value`` from here on."""
         self._values[id(thing)] = (thing, value)
         if value.recorded_type is None and isinstance(thing, torch.Tensor):
             value.recorded_type = _type_now(thing)
 
     def forget(self, thing: object) -> None:
-        """From here on ``thing`` is nothing that was computed."""
+        """Treat ``thing`` as a constant from here on."""
         self._values.pop(id(thing), None)
 
     def known(self, thing: object) -> Value | None:
@@ -184,7 +184,7 @@ class Recorder:
         return found
 
     def write(self, path: Path, item: object) -> None:
-        """From here on the attribute of the root module at ``path`` is ``item``, a tensor or a number."""
+        """Record that the attribute of the root module at ``path`` is ``item`` from here on, a tensor or a number."""
         value = self.argument(item).materialize(self.graph)
         node = self.graph.create(WRITE, [value], outputs=0, attributes={"path": list(path)}, range=current_place())
         self.graph.insert_node(node)
@@ -392,7 +392,7 @@ class Recorder:
     # --------------------------------------------------------------------------------------------------- baking
 
     def bake_number(self, what: str, result: object, kind: Baked | None = None) -> None:
-        """A number that was traced has become one that is not."""
+        """Report a traced number that has become a plain one."""
         kind = kind or (Baked.BRANCH if isinstance(result, bool) else Baked.NUMBER)
         place = users_place()
         within = module_in_torch()
@@ -402,13 +402,13 @@ class Recorder:
             self.warn(what, result, place)
 
     def bake_tensor(self, what: str, result: object, kind: Baked = Baked.NUMBER) -> None:
-        """Something in a tensor that was computed has become a Python value."""
+        """Report a part of a computed tensor that has become a Python value."""
         place = users_place()
         if self.report.add(kind, what, _short(result), place):
             self.warn(what, result, place)
 
     def bake_list(self, what: str, length: int) -> None:
-        """A list that the code returns, whose length the trace fixes."""
+        """Report a list that the code returns, whose length the trace fixes."""
         place = users_place()
         if self.report.add(Baked.SIZE, what, length, place):
             self.warn_of(
@@ -418,7 +418,7 @@ class Recorder:
             )
 
     def bake_setting(self, what: str, result: object, consequence: str) -> None:
-        """Something that Python code does to what operators mean, and the program will not."""
+        """Report an effect of Python code on operators that the program will not have."""
         place = users_place()
         if self.report.add(Baked.STATE, what, result, place):
             self.warn_of(f"{_where(place)}{what} was {result}: {consequence}", place)

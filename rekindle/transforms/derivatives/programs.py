@@ -94,7 +94,7 @@ def _rewrite(program: Program) -> None:
 
 @contextmanager
 def kept(graph: Graph, values: Sequence[Value]) -> Iterator[None]:
-    """Within, ``values`` are outputs of ``graph``, so that no pass takes them away."""
+    """Make ``values`` outputs of ``graph`` within the ``with`` block, so that no pass removes them."""
     for value in values:
         graph.add_output(value)
     yield

@@ -95,7 +95,7 @@ def move(nodes: Sequence[Node], *, before: Node) -> None:
 
 
 def _check_order(region: Region, place: Node) -> None:
-    """Whether the nodes may come together right before ``place``."""
+    """Check that the nodes may be moved together directly before ``place``."""
     own = set(region.nodes)
     effects_of = AliasDb(region.graph).effects_of
     position = float("inf") if place.kind == "prim::Return" else place._position

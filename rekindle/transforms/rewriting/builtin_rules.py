@@ -150,7 +150,7 @@ def _linear_plus(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def _is_vector(match: Match) -> bool | str:
-    """What is added must be a bias: of one dimension, as it is known to be."""
+    """Check that the addend is a bias: a tensor known to have one dimension."""
     bias = match.type("bias")
     rank = getattr(bias, "dim", None)
     value = match.constant("bias")

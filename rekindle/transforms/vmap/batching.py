@@ -390,7 +390,7 @@ class Batcher:
                     )
 
     def _if_for_each(self, node: Node, batch: Batch) -> None:
-        """Each branch runs with the examples that take it, if there are any."""
+        """Run each branch with the examples that take it, if there are any."""
         self._check_no_writes(node, batch)
         condition = self.as_computed(batch, node.input)
         zero = self.graph.insert_constant(0)

@@ -502,7 +502,7 @@ class GraphView(_View[Graph]):
 
     @contextmanager
     def insert_point_guard(self, place: NodeView | BlockView) -> Iterator[None]:
-        """Within, insert before a node or at the end of a block."""
+        """Set the insertion point within the ``with`` block: before a node, or at the end of a block."""
         saved = self.ir.insert_point
         self.setInsertPoint(place)
         try:
