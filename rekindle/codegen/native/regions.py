@@ -86,7 +86,8 @@ def _fits(value: Value, target: Value) -> bool:
 
 
 def _is_covered_block(block: Block) -> bool:
-    """Return whether a block is supported. One that raises is left to the plan, if code can pass the values that it uses."""
+    """Return whether a block is supported. One that raises is left to the plan, if code can pass it the values that it
+    uses."""
     owner = block.owning_node
     assert owner is not None
     if raises(block) and owner.kind == "prim::If":
