@@ -26,8 +26,19 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class LowerGraph:
-    """See the module. ``paths`` then lists the attributes to pass for the new inputs, such as ``fc.weight``, in
-    order."""
+    """Make attributes of a module inputs of the graph. See the module.
+
+    ``paths`` then lists the attributes to pass for the new inputs, such as ``fc.weight``, in order.
+
+    Example:
+        >>> from rekindle.passes import LowerGraph, run_passes
+        >>> graph = rekindle.script(torch.nn.Linear(2, 2)).graph.copy()
+        >>> lower = LowerGraph()
+        >>> run_passes(graph, [lower])
+        True
+        >>> lower.paths, [value.name for value in graph.inputs]
+        (['weight', 'bias'], ['input.1', 'weight', 'bias'])
+    """
 
     name: ClassVar[str] = "lower_graph"
     paths: list[str] = field(default_factory=list)

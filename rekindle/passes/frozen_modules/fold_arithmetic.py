@@ -32,7 +32,19 @@ _Weights = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(slots=True)
 class FoldArithmetic:
-    """See the module. The constants of before are left to :class:`DeadCodeElimination`."""
+    """Fold arithmetic into adjacent maps. See the module. :class:`DeadCodeElimination` removes the old constants.
+
+    Example:
+        >>> from rekindle.passes import FoldArithmetic, run_passes
+        >>> class Doubled(torch.nn.Linear):
+        ...     def forward(self, x):
+        ...         return super().forward(x) * 2.0
+        >>> graph = rekindle.freeze(rekindle.script(Doubled(3, 2).eval()), optimize_numerics=False).graph
+        >>> [node.kind for node in graph.nodes if node.kind != "prim::Constant"]
+        ['aten::linear', 'aten::mul']
+        >>> run_passes(graph, [FoldArithmetic(is_frozen=True)]), graph.find_node("aten::mul")
+        (True, None)
+    """
 
     name: ClassVar[str] = "fold_arithmetic"
     is_frozen: bool = False

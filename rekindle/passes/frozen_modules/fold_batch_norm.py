@@ -53,7 +53,20 @@ _NOTE = "fused_bn"
 
 @dataclass(slots=True)
 class FoldBatchNorm:
-    """See the module. The constants of before are left to :class:`DeadCodeElimination`."""
+    """Fold batch normalization into the preceding map. See the module.
+
+    :class:`DeadCodeElimination` removes the old constants.
+
+    Example:
+        >>> from rekindle.passes import FoldBatchNorm, ForwardRankQueries, run_passes
+        >>> net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 1), torch.nn.BatchNorm2d(4)).eval()
+        >>> graph = rekindle.freeze(rekindle.script(net), optimize_numerics=False).graph
+        >>> graph.find_node("aten::batch_norm") is not None
+        True
+        >>> passes = [ForwardRankQueries(), FoldBatchNorm(is_frozen=True)]
+        >>> run_passes(graph, passes), graph.find_node("aten::batch_norm")
+        (True, None)
+    """
 
     name: ClassVar[str] = "fold_batch_norm"
     is_frozen: bool = False

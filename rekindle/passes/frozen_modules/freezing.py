@@ -30,7 +30,22 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class Freezing:
-    """See the module. Reads of submodules that are no longer used are removed too."""
+    """Replace reads of the attributes in ``values`` by constants. See the module.
+
+    Reads of submodules that are no longer used are removed too.
+
+    Example:
+        >>> from rekindle.passes import Freezing, run_passes
+        >>> graph = rekindle.script(torch.nn.Linear(2, 2)).graph.copy()
+        >>> type = graph.inputs[0].type
+        >>> run_passes(graph, [Freezing({(type, "weight"): torch.eye(2)})])
+        True
+        >>> [node["name"] for node in graph.find_nodes("prim::GetAttr")]
+        ['bias']
+        >>> graph.find_node("aten::linear").inputs[1].to_python()
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     name: ClassVar[str] = "freezing"
     values: Mapping[AttributeKey, Any] = field(default_factory=dict)

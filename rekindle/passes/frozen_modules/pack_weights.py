@@ -53,7 +53,15 @@ IMAGE_ORDER: Final = "prim::image_order"
 
 @dataclass(slots=True)
 class PackWeights:
-    """See the module."""
+    """Replace operators with constant weights by packed ones. See the module.
+
+    Example:
+        >>> from rekindle.passes import PackWeights, run_passes
+        >>> net = rekindle.script(torch.nn.Linear(256, 256).eval())
+        >>> graph = rekindle.freeze(net).graph
+        >>> run_passes(graph, [PackWeights()]), graph.find_node("aten::linear")
+        (True, None)
+    """
 
     name: ClassVar[str] = "pack_weights"
     smallest_linear: int = 1 << 16

@@ -30,7 +30,24 @@ from rekindle.rewriting.changes import may_change
 
 @dataclass(slots=True)
 class BatchMM:
-    """See the module. From ``fewest`` products on they are joined, ``most`` of those that share a factor at once."""
+    '''Batch at least ``fewest`` products; of those that share a factor, at most ``most`` at once. See the module.
+
+    Example:
+        >>> from rekindle.ir.text.parser import parse_graph
+        >>> from rekindle.passes import BatchMM, run_passes
+        >>> graph = parse_graph("""
+        ... graph(%a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor):
+        ...   %one : int = prim::Constant[value=1]()
+        ...   %p : Tensor = aten::mm(%a, %b)
+        ...   %q : Tensor = aten::mm(%c, %d)
+        ...   %s : Tensor = aten::add(%p, %q, %one)
+        ...   return (%s)
+        ... """)
+        >>> run_passes(graph, [BatchMM(fewest=2)])
+        True
+        >>> print(graph.find_node("prim::MMTreeReduce"))
+        %s : Tensor = prim::MMTreeReduce(%a, %c, %b, %d)
+    '''
 
     name: ClassVar[str] = "batch_mm"
     fewest: int = 4
